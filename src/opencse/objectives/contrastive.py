@@ -121,7 +121,7 @@ class Contrastive(Term):
         logits = cosines / (self.negative_temperature or self.temperature)
         own = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
         if self.own_negative_weight != 1:
-            logits = logits + own * math.log(self.own_negative_weight)
+            logits = logits + own.to(logits.dtype) * math.log(self.own_negative_weight)
         allowed = present.expand_as(own) if self.negative_scope == "all" else own & present
         return logits.masked_fill(~allowed, -math.inf)
 
@@ -129,9 +129,11 @@ class Contrastive(Term):
         self, cosines: Tensor, hard: list[Tensor], present: Embeddings, here: Tensor, context: Context
     ) -> None:
         """Cosine of positives, of other pairs and of hard negatives; share of anchors nearest to their own positive."""
+        if not here.any():
+            return
         with torch.no_grad():
             block = cosines.detach()[here][:, here]
-            count = max(len(block), 1)
+            count = len(block)
             nearest = block.argmax(dim=1) == torch.arange(len(block), device=block.device)
             context.report(f"{self.name}/accuracy", nearest.sum() / count)
             context.report(f"{self.name}/cos_positive", block.diagonal().sum() / count)
