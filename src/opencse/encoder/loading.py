@@ -68,7 +68,7 @@ def load_encoder(
             raise OpencseError("pooling 'mask' needs a prompt with {mask}")
         baked = bake(model.tokenizer, prompt)
         baked.model_max_length = model.max_seq_length or baked.model_max_length
-        model.tokenizer = baked
+        transformer.processor = baked
     return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer)], device=device)
 
 

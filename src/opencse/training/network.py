@@ -48,7 +48,8 @@ class Network(nn.Module):
         """
         vectors = self.encode(batch)  # (views, rows, width)
         with torch.autocast(vectors.device.type, enabled=False):
-            vectors = gather_rows(vectors.float().transpose(0, 1)).transpose(0, 1)
+            vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
+            vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
             present = gather_rows(batch.present.T).T
             projected = self._project(vectors, present)
             embeddings = dict(zip(batch.views, projected.unbind(), strict=True))
