@@ -35,9 +35,7 @@ def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "
         "training.checkpoint_every=3",
         "optimizer.lr=1e-3",
     ]
-    return train(
-        recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options
-    )
+    return train(recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options)
 
 
 def weights(run_folder: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
-from tiny import tiny_bert
 from torch.nn.parallel import DistributedDataParallel
 
 from opencse.encoder import Frame, build_projector, load_encoder
@@ -22,6 +21,7 @@ from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.gather import gather_rows
 from opencse.training.network import Network
 from opencse.training.tokens import Source, open_store
+from tiny import tiny_bert
 
 from .helpers import metrics, write_corpus
 

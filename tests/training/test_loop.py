@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tiny import tiny_bert, tiny_roberta
 
-from opencse.errors import OpencseError
-from opencse.training import Interrupted
+from opencse.errors import Interrupted, OpencseError
 from opencse.training.sampling import Sampler
+from tiny import tiny_bert, tiny_roberta
 
 from .helpers import fake_dev, metrics, run, weights, write_corpus
 
@@ -132,7 +131,9 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
     outcome = json.loads((straight / "run.json").read_text())["outcome"]
     assert sorted(scores) == [0, 4, 8, 12]
     assert outcome["best_score"] == max(scores[s] for s in (4, 8, 12)) == scores[outcome["best_step"]]
-    assert fake_dev(SentenceTransformer(str(straight / "model"), device="cpu"))() == pytest.approx(outcome["best_score"])
+    assert fake_dev(SentenceTransformer(str(straight / "model"), device="cpu"))() == pytest.approx(
+        outcome["best_score"]
+    )
 
 
 def test_early_stopping(tmp_path, backbone, corpus) -> None:

@@ -18,7 +18,7 @@ import torch
 from tqdm import tqdm
 
 from opencse.encoder.precision import MixedPrecision
-from opencse.errors import OpencseError
+from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.recipes import Recipe
 from opencse.training.batches import Assembler
@@ -30,10 +30,6 @@ from opencse.training.schedule import rate_factor
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
-
-
-class Interrupted(Exception):  # noqa: N818  (not an error: the user asked for it)
-    """The run was interrupted; it can be resumed from its checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -312,4 +308,3 @@ class Loop:
         if self._stop_requested:  # the second time, at once
             sys.exit(130)
         self._stop_requested = True
-
