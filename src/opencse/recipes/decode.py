@@ -21,8 +21,8 @@ def decode(cls: type[T], table: object, where: str) -> T:
     """Build a dataclass from a table.
 
     Args:
-        cls: A dataclass whose annotations use `str`, `int`, `float`, `bool`, `None`, `Literal`, unions, `tuple[X, ...]`,
-            `dict[str, X]` and other dataclasses. Its `__post_init__` may raise `ValueError` for impossible values.
+        cls: A dataclass whose annotations use `str`, `int`, `float`, `bool`, `None`, `Literal`, unions,
+            `tuple[X, ...]`, `dict[str, X]` and other dataclasses. Its `__post_init__` may raise `ValueError` for impossible values.
         table: What the file holds.
         where: The file and key, for messages: `simcse.toml: views.anchor`.
 

@@ -37,8 +37,8 @@ class Encoder:
     """How a sentence becomes a vector.
 
     Attributes:
-        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `first_last` (mean over
-            tokens of the first and the last layer) and `mask` (the vector at the prompt's mask) replace it.
+        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `first_last` (mean
+            over tokens of the first and the last layer) and `mask` (the vector at the prompt's mask) replace it.
         projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two layers with
             BatchNorm, DiffCSE §3); never exported.
         max_length: Longest training input in tokens; longer ones are cut.

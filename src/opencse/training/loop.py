@@ -101,7 +101,7 @@ class Loop:
         latest = self.checkpoints.latest() if resume else None
         if latest is not None:
             self.state, random_states = self.checkpoints.load(latest, self.network, self.optimizer)
-            self.precision.refresh()
+            self.precision.load_state_dict(self.state.scaler)
             self._set_random_state(random_states[str(self.accelerator.process_index)])
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
         self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
@@ -164,7 +164,7 @@ class Loop:
             self._count({"loss": loss, **values, **context.reports}, len(parts))
         if self.accelerator.device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
-        norm = self.precision.collect_gradients(self.recipe.optimizer.max_grad_norm or math.inf)
+        norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
         self._count({"grad_norm": norm}, 1)
         rate = self.recipe.optimizer.lr * rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
@@ -248,6 +248,7 @@ class Loop:
     def _save(self) -> None:
         self._check_finite()
         self.state.seconds = time.perf_counter() - self._clock
+        self.state.scaler = self.precision.state_dict()
         self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
         states = self._random_states()
         if self.main:
