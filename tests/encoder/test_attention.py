@@ -5,60 +5,12 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from families import FAMILIES, padded_batch, vectors
 from torch import nn
-from transformers import (
-    AlbertConfig,
-    AlbertModel,
-    BertConfig,
-    BertModel,
-    DistilBertConfig,
-    DistilBertModel,
-    ElectraConfig,
-    ElectraModel,
-    ModernBertConfig,
-    ModernBertModel,
-    MPNetConfig,
-    MPNetModel,
-    RobertaConfig,
-    RobertaModel,
-)
 
 from opencse.encoder.attention import ATTENTION, dropout_attention, use_dropout_attention
 from opencse.encoder.dropout import dropout_rate, keep_mask, realised_rate
-from opencse.encoder.packing import Packing, packed_forward, supports_packing
-
-COMMON = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "pad_token_id": 1}
-RATES = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}  # ALBERT has none by default
-MODERN = {"sep_token_id": 2, "cls_token_id": 0, "bos_token_id": 0, "eos_token_id": 2, "attention_dropout": 0.1}
-FAMILIES = {
-    "bert": lambda: BertModel(BertConfig(**COMMON, intermediate_size=32)),
-    "roberta": lambda: RobertaModel(RobertaConfig(**COMMON, intermediate_size=32)),
-    "electra": lambda: ElectraModel(ElectraConfig(**COMMON, intermediate_size=32, embedding_size=8)),
-    "albert": lambda: AlbertModel(AlbertConfig(**COMMON, **RATES, intermediate_size=32, embedding_size=8)),
-    "distilbert": lambda: DistilBertModel(
-        DistilBertConfig(vocab_size=60, dim=16, n_layers=2, n_heads=2, hidden_dim=32, pad_token_id=1)
-    ),
-    "mpnet": lambda: MPNetModel(MPNetConfig(**COMMON, intermediate_size=32)),
-    "modernbert": lambda: ModernBertModel(
-        ModernBertConfig(**COMMON, **MODERN, intermediate_size=32, local_attention=8, global_attn_every_n_layers=2)
-    ),
-}
-PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
-
-
-@pytest.fixture
-def batch():
-    torch.manual_seed(0)
-    lengths = torch.tensor([11, 3, 7, 1, 11])
-    mask = (torch.arange(11)[None] < lengths[:, None]).long()
-    ids = torch.where(mask.bool(), torch.randint(4, 60, (5, 11)), 1)
-    return ids, mask
-
-
-def vectors(model, ids, mask, packed=False):
-    if packed:
-        return packed_forward(model, ids, mask)
-    return model(input_ids=ids, attention_mask=mask).last_hidden_state * mask[..., None]
+from opencse.encoder.packing import Packing
 
 
 def reference(q, k, v, allowed, keep, scale):
@@ -127,7 +79,8 @@ def test_row_without_anything_to_attend_to_is_finite():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_families_keep_their_outputs(family, batch):
+def test_families_keep_their_outputs(family):
+    batch = padded_batch()
     torch.manual_seed(4)
     model = FAMILIES[family]().train()
     with dropout_rate(model, 0.0):
@@ -141,52 +94,6 @@ def test_families_keep_their_outputs(family, batch):
         torch.testing.assert_close(vectors(model, *batch), before, rtol=0, atol=1e-4)
     assert not torch.equal(vectors(model, *batch), vectors(model, *batch))
     assert model.config.to_dict().get("_attn_implementation") is None  # not written to config.json
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_packed_batch_equals_padded_batch(family, batch):
-    torch.manual_seed(6)
-    model = FAMILIES[family]().train()
-    assert not supports_packing(model)  # the ordinary attention cannot tell packed sentences apart
-    use_dropout_attention(model)
-    assert supports_packing(model) == (family in PACKABLE)
-    assert model.training
-    if family not in PACKABLE:
-        return
-    with dropout_rate(model, 0.0):
-        padded, packed = vectors(model, *batch), vectors(model, *batch, packed=True)
-        torch.testing.assert_close(packed, padded, rtol=0, atol=1e-5)
-        upstream = torch.randn_like(padded)
-        parameters = [p for name, p in model.named_parameters() if "pooler" not in name]
-        expected = torch.autograd.grad(padded, parameters, upstream)
-        for got, want in zip(torch.autograd.grad(packed, parameters, upstream), expected, strict=True):
-            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
-    assert not torch.equal(vectors(model, *batch, packed=True), vectors(model, *batch, packed=True))
-
-
-def test_left_padding_and_segments(batch):
-    torch.manual_seed(7)
-    model = FAMILIES["bert"]().eval()
-    use_dropout_attention(model)
-    ids, mask = batch
-    segments = torch.randint(0, 2, ids.shape)
-    expected = model(input_ids=ids, attention_mask=mask, token_type_ids=segments).last_hidden_state
-    flipped = packed_forward(model, *(_left(x, mask) for x in (ids, mask, segments)))
-    for row, length in enumerate(mask.sum(1).tolist()):
-        torch.testing.assert_close(flipped[row, 11 - length :], expected[row, :length], rtol=0, atol=1e-5)
-
-
-def _left(values, mask):
-    return torch.stack([row.roll(11 - int(length)) for row, length in zip(values, mask.sum(1), strict=True)])
-
-
-def test_packing_round_trip(batch):
-    _, mask = batch
-    packing, values = Packing.of(mask), torch.randn(5, 11, 3)
-    packed = packing.pack(values)
-    assert packed.shape == (1, mask.sum(), 3)
-    assert torch.equal(packing.unpack(packed), values * mask[..., None])
-    assert packing.positions[0, :12].tolist() == [*range(11), 0]
 
 
 def test_name_is_registered():

@@ -62,34 +62,60 @@ def _first_position(model: nn.Module) -> int:
     return 0 if padding is None else int(padding) + 1
 
 
-def packed_forward(
-    model: nn.Module, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
-) -> Tensor:
-    """Runs `model` on the real tokens only.
+def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
+    """Forward pre-hook: replaces a padded batch by a packed one, in training mode and where it is a plain one."""
+    ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
+    if not model.training or args or not isinstance(ids, Tensor) or not isinstance(mask, Tensor):
+        return None
+    if kwargs.get("position_ids") is not None or kwargs.get("return_dict") is False:
+        return None
+    if ids.device.type != "cpu" or ids.shape != mask.shape or bool(mask.all()):
+        return None
+    packing = Packing.of(mask)
+    packed = {name: value for name, value in kwargs.items() if name != "attention_mask"}
+    for name in ("input_ids", "token_type_ids"):
+        if isinstance(packed.get(name), Tensor):
+            packed[name] = packing.pack(packed[name])
+    return (), packed | {"position_ids": packing.positions + _first_position(model), "packing": packing}
+
+
+def _unpack_outputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+    """Forward hook: what `_pack_inputs` packed comes out padded again."""
+    packing: Packing | None = kwargs.get("packing")
+    if packing is None:
+        return output
+    output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
+    if output.get("hidden_states") is not None:
+        output["hidden_states"] = tuple(packing.unpack(layer) for layer in output.hidden_states)
+    if output.get("pooler_output") is not None:
+        output["pooler_output"] = model.pooler(output.last_hidden_state)  # type: ignore[operator]
+    return output
+
+
+def use_packing(model: nn.Module) -> bool:
+    """Makes `model` compute real tokens only when it trains on a CPU, in place; callers see no difference.
+
+    They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and get padded hidden
+    states back, zero at padding.
 
     Args:
-        model: A transformers encoder for which `supports_packing` holds, or a wrapper that has it as `.module` (DDP).
-        input_ids: Token ids, (B, L).
-        attention_mask: 1 for real tokens, 0 for padding, (B, L).
-        token_type_ids: Segment ids, (B, L), where the model has segments.
+        model: A transformers encoder, after `opencse.encoder.attention.use_dropout_attention`.
 
     Returns:
-        Last hidden states, (B, L, d), zero at padding.
+        False, and nothing changed, where `supports_packing` is False.
     """
-    packing = Packing.of(attention_mask)
-    inputs: dict[str, Any] = {
-        "input_ids": packing.pack(input_ids),
-        "position_ids": packing.positions + _first_position(getattr(model, "module", model)),
-        "packing": packing,
-    }
-    if token_type_ids is not None:
-        inputs["token_type_ids"] = packing.pack(token_type_ids)
-    return packing.unpack(model(**inputs).last_hidden_state)
+    if _pack_inputs in model._forward_pre_hooks.values():
+        return True
+    if not supports_packing(model):
+        return False
+    model.register_forward_pre_hook(_pack_inputs, with_kwargs=True)
+    model.register_forward_hook(_unpack_outputs, with_kwargs=True)
+    return True
 
 
 @torch.no_grad()
 def supports_packing(model: nn.Module) -> bool:
-    """Whether `packed_forward` gives this model's own hidden states: tried out, not assumed.
+    """Whether a packed batch gives this model's own hidden states: tried out, not assumed.
 
     Args:
         model: A transformers encoder, after `opencse.encoder.attention.use_dropout_attention`.
@@ -112,9 +138,11 @@ def supports_packing(model: nn.Module) -> bool:
     model.eval()
     try:
         padded = model(input_ids=ids, attention_mask=mask).last_hidden_state
-        packed = packed_forward(model, ids, mask)
+        packing = Packing.of(mask)
+        positions = packing.positions + _first_position(model)
+        row = model(input_ids=packing.pack(ids), position_ids=positions, packing=packing).last_hidden_state
     except TypeError:  # a forward that passes no further arguments on
         return False
     finally:
         model.train(training)
-    return bool(torch.allclose(packed[mask.bool()], padded[mask.bool()], rtol=1e-3, atol=1e-4))
+    return torch.allclose(row, packing.pack(padded), rtol=1e-3, atol=1e-4)
