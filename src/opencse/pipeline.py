@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse import demo
-from opencse.errors import OpencseError
-from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.recipes import Recipe
 from opencse.training import Run
 from opencse.training import train as train_run
-from opencse.training.folder import check_folder, write_json
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
-    from opencse.evaluation import ScoredPairs
+    pass
 
 Tell = Callable[[str], None]
 

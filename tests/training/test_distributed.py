@@ -49,7 +49,7 @@ def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -
     for parameter in encoder[0].auto_model.pooler.parameters():
         parameter.requires_grad_(False)
     share = 16 // world
-    batch = Assembler(store, views, 0, True)(range(rank * share, (rank + 1) * share))
+    batch = Assembler(store, views, 0, 16.0)(range(rank * share, (rank + 1) * share))
     model = DistributedDataParallel(network) if world > 1 else network
     loss, _ = model(batch, Context())
     loss.backward()
