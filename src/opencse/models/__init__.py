@@ -1,1 +1,5 @@
-"""TODO."""
+"""Names to weights: a local folder, a bundled name or a hub id."""
+
+from opencse.models.names import BUNDLED, resolve
+
+__all__ = ["BUNDLED", "resolve"]

@@ -1,1 +1,20 @@
-"""TODO."""
+"""Recipes: training systems as short TOML files that read like the papers' formulas."""
+
+from opencse.recipes.families import FAMILIES, family_of
+from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
+from opencse.recipes.schema import Encoder, Optimizer, Recipe, Schedule, Selection, Training, View
+
+__all__ = [
+    "FAMILIES",
+    "Encoder",
+    "Optimizer",
+    "Recipe",
+    "Schedule",
+    "Selection",
+    "Training",
+    "View",
+    "dump_recipe",
+    "family_of",
+    "load_recipe",
+    "recipe_names",
+]

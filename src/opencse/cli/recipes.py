@@ -1,0 +1,63 @@
+"""`opencse recipes`: what systems there are, and what exactly they do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    invoke_without_command=True, help="List the recipes that come with opencse, or show one (`recipes show NAME`)."
+)
+
+
+@app.callback()
+def list_recipes(context: typer.Context) -> None:
+    """List the recipes with title, paper and the text columns that they need."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from opencse.recipes import load_recipe, recipe_names
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("recipe", "title", "paper", "columns it needs"):
+        table.add_column(heading, overflow="fold")
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        columns = [c + (" (optional)" if optional else "") for c, optional in recipe.columns.items()]
+        table.add_row(name, recipe.title, recipe.paper, ", ".join(columns))
+    Console().print(table)
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="A recipe's name or TOML file.")],
+    backbone: Annotated[
+        str | None, typer.Option(help="Apply the settings published for this backbone (folder, hub id or name).")
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Apply the settings of a backbone family: bert-base, roberta-large, minilm, …")
+    ] = None,
+    variant: Annotated[str, typer.Option(help="`sound`, or `faithful`: as published, quirks included.")] = "sound",
+    overrides: Annotated[list[str], typer.Option("--set", help="Override a value: --set optimizer.lr=1e-5")] = [],  # noqa: B006
+) -> None:
+    """Print a recipe as it would be used: everything inherited, nothing hidden."""
+    from opencse.errors import OpencseError
+    from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe
+    from opencse.recipes.decode import unknown
+
+    if backbone is not None and family is not None:
+        raise OpencseError("--backbone and --family exclude each other")
+    if family is not None and family not in (*FAMILIES, "other"):
+        raise unknown("family", family, (*FAMILIES, "other"), "--family")
+    if backbone is not None:
+        from opencse.encoder import backbone_config
+
+        family = family_of(backbone_config(backbone))
+    recipe = load_recipe(name, family=family or "other", variant=variant, overrides=overrides)
+    typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
+    for warning in recipe.warnings():
+        typer.echo(f"# warning: {warning}")
+    typer.echo(dump_recipe(recipe))

@@ -1,0 +1,56 @@
+"""`opencse run`: build what the recipe needs, train, evaluate before and after, summarise."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from opencse.cli import options
+
+
+def run(
+    recipe: options.Recipe,
+    corpus: options.Corpus,
+    out: options.Out,
+    backbone: options.Backbone = "minilm",
+    dev: options.Dev = None,
+    data: options.Data = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            help="Scored pairs to compare the model on, before and after: a file as for --dev, or `demo`, the pairs that "
+            "come with opencse."
+        ),
+    ] = None,
+    variant: options.Variant = "sound",
+    overrides: options.Overrides = [],  # noqa: B006
+    seed: options.Seed = None,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
+    track: options.Track = [],  # noqa: B006
+) -> None:
+    """Build what the recipe needs, train, evaluate before and after, and summarise.
+
+    Writes OUT/model (a sentence-transformers folder), OUT/results.json, OUT/metrics.jsonl, and the resolved recipe and
+    environment beside them.
+    """
+    from opencse import pipeline
+    from opencse.cli.show import note, show_result
+
+    result = pipeline.run(
+        recipe,
+        corpus,
+        backbone=backbone,
+        out=out,
+        dev=dev,
+        data=data,
+        pairs=pairs,
+        variant=variant,
+        overrides=pipeline.with_seed(overrides, seed),
+        resume=resume,
+        overwrite=overwrite,
+        track=track,
+        tell=note,
+    )
+    show_result(result)

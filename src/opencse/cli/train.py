@@ -1,0 +1,44 @@
+"""`opencse train`: from a recipe and a corpus to a model."""
+
+from __future__ import annotations
+
+from opencse.cli import options
+
+
+def train(
+    recipe: options.Recipe,
+    corpus: options.Corpus,
+    out: options.Out,
+    backbone: options.Backbone,
+    dev: options.Dev = None,
+    data: options.Data = None,
+    variant: options.Variant = "sound",
+    overrides: options.Overrides = [],  # noqa: B006
+    seed: options.Seed = None,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
+    track: options.Track = [],  # noqa: B006
+) -> None:
+    """Train a sentence encoder and write it as a sentence-transformers folder, OUT/model.
+
+    The best step by the development pairs is kept. A run that was stopped goes on with --resume and ends exactly as it
+    would have.
+    """
+    from opencse import pipeline
+    from opencse.cli.show import note, show_run
+
+    result = pipeline.train(
+        recipe,
+        corpus,
+        backbone=backbone,
+        out=out,
+        dev=dev,
+        data=data,
+        variant=variant,
+        overrides=pipeline.with_seed(overrides, seed),
+        resume=resume,
+        overwrite=overwrite,
+        track=track,
+        tell=note,
+    )
+    show_run(result)

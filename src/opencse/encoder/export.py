@@ -1,0 +1,29 @@
+"""Writing a trained encoder as a folder of core sentence-transformers modules."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencse.encoder.loading import quiet
+from opencse.files import replaced_folder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | None = None) -> None:
+    """Write a model so that `SentenceTransformer(folder)` loads it, without `trust_remote_code`.
+
+    The folder appears whole or not at all; one that is there is replaced.
+
+    Args:
+        model: The encoder; projectors and other parts of the training are not among its modules.
+        folder: Where to write.
+        card: The text of `README.md`; sentence-transformers' own card where None.
+    """
+    with replaced_folder(Path(folder)) as temporary, quiet(), contextlib.suppress(UserWarning):
+        model.save_pretrained(str(temporary), create_model_card=card is None)
+        if card is not None:
+            (temporary / "README.md").write_text(card, encoding="utf-8")

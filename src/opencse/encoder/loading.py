@@ -1,0 +1,132 @@
+"""Backbones: any transformers encoder or sentence-transformers folder, as a `SentenceTransformer`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opencse.encoder.pooling import POOLINGS, pooling_modules
+from opencse.encoder.prompts import bake
+from opencse.errors import OpencseError
+from opencse.models import resolve
+from opencse.models.names import is_offline
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def load_encoder(
+    name: str | Path,
+    *,
+    pooling: str = "backbone",
+    prompt: str | None = None,
+    dropout: float | None = None,
+    device: str = "cpu",
+) -> SentenceTransformer:
+    """Load a backbone, with its own pooling or another.
+
+    Args:
+        name: A folder, a hub id or a bundled name (`opencse.models.resolve`).
+        pooling: `backbone` for what the model's folder says (a plain transformers encoder says nothing, and is an
+            error then), or one of `POOLINGS`, which replaces everything after the transformer.
+        prompt: The template for `mask` pooling, which is baked into the tokenizer.
+        dropout: A rate to set in the configuration; the model's own where None.
+        device: Where to put the weights.
+
+    Returns:
+        The model in fp32, in training mode as sentence-transformers leaves it.
+
+    Raises:
+        OpencseError: There is no such model, it is not a text encoder, or pooling and model do not go together.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    source = resolve(name)
+    settings: dict[str, Any] = {"output_hidden_states": True} if pooling == "first_last" else {}
+    if dropout is not None:
+        from opencse.encoder.dropout import dropout_config_overrides
+
+        settings |= dropout_config_overrides(_load_config(source), dropout)
+    if pooling == "backbone" and not is_sentence_transformer(source):
+        raise OpencseError(
+            f"{name}: a plain transformers encoder, which does not say how to pool its tokens",
+            f"Choose a pooling: {', '.join(POOLINGS)} (for example --set encoder.pooling=cls).",
+        )
+    with _readable_errors(name), quiet():
+        model = SentenceTransformer(source, device=device, config_kwargs=settings or None)
+    if pooling == "backbone":
+        return model
+    transformer = model[0]
+    if not hasattr(transformer, "auto_model"):
+        raise OpencseError(f"{name}: its first module is a {type(transformer).__name__}, not a transformer")
+    if pooling == "mask":
+        if prompt is None:
+            raise OpencseError("pooling 'mask' needs a prompt with {mask}")
+        baked = bake(model.tokenizer, prompt)
+        baked.model_max_length = model.max_seq_length or baked.model_max_length
+        transformer.processor = baked
+    return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer)], device=device)
+
+
+def backbone_config(name: str | Path) -> dict[str, Any]:
+    """The transformers configuration of a backbone, as a plain table."""
+    return _load_config(resolve(name)).to_dict()
+
+
+def is_sentence_transformer(source: str) -> bool:
+    """Whether a folder or hub id holds a sentence-transformers model rather than a bare encoder."""
+    if Path(source).is_dir():
+        return (Path(source) / "modules.json").is_file()
+    from sentence_transformers.util import is_sentence_transformer_model
+
+    return bool(is_sentence_transformer_model(source, local_files_only=is_offline()))
+
+
+def _load_config(source: str) -> Any:
+    from transformers import AutoConfig
+
+    folder = Path(source)
+    if (modules := folder / "modules.json").is_file():
+        first = json.loads(modules.read_text(encoding="utf-8"))[0]["path"]
+        source = str(folder / first)
+    with _readable_errors(source), quiet():
+        return AutoConfig.from_pretrained(source)
+
+
+@contextlib.contextmanager
+def _readable_errors(name: object) -> Iterator[None]:
+    """Loading fails in many ways; the user needs to know which model, why in a line, and what to try."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise OpencseError(
+            f"{name}: the model cannot be loaded ({reason[:300]})",
+            "Pass a folder that holds it, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
+        ) from error
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the progress bars and load reports of transformers off the screen."""
+    from transformers.utils import logging as hf_logging
+
+    level, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
+    names = ("sentence_transformers", "transformers", "huggingface_hub")
+    levels = {n: logging.getLogger(n).level for n in names}
+    hf_logging.set_verbosity_error()
+    hf_logging.disable_progress_bar()
+    for n in names:
+        logging.getLogger(n).setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for n, old in levels.items():
+            logging.getLogger(n).setLevel(old)
+        hf_logging.set_verbosity(level)
+        if bars:
+            hf_logging.enable_progress_bar()

@@ -1,0 +1,78 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from opencse.errors import OpencseError
+
+
+@contextlib.contextmanager
+def replaced_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; on success it takes the place of `path` in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with _disk_full_named(path):
+            yield temporary
+            _sync(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replaced_folder(path: Path) -> Iterator[Path]:
+    """Give an empty temporary folder beside `path`; on success it takes the place of `path`.
+
+    A kill leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no `path`;
+    never a mixture.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    try:
+        with _disk_full_named(path):
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    _sync(file)
+        temporary.chmod(0o755)
+        if path.exists():
+            old = path.with_name(f".{path.name}.{os.getpid()}.old")
+            path.rename(old)
+            temporary.rename(path)
+            shutil.rmtree(old)
+        else:
+            temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in one step."""
+    with replaced_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+@contextlib.contextmanager
+def _disk_full_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # safetensors wraps the operating system's error in its own
+        number = getattr(error, "errno", None)
+        if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
+            raise OpencseError(
+                f"{path}: the disk is full; nothing was half-written", "Free some space, then run again with --resume."
+            ) from error
+        raise

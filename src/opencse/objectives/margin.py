@@ -1,0 +1,92 @@
+"""Additive margins on cosines: IFM's and BYOP's perturbations, as one scalar family.
+
+A margin adds `s_p·m` to the cosine of each positive and `s_n·m` to those of the negatives. A softmax does not see what
+is added to all of its logits, so with a margin that belongs to the anchor only `(s_p − s_n)·m` matters: `p-n-` is
+plain InfoNCE, `p+` equals `n-`, and `p-n+` with m equals `p-` with 2m. A positive total makes the task easier (BYOP's
+direction; it mostly shrinks the gradient), a negative one harder (IFM's; additive-margin softmax).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Margin:
+    """A margin in cosine units, before the division by the temperature.
+
+    Attributes:
+        signs: The paper's notation: `p` for positive and `n` for negative logits, each with `+` or `-`, such as
+            `"p+n-"`, `"p-n+"`, `"n-"` (BYOP §3; IFM is `"p-n+"`).
+        size: m, a constant (BYOP's C), or `"dynamic"` (BYOP's D): the cosine of the positive pair over N - 1.
+        axis: Whether a dynamic margin belongs to the `anchor` (all logits of its row) or to the `candidate` (all
+            logits of its column; the published D scores fit a broadcast along this axis better).
+        mix: Average the shifted loss with the unshifted one (BYOP's -M; IFM with its weight 1).
+        detach: Let no gradient flow through a dynamic margin.
+    """
+
+    signs: str
+    size: float | Literal["dynamic"]
+    axis: Literal["anchor", "candidate"] = "anchor"
+    mix: bool = False
+    detach: bool = True
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"(?=.)(p[+-])?(n[+-])?", self.signs):
+            raise ValueError(f"signs must read like 'p+n-', 'p-' or 'n+', not '{self.signs}'")
+        if isinstance(self.size, float) and self.size < 0:
+            raise ValueError("size must not be negative: its direction is given by the signs")
+
+    @property
+    def positive_sign(self) -> int:
+        """The sign of the shift of positive logits: 1, -1, or 0 where none is given."""
+        return self._sign("p")
+
+    @property
+    def negative_sign(self) -> int:
+        """The sign of the shift of negative logits: 1, -1, or 0 where none is given."""
+        return self._sign("n")
+
+    @property
+    def effective(self) -> float:
+        """What alone matters of an anchor's margin, in units of m: the positive's sign minus the negatives'."""
+        return float(self.positive_sign - self.negative_sign)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the loss and its gradient are those without any margin."""
+        return self.size == 0 or (self.effective == 0 and (self.axis == "anchor" or self.size != "dynamic"))
+
+    def _sign(self, letter: str) -> int:
+        at = self.signs.find(letter)
+        return 0 if at < 0 else 1 if self.signs[at + 1] == "+" else -1
+
+    def shift(self, cosines: Tensor, width: int) -> tuple[Tensor, Tensor | None]:
+        """Shift in-batch cosines and give what to add to further negatives of the same anchors.
+
+        Args:
+            cosines: (N, C), anchors by in-batch candidates, the positives on the diagonal.
+            width: How many of the C candidates are present; N in the paper's N - 1.
+
+        Returns:
+            The shifted cosines (N, C), and the shift (N, 1) of other negatives of each anchor, which have no column of
+            their own in `cosines`; it is None for margins that belong to the candidates.
+        """
+        m = self._size(cosines, width)
+        per_row = m.view(-1, 1) if self.axis == "anchor" else m.view(1, -1)
+        on_diagonal = torch.eye(*cosines.shape, dtype=torch.bool, device=cosines.device)
+        signs = torch.where(on_diagonal, self.positive_sign, self.negative_sign).to(cosines.dtype)
+        others = self.negative_sign * m.view(-1, 1) if self.axis == "anchor" else None
+        return cosines + signs * per_row, others
+
+    def _size(self, cosines: Tensor, width: int) -> Tensor:
+        """The margin of each anchor, which is also that of each candidate: (N,)."""
+        if self.size == "dynamic":
+            m = cosines.diagonal() / max(width - 1, 1)
+            return m.detach() if self.detach else m
+        return cosines.new_full((cosines.shape[0],), self.size)

@@ -1,0 +1,46 @@
+"""The objective: the weighted, named sum of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from opencse.objectives.term import Context, Embeddings, Term
+
+
+class Objective:
+    """The weighted sum of terms, each kept apart under its name for the log.
+
+    Args:
+        terms: The summands; their names differ.
+    """
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self.terms = tuple(terms)
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, dict[str, Tensor]]:
+        """Compute the objective.
+
+        Returns:
+            The weighted sum, and each term's unweighted value by name.
+        """
+        values = {term.name: term(embeddings, present, context) for term in self.terms}
+        total = torch.stack([term.weight * values[term.name] for term in self.terms]).sum()
+        return total, values
+
+    def gradient_norms(self, values: dict[str, Tensor], embeddings: Embeddings) -> dict[str, Tensor]:
+        """The norm of each weighted term's gradient with respect to all embeddings together.
+
+        Loss values of different terms say little about their influence; these norms compare.
+        """
+        leaves = [e for e in embeddings.values() if e.requires_grad]
+        norms = {}
+        for term in self.terms:
+            gradients = torch.autograd.grad(
+                term.weight * values[term.name], leaves, retain_graph=True, allow_unused=True
+            )
+            squares = [g.pow(2).sum() for g in gradients if g is not None]
+            norms[term.name] = torch.stack(squares).sum().sqrt() if squares else torch.tensor(0.0)
+        return norms

@@ -1,0 +1,179 @@
+"""Finding, merging and writing recipes.
+
+A recipe's tables are merged in this order, later ones winning: the recipe that it `extends`, the file itself, its
+`[faithful]` table (if that variant is asked for), its `[for.FAMILY]` table (for the family of the backbone), and the
+user's `--set key=value`.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.resources
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opencse.errors import OpencseError
+from opencse.objectives import TERMS
+from opencse.recipes.decode import check_keys, decode, encode, unknown
+from opencse.recipes.schema import Recipe
+
+Table = dict[str, Any]
+_SHIPPED = importlib.resources.files("opencse.recipes") / "toml"
+
+
+def recipe_names() -> list[str]:
+    """The names of the recipes that come with the package."""
+    return sorted(f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml"))
+
+
+def load_recipe(
+    name: str | Path,
+    *,
+    family: str = "other",
+    variant: str = "sound",
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+) -> Recipe:
+    """Read, merge and check a recipe.
+
+    Args:
+        name: The name of a shipped recipe (`simcse`) or the path of a TOML file.
+        family: The backbone's family (`opencse.recipes.families`), whose published settings are applied.
+        variant: `sound` (the default) or `faithful`, the system as published, quirks included.
+        overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,
+            `terms.contrastive.temperature=0.1`), or a mapping of such keys to values.
+
+    Raises:
+        OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an impossible value.
+    """
+    table, label, sources = _merged(name)
+    faithful, families = table.pop("faithful", {}), table.pop("for", {})
+    if variant not in ("sound", "faithful"):
+        raise unknown("variant", variant, ["sound", "faithful"], label)
+    if variant == "faithful":
+        families = _merge(families, faithful.pop("for", {}), label)
+        table = _merge(table, faithful, f"{label}: faithful")
+    table = _merge(table, families.get(family, {}), f"{label}: for.{family}")
+    pairs = overrides.items() if isinstance(overrides, Mapping) else map(_parse_override, overrides)
+    for key, value in pairs:
+        table = _merge(table, _nested(key, value), f"--set {key}")
+    return _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The resolved recipe as TOML, which `load_recipe` reads back to an equal recipe."""
+    import tomli_w
+
+    table = encode(recipe)
+    return tomli_w.dumps({k: v for k, v in table.items() if k not in ("name", "family", "variant") and v != {}})
+
+
+def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
+    table, label = _read(name)
+    chain = [Path(str(name)).stem]
+    while (parent := table.pop("extends", None)) is not None:
+        if not isinstance(parent, str):
+            raise OpencseError(f"{label}: extends: expected the name of a recipe, found {parent!r}")
+        beside = Path(name).parent / parent if str(name).endswith(".toml") else None
+        source = beside if beside and parent.endswith(".toml") else parent
+        if Path(str(source)).stem in chain:
+            raise OpencseError(f"{label}: extends: '{parent}' extends itself ({' → '.join([*chain, parent])})")
+        chain.append(Path(str(source)).stem)
+        base, base_label = _read(source)
+        # What a parent says of itself does not hold for the child.
+        for key in ("title", "paper", "differs", "published", "faithful"):
+            base.pop(key, None)
+        table = _merge(base, table, label if not table.get("extends") else base_label)
+    return table, label, chain
+
+
+def _read(name: str | Path) -> tuple[Table, str]:
+    path = Path(name)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise OpencseError(f"{path}: no such recipe file", f"Shipped recipes: {', '.join(recipe_names())}.")
+        label, text = str(path), path.read_text(encoding="utf-8")
+    else:
+        if str(name) not in recipe_names():
+            raise unknown("recipe", str(name), recipe_names(), "opencse")
+        label, text = f"{name}.toml", (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
+    try:
+        return tomllib.loads(text), label
+    except tomllib.TOMLDecodeError as error:
+        raise OpencseError(f"{label}: not valid TOML ({error})") from None
+
+
+def _merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
+    """Merge tables key by key; lists are replaced, except that a table of terms patches the terms by name."""
+    merged = copy.deepcopy(base)
+    for key, value in over.items():
+        known = merged.get(key)
+        if key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
+            merged[key] = _patch_terms(known, value, where)
+        elif isinstance(known, dict) and isinstance(value, Mapping) and not _changes_kind(known, value):
+            merged[key] = _merge(known, value, where)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def _changes_kind(known: Table, over: Mapping[str, Any]) -> bool:
+    """Whether one constructor replaces another: its parameters then start afresh."""
+    return "kind" in over and over["kind"] != known.get("kind")
+
+
+def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> list[Table]:
+    names = [t.get("name", t.get("kind")) for t in terms]
+    patched = copy.deepcopy(terms)
+    for name, patch in patches.items():
+        key: str | int = int(name) if name.isdigit() else name
+        index = key if isinstance(key, int) else names.index(key) if key in names else None
+        if index is None or index >= len(terms):
+            raise unknown("term", name, [str(n) for n in names], f"{where}: terms")
+        patched[index] = _merge(patched[index], patch, where)
+    return patched
+
+
+def _decode_recipe(table: Table, label: str, name: str) -> Recipe:
+    terms = table.get("terms", [])
+    if not isinstance(terms, list):
+        raise OpencseError(f"{label}: terms: expected a list of tables, [[terms]]")
+    table["terms"] = tuple(_decode_kind(TERMS, t, f"{label}: terms[{i}]") for i, t in enumerate(terms))
+    if build := table.get("build"):
+        from opencse.views import CONSTRUCTORS
+
+        if not isinstance(build, Mapping):
+            raise OpencseError(f"{label}: build: expected a table for each column")
+        table["build"] = {c: _decode_kind(CONSTRUCTORS, t, f"{label}: build.{c}") for c, t in build.items()}
+    check_keys(table, set(Recipe.__dataclass_fields__) - {"name"}, label)
+    return decode(Recipe, table | {"name": name}, label)
+
+
+def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
+    if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
+        raise OpencseError(f"{where}: the key 'kind' is missing", f"Allowed: {', '.join(sorted(kinds))}.")
+    fields = dict(table)
+    kind = fields.pop("kind")
+    if kind not in kinds:
+        raise unknown("kind", kind, kinds, where)
+    return decode(kinds[kind], fields, where)
+
+
+def _parse_override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
+        raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()  # a bare word is a string
+
+
+def _nested(key: str, value: Any) -> Table:
+    *parents, last = key.split(".")
+    table: Table = {last: value}
+    for parent in reversed(parents):
+        table = {parent: table}
+    return table

@@ -1,0 +1,240 @@
+"""What a recipe may say: one frozen dataclass per table of the TOML file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from opencse.objectives import Term
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A named version of each training sentence.
+
+    Attributes:
+        text: The text column that the view reads.
+        prompt: What is put around the text. With `{mask}` it is a template for mask pooling, such as
+            `'This sentence of "{}" means {mask}'`; without, it is a plain prefix such as `"query: {}"`.
+        dropout: A dropout rate of the view's own (HiNCE's p2); the model's where absent.
+        optional: Rows may lack the text (null); the terms then leave those rows out.
+    """
+
+    text: str = "text"
+    prompt: str | None = None
+    dropout: float | None = None
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise ValueError("dropout must be at least 0 and below 1")
+        if self.prompt is not None and self.prompt.count("{}") != 1:
+            raise ValueError("prompt must hold {} exactly once, where the sentence goes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """How a sentence becomes a vector.
+
+    Attributes:
+        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `first_last` (mean over
+            tokens of the first and the last layer) and `mask` (the vector at the prompt's mask) replace it.
+        projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two layers with
+            BatchNorm, DiffCSE §3); never exported.
+        max_length: Longest training input in tokens; longer ones are cut.
+        length_counts: Whether `max_length` counts the `total` (special tokens and prompt included, as SimCSE and
+            SNCSE do) or only the `content` (as PromptBERT does).
+        dropout: Dropout rate to set in the whole model; its own where absent.
+    """
+
+    pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] = "cls"
+    projector: Literal["none", "simcse", "diffcse"] = "simcse"
+    max_length: int = 32
+    length_counts: Literal["total", "content"] = "total"
+    dropout: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_length < 3:
+            raise ValueError("max_length must be at least 3")
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise ValueError("dropout must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizer:
+    """AdamW (Loshchilov and Hutter, 2019).
+
+    Attributes:
+        lr: Peak learning rate.
+        weight_decay: Decoupled decay; 0 in all of these papers.
+        betas: Decay rates of the moments.
+        eps: Added to the denominator.
+        max_grad_norm: The gradient of all trained parameters together is clipped to this norm; 0 for no clipping.
+    """
+
+    lr: float = 3e-5
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    max_grad_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0:
+            raise ValueError("lr must be positive")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError("betas must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How the learning rate changes over the steps.
+
+    Attributes:
+        kind: `linear` (down to 0), `cosine` (down to 0) or `constant`, after the warm-up.
+        warmup: Steps over which the rate rises from 0: a number of steps (integer) or a share of all steps (below 1).
+    """
+
+    kind: Literal["linear", "cosine", "constant"] = "linear"
+    warmup: int | float = 0
+
+    def __post_init__(self) -> None:
+        if self.warmup < 0 or (isinstance(self.warmup, float) and self.warmup >= 1):
+            raise ValueError("warmup must be a number of steps or a share below 1.0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The loop.
+
+    Attributes:
+        epochs: Passes over the corpus.
+        max_steps: Stop after so many optimiser steps, whatever `epochs` says.
+        batch_size: Sentences per optimiser step, over all processes together (negatives come from these).
+        accumulate: Split each batch into so many parts whose gradients are added. This is *not* equal to one large
+            batch: a sentence meets only the negatives of its own part.
+        precision: `bf16`, `fp16` (on an accelerator) or `fp32`; losses are always computed in fp32.
+        seed: All randomness comes from it.
+        log_every: Steps between lines in `metrics.jsonl`.
+        gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
+        checkpoint_every: Steps between checkpoints to resume from; 0 for none.
+        keep_checkpoints: How many of these are kept.
+        length_groups: Run the rows of a batch in groups of like length, so that padding is cut. Which sentences
+            share a batch does not change.
+        compile: Compile the encoder with `torch.compile`; pays on long runs.
+    """
+
+    epochs: int = 1
+    max_steps: int | None = None
+    batch_size: int = 64
+    accumulate: int = 1
+    precision: Literal["bf16", "fp16", "fp32"] = "bf16"
+    seed: int = 42
+    log_every: int = 25
+    gradient_norms_every: int = 0
+    checkpoint_every: int = 500
+    keep_checkpoints: int = 1
+    length_groups: bool = True
+    compile: bool = False
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
+        if self.epochs < 1 or (self.max_steps is not None and self.max_steps < 1):
+            raise ValueError("epochs and max_steps must be at least 1")
+        if self.accumulate < 1 or self.batch_size % self.accumulate or self.batch_size // self.accumulate < 2:
+            raise ValueError("accumulate must divide batch_size into parts of at least 2 sentences")
+        if self.keep_checkpoints < 1 or self.log_every < 1:
+            raise ValueError("keep_checkpoints and log_every must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which step's model is kept, by Spearman correlation on scored development pairs.
+
+    Attributes:
+        every: Steps between evaluations.
+        patience: Stop after so many evaluations without improvement; never where absent.
+    """
+
+    every: int = 125
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or (self.patience is not None and self.patience < 1):
+            raise ValueError("every and patience must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A training system: views, terms, and how they are optimised.
+
+    Attributes:
+        name: The name of the recipe's file.
+        title: One line for listings.
+        paper: Authors, title, venue and year of the source.
+        differs: How the default differs from the system as published (its `faithful` variant), and why.
+        variant: `sound` (the default) or `faithful`.
+        family: The backbone family whose published settings were applied.
+        views: The versions of each sentence, by name.
+        terms: The summands of the objective.
+        build: How missing text columns are made, by column.
+        encoder: See `Encoder`.
+        optimizer: See `Optimizer`.
+        schedule: See `Schedule`.
+        training: See `Training`.
+        selection: See `Selection`.
+        published: The paper's average over the seven STS tasks, by backbone family.
+    """
+
+    name: str
+    title: str = ""
+    paper: str = ""
+    differs: str = ""
+    variant: Literal["sound", "faithful"] = "sound"
+    family: str = "other"
+    views: dict[str, View]
+    terms: tuple[Term, ...]
+    build: dict[str, Any] = field(default_factory=dict)
+    encoder: Encoder = field(default_factory=Encoder)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    schedule: Schedule = field(default_factory=Schedule)
+    training: Training = field(default_factory=Training)
+    selection: Selection = field(default_factory=Selection)
+    published: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise ValueError("at least one term is needed")
+        names = [t.name for t in self.terms]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two terms share a name ({', '.join(names)}): give each a `name` of its own")
+        for term in self.terms:
+            for view in term.views:
+                if view not in self.views:
+                    raise ValueError(
+                        f"term '{term.name}' needs the view '{view}', which is not defined "
+                        f"(views: {', '.join(self.views) or 'none'})"
+                    )
+        masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
+        if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
+            raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")
+        if self.encoder.pooling != "mask" and masked:
+            raise ValueError(f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'")
+
+    @property
+    def used_views(self) -> dict[str, View]:
+        """The views that some term reads, in the order of definition; only these are encoded."""
+        needed = {name for term in self.terms for name in term.views}
+        return {name: view for name, view in self.views.items() if name in needed}
+
+    @property
+    def columns(self) -> dict[str, bool]:
+        """The text columns that the used views read, and whether rows may lack them."""
+        found: dict[str, bool] = {}
+        for view in self.used_views.values():
+            found[view.text] = found.get(view.text, True) and view.optional
+        return found
+
+    def warnings(self) -> list[str]:
+        """What is legal but probably not meant."""
+        return [f"{self.name}: term '{t.name}': {w}" for t in self.terms for w in t.warnings()]

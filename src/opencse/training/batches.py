@@ -1,0 +1,124 @@
+"""From rows of the token store to the tensors of one step: one pass for all views of equal dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from opencse.encoder.prompts import Frame
+from opencse.training.grouping import length_groups
+from opencse.training.tokens import TokenStore
+
+
+@dataclass(frozen=True)
+class ViewTokens:
+    """Where a view's tokens come from.
+
+    Attributes:
+        source: Index of its text in the token store.
+        frame: The ids around it.
+        budget: The most content tokens that are kept.
+        dropout: The view's own dropout rate; None for the model's.
+    """
+
+    source: int
+    frame: Frame
+    budget: int
+    dropout: float | None
+
+
+@dataclass
+class Pass:
+    """All rows of all views of one dropout rate, in groups of like length.
+
+    Attributes:
+        dropout: The rate; None for the model's own.
+        ids: For each group the token ids (n, length).
+        masks: For each group the attention mask (n, length).
+        slots: Which of the batch's view x row slots each row fills, in the order of the groups: (rows,).
+    """
+
+    dropout: float | None
+    ids: list[Tensor]
+    masks: list[Tensor]
+    slots: Tensor
+
+
+@dataclass
+class Batch:
+    """One step's input.
+
+    Attributes:
+        views: The names of the views; slot `v * rows + r` is view v of row r.
+        rows: Sentences in this process's part of the batch.
+        passes: What goes through the encoder.
+        present: (views, rows), whether the row has this view.
+    """
+
+    views: tuple[str, ...]
+    rows: int
+    passes: list[Pass]
+    present: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on a device."""
+        passes = [
+            Pass(
+                p.dropout,
+                [t.to(device, non_blocking=True) for t in p.ids],
+                [t.to(device, non_blocking=True) for t in p.masks],
+                p.slots.to(device, non_blocking=True),
+            )
+            for p in self.passes
+        ]
+        return Batch(self.views, self.rows, passes, self.present.to(device, non_blocking=True))
+
+
+class Assembler:
+    """Builds batches from a token store.
+
+    Args:
+        store: The tokens.
+        views: For each view where its tokens come from.
+        pad_id: Fills up rows of a group.
+        group: Whether to form groups of like length; else one group, as wide as the longest row.
+    """
+
+    def __init__(self, store: TokenStore, views: Mapping[str, ViewTokens], pad_id: int, group: bool) -> None:
+        self._store, self._views, self._pad_id, self._group = store, views, pad_id, group
+
+    def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
+        """Assemble the batch of these rows."""
+        present = torch.zeros(len(self._views), len(rows), dtype=torch.bool)
+        by_dropout: dict[float | None, list[tuple[int, np.ndarray]]] = {}
+        for v, view in enumerate(self._views.values()):
+            before, after = np.array(view.frame.before, np.int64), np.array(view.frame.after, np.int64)
+            for r, row in enumerate(rows):
+                content = self._store.ids(view.source, int(row))
+                if content is not None:
+                    tokens = np.concatenate([before, content[: view.budget].astype(np.int64), after])
+                    by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, tokens))
+                    present[v, r] = True
+        passes = [self._pass(dropout, items) for dropout, items in by_dropout.items()]
+        return Batch(tuple(self._views), len(rows), passes, present)
+
+    def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> Pass:
+        if self._group:
+            items = sorted(items, key=lambda item: len(item[1]))
+        lengths = [len(tokens) for _, tokens in items]
+        ranges = length_groups(lengths) if self._group else [range(len(items))]
+        ids, masks = [], []
+        for part in ranges:
+            width = max(lengths[i] for i in part)
+            block = np.full((len(part), width), self._pad_id, dtype=np.int64)
+            mask = np.zeros((len(part), width), dtype=np.int64)
+            for line, i in enumerate(part):
+                block[line, : lengths[i]] = items[i][1]
+                mask[line, : lengths[i]] = 1
+            ids.append(torch.from_numpy(block))
+            masks.append(torch.from_numpy(mask))
+        return Pass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]))

@@ -1,0 +1,66 @@
+"""The model card of a trained encoder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencse.recipes import Recipe
+from opencse.training.loop import Outcome
+
+_TEMPLATE = """---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags:
+- sentence-transformers
+- sentence-similarity
+- opencse
+---
+
+# {title}
+
+A sentence encoder trained without labels by [opencse](https://pypi.org/project/opencse/), recipe `{recipe}` ({variant}).
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder")
+embeddings = model.encode(["A sentence.", "Another one."])
+```
+
+| | |
+|---|---|
+| Backbone | `{backbone}` ({family}) |
+| Method | {paper} |
+| Training text | `{corpus}`, {rows} sentences |
+| Steps | {steps}, batch {batch}, peak learning rate {lr:g}, seed {seed}, {precision} |
+| Weights kept | {kept} |
+| Development score before the first step | {first} |
+| Training time | {seconds:.0f} s |
+
+The resolved recipe stands in `recipe.toml` and the environment in `environment.json` beside this folder.
+"""
+
+
+def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome) -> str:
+    """Write the card: method, data, settings and scores."""
+    kept = "of the last step"
+    if outcome.best_step is not None:
+        kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
+    return _TEMPLATE.format(
+        title=recipe.title,
+        recipe=recipe.name,
+        variant=recipe.variant,
+        backbone=record["backbone"],
+        family=recipe.family,
+        paper=recipe.paper or "own",
+        corpus=record["corpus"],
+        rows=f"{record['rows']:,}",
+        steps=f"{outcome.steps:,}",
+        batch=recipe.training.batch_size,
+        lr=recipe.optimizer.lr,
+        seed=recipe.training.seed,
+        precision=recipe.training.precision,
+        kept=kept,
+        first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
+        seconds=outcome.seconds,
+    )

@@ -1,0 +1,87 @@
+"""The folder of a run: what is in it, and when it may be written."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from opencse.errors import OpencseError
+from opencse.files import write_text
+
+# What a run writes; --overwrite removes these and nothing else.
+CONTENTS = (
+    "run.json",
+    "recipe.toml",
+    "environment.json",
+    "metrics.jsonl",
+    "best.safetensors",
+    "results.json",
+    "checkpoints",
+    "model",
+    "views",
+    "tracking",
+)
+_PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
+
+
+def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Make sure that the output folder is new, or that the user said what to do with what is there.
+
+    Raises:
+        OpencseError: The folder holds something and neither flag is given; or there is nothing to resume.
+    """
+    if resume and overwrite:
+        raise OpencseError("--resume and --overwrite exclude each other")
+    if out.exists() and not out.is_dir():
+        raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
+    is_run = (out / "run.json").is_file()
+    if resume and not is_run:
+        raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
+    if out.is_dir() and any(out.iterdir()) and not resume and not overwrite:
+        what = "a run" if is_run else "files"
+        raise OpencseError(
+            f"{out}: already holds {what}", "Use --resume to go on, --overwrite to start anew, or another folder."
+        )
+
+
+def prepare_folder(out: Path, *, overwrite: bool) -> None:
+    """Make the folder; with `overwrite` remove what an earlier run wrote there, and nothing else."""
+    if overwrite:
+        for name in CONTENTS:
+            path = out / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file in one step."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def environment() -> dict[str, Any]:
+    """Versions, hardware and the command, so that a figure can be traced to what made it."""
+    import torch
+
+    cuda = torch.cuda.is_available()
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "device": torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "cpus": os.cpu_count(),
+        "command": sys.argv,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,315 @@
+"""The training loop: steps, evaluation, checkpoints, resumption."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from tqdm import tqdm
+
+from opencse.encoder.precision import MixedPrecision
+from opencse.errors import OpencseError
+from opencse.objectives import Context
+from opencse.recipes import Recipe
+from opencse.training.batches import Assembler
+from opencse.training.checkpoint import Checkpoints, Progress, load_weights, save_weights
+from opencse.training.log import MetricsLog
+from opencse.training.network import Network
+from opencse.training.sampling import Sampler
+from opencse.training.schedule import rate_factor
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+class Interrupted(Exception):  # noqa: N818  (not an error: the user asked for it)
+    """The run was interrupted; it can be resumed from its checkpoint."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        steps: Optimiser steps done.
+        best_step: The step whose weights were kept; None where there was no development set (the last ones are kept).
+        best_score: Its development score.
+        first_score: The development score before the first step.
+        seconds: Training time, evaluation included.
+    """
+
+    steps: int
+    best_step: int | None
+    best_score: float | None
+    first_score: float | None
+    seconds: float
+
+
+class Loop:
+    """One training run in a folder.
+
+    Args:
+        network: What is trained.
+        assembler: Makes batches of rows.
+        sampler: Says which rows.
+        recipe: Its optimizer, schedule, training and selection tables are read.
+        folder: Where metrics, checkpoints and the best weights go.
+        accelerator: Devices and processes.
+        checkpoints: Where to save and resume.
+        dev: Scores the current encoder on the development pairs, higher is better; None for no selection.
+        progress: Show a progress bar.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        assembler: Assembler,
+        sampler: Sampler,
+        recipe: Recipe,
+        folder: Path,
+        accelerator: Accelerator,
+        checkpoints: Checkpoints,
+        dev: Callable[[], float] | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
+        self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
+        self.show = progress and accelerator.is_main_process
+        steps = recipe.training.epochs * sampler.batches_per_epoch
+        self.steps = min(steps, recipe.training.max_steps or steps)
+        self.main = accelerator.is_main_process
+        self.best_path = folder / "best.safetensors"
+        self._stop_requested = False
+
+    def run(self, resume: bool = False) -> Outcome:
+        """Train to the end, from the latest checkpoint if `resume` says so and there is one.
+
+        Raises:
+            OpencseError: The loss stopped being a number, the disk is full, or the checkpoint does not fit.
+            Interrupted: SIGINT or SIGTERM came; a checkpoint was written first.
+        """
+        self._freeze_unused()
+        self.precision = MixedPrecision(self.recipe.training.precision, self.network, self.accelerator.device)
+        self.optimizer = self._optimizer()
+        self.state = Progress()
+        latest = self.checkpoints.latest() if resume else None
+        if latest is not None:
+            self.state, random_states = self.checkpoints.load(latest, self.network, self.optimizer)
+            self.precision.refresh()
+            self._set_random_state(random_states[str(self.accelerator.process_index)])
+        self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
+        self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
+        old_handlers = {s: signal.signal(s, self._request_stop) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self._train()
+        finally:
+            for number, handler in old_handlers.items():
+                signal.signal(number, handler)
+            if self.log is not None:
+                self.log.close()
+        return self._finish()
+
+    def clean_up(self) -> None:
+        """Remove what only a resumption needs, once the model is saved."""
+        shutil.rmtree(self.checkpoints.folder, ignore_errors=True)
+        self.best_path.unlink(missing_ok=True)
+
+    @property
+    def _distributed(self) -> bool:
+        return self.accelerator.num_processes > 1
+
+    def _train(self) -> None:
+        self._clock = time.perf_counter() - self.state.seconds
+        training, selection = self.recipe.training, self.recipe.selection
+        bar = tqdm(total=self.steps, initial=self.state.step, desc="training", disable=None if self.show else True)
+        self.network.train()
+        if self.state.step == 0 and self.dev is not None:
+            self._evaluate(bar, select=False)
+        try:
+            while self.state.step < self.steps and not self._exhausted():
+                self._step()
+                bar.update()
+                step = self.state.step
+                if step % training.log_every == 0 or step == self.steps:
+                    self._write_log(bar)
+                if self.dev is not None and (step % selection.every == 0 or step == self.steps):
+                    self._evaluate(bar, select=True)
+                at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
+                if self._stop_requested or (at_checkpoint and step < self.steps):
+                    self._save()
+                if self._stop_requested:
+                    raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
+        finally:
+            bar.close()
+
+    def _step(self) -> None:
+        """One optimiser step."""
+        state, training = self.state, self.recipe.training
+        parts = self._parts(self.sampler.batch(state.step))
+        every = training.gradient_norms_every
+        for i, rows in enumerate(parts):
+            context = Context(step=state.step, progress=state.step / self.steps)
+            batch = self.assembler(rows).to(self.accelerator.device)
+            last = i == len(parts) - 1
+            with self.accelerator.no_sync(self.model) if self._distributed and not last else contextlib.nullcontext():
+                with self.precision.forward():
+                    loss, values = self.model(batch, context, bool(every) and state.step % every == 0)
+                self.precision.backward(loss / len(parts))
+            self._count({"loss": loss, **values, **context.reports}, len(parts))
+        if self.accelerator.device.type == "cpu":
+            self._check_finite()  # elsewhere it would wait for the device at every step
+        norm = self.precision.collect_gradients(self.recipe.optimizer.max_grad_norm or math.inf)
+        self._count({"grad_norm": norm}, 1)
+        rate = self.recipe.optimizer.lr * rate_factor(self.recipe.schedule, state.step, self.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.precision.step(self.optimizer)
+        state.step += 1
+        state.counted += 1
+
+    def _parts(self, rows: Any) -> list[Any]:
+        """This process's share of each accumulated part of a batch."""
+        count, rank = self.accelerator.num_processes, self.accelerator.process_index
+        size = len(rows) // self.recipe.training.accumulate
+        share = size // count
+        starts = [p * size + rank * share for p in range(self.recipe.training.accumulate)]
+        return [rows[s : s + share] for s in starts]
+
+    def _count(self, values: dict[str, Any], parts: int) -> None:
+        """Add to the running sums, which stay on the device until they are written."""
+        for name, value in values.items():
+            value = value.detach() if isinstance(value, torch.Tensor) else value
+            self.state.sums[name] = self.state.sums.get(name, 0.0) + value / parts
+
+    def _check_finite(self) -> None:
+        sums = {name: float(value) for name, value in self.state.sums.items()}
+        if math.isfinite(sums.get("loss", 0.0)):
+            return
+        terms = [t.name for t in self.network.objective.terms if not math.isfinite(sums[t.name])]
+        latest = self.checkpoints.latest()
+        kept = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
+        raise OpencseError(
+            f"the loss is {sums['loss']} by step {self.state.step} (term {', '.join(terms) or 'sum'}); {kept}",
+            "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
+        )
+
+    def _write_log(self, bar: tqdm) -> None:
+        self._check_finite()
+        state = self.state
+        means = {name: float(value) / state.counted for name, value in state.sums.items()}
+        if self.log is not None:
+            seconds = time.perf_counter() - self._clock
+            rate = self.optimizer.param_groups[0]["lr"]
+            self.log.write(state.step, {**means, "lr": rate, "seconds": round(seconds, 2)})
+        bar.set_postfix(self._postfix | {"loss": f"{means['loss']:.4f}"})
+        state.sums, state.counted = {}, 0
+
+    @property
+    def _postfix(self) -> dict[str, str]:
+        best = self.state.best_score
+        return {} if best is None else {"best": f"{best:.2f}@{self.state.best_step}"}
+
+    def _evaluate(self, bar: tqdm, select: bool) -> None:
+        """Score on the development set; keep the weights if none were better."""
+        assert self.dev is not None
+        self._check_finite()
+        score = self.dev() if self.main else 0.0
+        state = self.state
+        if self.log is not None:
+            self.log.write(state.step, {"dev": score})
+        if not select:
+            state.first_score = score
+        elif state.best_score is None or score > state.best_score:
+            state.best_score, state.best_step, state.stale = score, state.step, 0
+            if self.main:
+                save_weights(self.network, self.best_path, {"step": str(state.step), "score": repr(score)})
+        else:
+            state.stale += 1
+        bar.set_postfix({"dev": f"{score:.2f}"} | self._postfix)
+        self.network.train()
+
+    def _exhausted(self) -> bool:
+        """Whether early stopping is due; the main process decides for all."""
+        patience = self.recipe.selection.patience
+        done = patience is not None and self.state.stale >= patience
+        if not self._distributed:
+            return done
+        flag = torch.tensor([float(done and self.main), float(self._stop_requested)], device=self.accelerator.device)
+        done_any, stop_any = self.accelerator.reduce(flag, "sum").tolist()
+        self._stop_requested = stop_any > 0
+        return done_any > 0
+
+    def _save(self) -> None:
+        self._check_finite()
+        self.state.seconds = time.perf_counter() - self._clock
+        self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
+        states = self._random_states()
+        if self.main:
+            self.checkpoints.save(self.network, self.optimizer, states, self.state)
+        self.accelerator.wait_for_everyone()
+
+    def _finish(self) -> Outcome:
+        state = self.state
+        if self.dev is not None and self.main:
+            load_weights(self.network, self.best_path)
+        seconds = time.perf_counter() - self._clock
+        kept = state.best_step if self.dev is not None else None
+        return Outcome(state.step, kept, state.best_score, state.first_score, seconds)
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        settings = self.recipe.optimizer
+        return torch.optim.AdamW(
+            [p for p in self.network.parameters() if p.requires_grad],
+            lr=settings.lr,
+            betas=settings.betas,
+            eps=settings.eps,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+
+    def _freeze_unused(self) -> None:
+        """One step on two rows finds mistakes before any time is spent, and parameters that nothing depends on.
+
+        Such parameters (a pooler that is not used) would stall several processes, which wait for their gradients. The
+        random state is left as it was.
+        """
+        with torch.random.fork_rng(devices=[]):
+            batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
+            self.network.train()
+            loss, _ = self.network(batch, Context())
+            loss.backward()
+        for parameter in self.network.parameters():
+            if parameter.grad is None:
+                parameter.requires_grad_(False)
+            parameter.grad = None
+
+    def _random_states(self) -> list[torch.Tensor]:
+        own = torch.get_rng_state()
+        if self.accelerator.device.type == "cuda":
+            own = torch.cat([own, torch.cuda.get_rng_state(self.accelerator.device)])
+        if not self._distributed:
+            return [own]
+        gathered = self.accelerator.gather(own.to(self.accelerator.device)[None])
+        return [s.cpu() for s in gathered.unbind()]
+
+    def _set_random_state(self, state: torch.Tensor) -> None:
+        size = torch.get_rng_state().numel()
+        torch.set_rng_state(state[:size])
+        if self.accelerator.device.type == "cuda":
+            torch.cuda.set_rng_state(state[size:], self.accelerator.device)
+
+    def _request_stop(self, number: int, frame: FrameType | None) -> None:
+        if self._stop_requested:  # the second time, at once
+            sys.exit(130)
+        self._stop_requested = True
+

@@ -1,0 +1,82 @@
+"""Everything that is trained, as one module: encoder, projector and the parameters of the terms."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from opencse.encoder.dropout import dropout_rate
+from opencse.objectives import Context, Objective
+from opencse.training.batches import Batch
+from opencse.training.gather import gather_rows
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+class Network(nn.Module):
+    """From a batch of tokens to the loss.
+
+    Being one module, all of it is trained, clipped, checkpointed, synchronised between processes and put in evaluation
+    mode together.
+
+    Args:
+        encoder: The sentence encoder; only this is exported.
+        projector: Maps sentence vectors to those that the terms see.
+        objective: The weighted sum of terms.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, projector: nn.Module, objective: Objective) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.projector = projector
+        self.objective = objective
+
+    def forward(self, batch: Batch, context: Context, with_norms: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
+        """Compute the loss over the global batch.
+
+        Args:
+            batch: This process's part.
+            context: For the terms.
+            with_norms: Also report the gradient norm of each term.
+
+        Returns:
+            The weighted sum of the terms, and their unweighted values by name.
+        """
+        vectors = self.encode(batch)  # (views, rows, width)
+        with torch.autocast(vectors.device.type, enabled=False):
+            vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
+            vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
+            present = gather_rows(batch.present.T).T
+            projected = self._project(vectors, present)
+            embeddings = dict(zip(batch.views, projected.unbind(), strict=True))
+            masks = dict(zip(batch.views, present.unbind(), strict=True))
+            loss, values = self.objective(embeddings, masks, context)
+            if with_norms:
+                for name, norm in self.objective.gradient_norms(values, embeddings).items():
+                    context.report(f"{name}/grad_norm", norm)
+        return loss, values
+
+    def encode(self, batch: Batch) -> Tensor:
+        """The sentence vectors of all views, (views, rows, width); zero where a row lacks a view."""
+        found, slots = [], []
+        for part in batch.passes:
+            override = contextlib.nullcontext() if part.dropout is None else dropout_rate(self.encoder, part.dropout)
+            with override:
+                for ids, mask in zip(part.ids, part.masks, strict=True):
+                    features = self.encoder({"input_ids": ids, "attention_mask": mask})
+                    found.append(features["sentence_embedding"])
+            slots.append(part.slots)
+        rows = torch.cat(found)
+        vectors = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
+        return vectors.index_copy(0, torch.cat(slots), rows).view(len(batch.views), batch.rows, -1)
+
+    def _project(self, vectors: Tensor, present: Tensor) -> Tensor:
+        if isinstance(self.projector, nn.Identity):
+            return vectors
+        flat, chosen = vectors.reshape(-1, vectors.shape[-1]), present.reshape(-1).nonzero().squeeze(1)
+        projected = self.projector(flat[chosen])
+        return flat.new_zeros(len(flat), projected.shape[1]).index_copy(0, chosen, projected).view(*present.shape, -1)

@@ -1,0 +1,286 @@
+"""From a recipe and a corpus to a trained model in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opencse.encoder import (
+    backbone_config,
+    build_projector,
+    load_encoder,
+    save_encoder,
+    special_frame,
+    template_frame,
+)
+from opencse.encoder.dropout import dropout_rates
+from opencse.errors import OpencseError
+from opencse.objectives import Objective
+from opencse.recipes import Recipe, View, dump_recipe, family_of, load_recipe
+from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.card import model_card
+from opencse.training.checkpoint import Checkpoints
+from opencse.training.folder import check_folder, environment, prepare_folder, write_json
+from opencse.training.log import check_trackers
+from opencse.training.loop import Loop, Outcome
+from opencse.training.sampling import Sampler
+from opencse.training.tokens import Source, TokenStore, open_store
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Scorer = Callable[["SentenceTransformer"], float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        folder: Holds `model/`, `metrics.jsonl`, `recipe.toml`, `run.json`, `environment.json`.
+        recipe: As it was resolved for the backbone.
+        outcome: Steps, scores and time.
+        warnings: What the user should know.
+    """
+
+    folder: Path
+    recipe: Recipe
+    outcome: Outcome
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> Path:
+        """The trained model, a sentence-transformers folder."""
+        return self.folder / "model"
+
+
+def train(
+    recipe: str | Path | Recipe,
+    corpus: str | Path,
+    *,
+    backbone: str | Path,
+    out: str | Path,
+    dev: Callable[[SentenceTransformer], Callable[[], float]] | None = None,
+    variant: str = "sound",
+    overrides: Sequence[str] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    track: Sequence[str] = (),
+    progress: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Run:
+    """Train a sentence encoder.
+
+    Args:
+        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` have no say).
+        corpus: Text in any format of `opencse.text`, with the columns that the recipe's views read.
+        backbone: A folder, a hub id or a bundled name.
+        out: The run's folder; new, or see `resume` and `overwrite`.
+        dev: Given the encoder, makes a function that scores its current weights, higher is better
+            (`opencse.evaluation.dev_scorer`); the best step's weights are kept. Without it the last are.
+        variant: `sound` or `faithful`.
+        overrides: `key=value` settings.
+        resume: Go on from the last checkpoint in `out`, if it holds one.
+        overwrite: Start anew in an `out` that holds a run.
+        track: Further trackers: `tensorboard`, `wandb`, `trackio`.
+        progress: Show progress bars.
+        tell: Receives short notes for the user.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        OpencseError: Anything that the user can mend; `out` is left as it was, or with its last good checkpoint.
+    """
+    out = Path(out)
+    check_folder(out, resume=resume, overwrite=overwrite)
+    check_trackers(list(track))
+    if not isinstance(recipe, Recipe):
+        family = family_of(backbone_config(backbone))
+        recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
+    for warning in recipe.warnings():
+        tell(f"warning: {warning}")
+
+    from accelerate import Accelerator
+    from accelerate.utils import set_seed
+
+    accelerator = Accelerator(log_with=list(track) or None, project_dir=out / "tracking" if track else None)
+    _check_batch(recipe, accelerator.num_processes)
+    main = accelerator.is_main_process
+    if accelerator.num_processes > 1:
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    set_seed(recipe.training.seed)
+    encoder = load_encoder(
+        backbone, pooling=recipe.encoder.pooling, prompt=_prompt(recipe), dropout=recipe.encoder.dropout
+    )
+    _check_dropout(recipe, encoder, backbone)
+    with accelerator.main_process_first():
+        store, views = _tokens(recipe, corpus, encoder, backbone, progress and main)
+    fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": _weights_hash(encoder)}
+    if main:
+        prepare_folder(out, overwrite=overwrite)
+    accelerator.wait_for_everyone()
+    if resume and (finished := _finished(out, recipe, fingerprint)):
+        tell(f"{out}: this run is finished; nothing to resume")
+        return finished
+    sampler = Sampler(store.rows, min(recipe.training.batch_size, store.rows), recipe.training.seed)
+    record = {
+        "recipe": recipe.name,
+        "variant": recipe.variant,
+        "family": recipe.family,
+        "backbone": str(backbone),
+        "corpus": str(corpus),
+        "rows": store.rows,
+        "blank_rows": store.skipped,
+        "seed": recipe.training.seed,
+        "fingerprint": fingerprint,
+    }
+    if main:
+        write_json(out / "run.json", record)
+        write_json(out / "environment.json", environment())
+        (out / "recipe.toml").write_text(dump_recipe(recipe), encoding="utf-8")
+        if store.skipped:
+            tell(f"{store.skipped} blank rows were left out; {store.rows} are used")
+    if track:
+        accelerator.init_trackers("opencse", config={"recipe": recipe.name, "backbone": str(backbone)})
+
+    set_seed(recipe.training.seed, device_specific=True)  # dropout differs between processes
+    loop = Loop(
+        network=_network(recipe, encoder).to(accelerator.device),
+        assembler=Assembler(store, views, encoder.tokenizer.pad_token_id or 0, recipe.training.length_groups),
+        sampler=sampler,
+        recipe=recipe,
+        folder=out,
+        accelerator=accelerator,
+        checkpoints=Checkpoints(out / "checkpoints", recipe.training.keep_checkpoints, fingerprint),
+        dev=dev(encoder) if dev is not None else None,
+        progress=progress,
+    )
+    outcome = loop.run(resume)
+    warnings = _judge(outcome)
+    if main:
+        card = model_card(recipe, record, outcome)
+        save_encoder(encoder, out / "model", card)
+        write_json(out / "run.json", record | {"outcome": asdict(outcome)})
+        loop.clean_up()
+    if track:
+        accelerator.end_training()
+    accelerator.wait_for_everyone()
+    return Run(out, recipe, outcome, tuple(warnings))
+
+
+def _network(recipe: Recipe, encoder: SentenceTransformer) -> Any:
+    import torch
+
+    from opencse.training.network import Network
+
+    width = encoder.get_embedding_dimension()
+    assert width is not None
+    torch.manual_seed(recipe.training.seed)  # the same new weights in every process
+    return Network(encoder, build_projector(recipe.encoder.projector, width), Objective(recipe.terms))
+
+
+def _prompt(recipe: Recipe) -> str | None:
+    """The template that the exported model wears: that of the first view, the anchor."""
+    return next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
+
+
+def _tokens(
+    recipe: Recipe, corpus: str | Path, encoder: SentenceTransformer, backbone: str | Path, progress: bool
+) -> tuple[TokenStore, dict[str, ViewTokens]]:
+    """Open the token store, and say for each view where its tokens are and what stands around them."""
+    settings = recipe.encoder
+    masked = settings.pooling == "mask"
+    plain = None if masked else special_frame(encoder.tokenizer)
+    # The baked tokenizer does not know the mask token any more: templates are read with the original one.
+    original = load_encoder(backbone, pooling="cls").tokenizer if masked else None
+    sources: list[Source] = []
+    views: dict[str, ViewTokens] = {}
+    for name, view in recipe.used_views.items():
+        frame = template_frame(original, view.prompt) if plain is None and view.prompt else plain
+        assert frame is not None
+        budget = settings.max_length - (len(frame) if settings.length_counts == "total" else 0)
+        if budget < 1:
+            raise OpencseError(
+                f"encoder.max_length is {settings.max_length}, but view '{name}' needs {len(frame)} tokens for its "
+                "prompt alone",
+                "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
+            )
+        source = Source(view.text, _string_prompt(view, encoder, masked), recipe.columns[view.text])
+        if source not in sources:
+            sources.append(source)
+        views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout)
+    store = open_store(corpus, sources, encoder.tokenizer, settings.max_length, progress=progress)
+    limit = encoder.max_seq_length
+    if limit is not None and any(len(v.frame) + v.budget > limit for v in views.values()):
+        raise OpencseError(
+            f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",
+            "Lower it with --set encoder.max_length=…",
+        )
+    return store, views
+
+
+def _string_prompt(view: View, encoder: SentenceTransformer, masked: bool) -> str | None:
+    """A prompt that is tokenised together with the text; by default the one that the model itself would use."""
+    if masked:
+        return None
+    if view.prompt is not None:
+        return view.prompt
+    default = encoder.prompts.get(encoder.default_prompt_name or "")
+    return default + "{}" if default else None
+
+
+def _check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path) -> None:
+    """Two views of the same text differ by dropout alone: without any, the task is trivial."""
+    rates = dropout_rates(encoder)
+    base = max(rates, default=0.0)
+    seen: dict[tuple[str, str | None], float] = {}
+    for view in recipe.used_views.values():
+        key, rate = (view.text, view.prompt), base if view.dropout is None else (view.dropout if rates else 0.0)
+        if key in seen and max(rate, seen[key]) == 0:
+            raise OpencseError(
+                f"{backbone}: its dropout is 0, so that two views of a sentence would be identical",
+                "Set a rate with --set encoder.dropout=0.1.",
+            )
+        seen[key] = max(rate, seen.get(key, 0.0))
+
+
+def _check_batch(recipe: Recipe, processes: int) -> None:
+    part = recipe.training.batch_size // recipe.training.accumulate
+    if part % processes:
+        raise OpencseError(
+            f"training.batch_size {recipe.training.batch_size} does not divide among {processes} processes "
+            f"(times accumulate {recipe.training.accumulate})",
+            "Choose a multiple.",
+        )
+
+
+def _weights_hash(encoder: SentenceTransformer) -> str:
+    from opencse.evaluation.weights_hash import weights_hash
+
+    return weights_hash(encoder)
+
+
+def _finished(out: Path, recipe: Recipe, fingerprint: dict[str, str]) -> Run | None:
+    """The run in a folder, if it is complete and the same."""
+    record = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    if "outcome" not in record or not (out / "model").is_dir():
+        return None
+    for name, value in fingerprint.items():
+        if record["fingerprint"].get(name) != value:
+            raise OpencseError(
+                f"{out}: holds a finished run with another {name}", "Use --overwrite, or another output folder."
+            )
+    return Run(out, recipe, Outcome(**record["outcome"]))
+
+
+def _judge(outcome: Outcome) -> list[str]:
+    """What the development scores say that a user should not overlook."""
+    first, best = outcome.first_score, outcome.best_score
+    if first is not None and best is not None and best < first:
+        return [f"no step beat the untouched backbone on the development set ({best:.2f} against {first:.2f})"]
+    return []

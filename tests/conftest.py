@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `tiny` and `reference`
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a test that calls a hub fails
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Real data, which is not part of the project: `$OPENCSE_DATA`, or `shared/data` beside the checkout."""
+    found = os.environ.get("OPENCSE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not (Path(found) / "eval").is_dir():
+        pytest.skip("no real data: set OPENCSE_DATA to a folder that has eval/")
+    return Path(found)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from tiny import tiny_bert, tiny_roberta
+
+from opencse.encoder import load_encoder, save_encoder
+from opencse.errors import OpencseError
+
+TEXTS = ["the cat sits", "a dog runs in the garden", "no"]
+
+
+@pytest.fixture(scope="module", params=[tiny_bert, tiny_roberta], ids=["bert", "roberta"])
+def backbone(request, tmp_path_factory):
+    return request.param(tmp_path_factory.mktemp("tiny"))
+
+
+def hidden_states(model: SentenceTransformer, text: str) -> tuple[torch.Tensor, ...]:
+    batch = model.tokenizer([text], return_tensors="pt")
+    with torch.no_grad():
+        return model[0].auto_model(**batch, output_hidden_states=True).hidden_states
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"),
+    [
+        ("cls", lambda h: h[-1][0, 0]),
+        ("mean", lambda h: h[-1][0].mean(0)),
+        ("first_last", lambda h: ((h[1] + h[-1]) / 2)[0].mean(0)),
+    ],
+)
+def test_pooling_and_its_export(backbone, tmp_path, pooling, expected) -> None:
+    model = load_encoder(backbone, pooling=pooling).eval()
+    vectors = model.encode(TEXTS)
+    for text, vector in zip(TEXTS, vectors, strict=True):
+        np.testing.assert_allclose(vector, expected(hidden_states(model, text)).numpy(), atol=1e-5)
+    save_encoder(model, tmp_path / "model")
+    np.testing.assert_allclose(SentenceTransformer(str(tmp_path / "model")).encode(TEXTS), vectors, atol=1e-6)
+
+
+def test_backbone_pooling_keeps_what_the_folder_says(backbone, tmp_path) -> None:
+    save_encoder(load_encoder(backbone, pooling="cls").eval(), tmp_path / "st")
+    kept = load_encoder(tmp_path / "st").eval()
+    np.testing.assert_allclose(
+        kept.encode(TEXTS), SentenceTransformer(str(tmp_path / "st")).encode(TEXTS), atol=1e-6
+    )
+
+
+def test_a_plain_encoder_does_not_say_how_to_pool(backbone) -> None:
+    with pytest.raises(OpencseError, match=r"pool.*encoder\.pooling=cls"):
+        load_encoder(backbone)
+
+
+def test_dropout_can_be_set(tmp_path) -> None:
+    model = load_encoder(tiny_bert(tmp_path / "b", dropout=0.0), pooling="cls", dropout=0.15)
+    rates = {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)}
+    assert rates == {0.15}
+
+
+def test_an_unloadable_model_is_one_clear_line(tmp_path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(OpencseError, match="cannot be loaded"):
+        load_encoder(tmp_path, pooling="cls")

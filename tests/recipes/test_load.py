@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from opencse.errors import OpencseError
+from opencse.objectives import Margin
+from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe, recipe_names
+
+
+@pytest.mark.parametrize("variant", ["sound", "faithful"])
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_resolves_and_reads_back(tmp_path, name: str, variant: str) -> None:
+    for family in (*FAMILIES, "other"):
+        recipe = load_recipe(name, family=family, variant=variant)
+        assert recipe.title
+        assert recipe.paper
+        path = tmp_path / f"{name}.toml"
+        path.write_text(dump_recipe(recipe), encoding="utf-8")
+        assert load_recipe(path, family=family, variant=variant) == recipe
+
+
+def test_published_settings_follow_the_family() -> None:
+    assert load_recipe("simcse", family="bert-base").optimizer.lr == 3e-5
+    assert load_recipe("simcse", family="roberta-base").training.batch_size == 512
+    assert load_recipe("byop-c", family="roberta-base").training.batch_size == 128
+    assert load_recipe("simcse", family="minilm").encoder.pooling == "backbone"
+    faithful = load_recipe("byop-c", family="bert-large", variant="faithful")
+    assert faithful.terms[0].margin == Margin(signs="p-n-", size=0.04)
+    assert "plain InfoNCE" in faithful.warnings()[0]
+    assert load_recipe("hince", family="roberta-large", variant="faithful").views["negative"].dropout == 0.25
+
+
+@pytest.mark.parametrize(
+    ("config", "family"),
+    [
+        ({"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12}, "bert-base"),
+        ({"model_type": "roberta", "hidden_size": 1024, "num_hidden_layers": 24}, "roberta-large"),
+        ({"model_type": "modernbert", "hidden_size": 768, "num_hidden_layers": 22}, "other"),
+    ],
+)
+def test_family(config, family) -> None:
+    assert family_of(config) == family
+
+
+def test_overrides_win_and_reach_terms_by_name_or_number() -> None:
+    overrides = ["optimizer.lr=1e-6", "terms.contrastive.temperature=0.1", "training.precision=fp32"]
+    recipe = load_recipe("simcse", family="bert-large", overrides=overrides)
+    assert (recipe.optimizer.lr, recipe.terms[0].temperature, recipe.training.precision) == (1e-6, 0.1, "fp32")
+    assert load_recipe("simcse", overrides={"terms.0.weight": 2}).terms[0].weight == 2.0
+
+
+def test_extends_merges_tables_replaces_lists_and_patches_terms(tmp_path) -> None:
+    (tmp_path / "base.toml").write_text("""
+extends = "simcse"
+title = "base"
+[optimizer]
+lr = 1.0
+""")
+    (tmp_path / "child.toml").write_text("""
+extends = "base.toml"
+title = "child"
+[terms.contrastive]
+temperature = 0.2
+[training]
+batch_size = 8
+""")
+    recipe = load_recipe(tmp_path / "child.toml")
+    assert (recipe.name, recipe.title, recipe.optimizer.lr, recipe.training.batch_size) == ("child", "child", 1.0, 8)
+    assert recipe.terms[0].temperature == 0.2
+    assert recipe.published == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("oops", "not valid TOML"),
+        ('extends = "me.toml"', "extends itself"),
+        ('extends = "simcsee"', r"unknown recipe 'simcsee'. Did you mean 'simcse'"),
+        ('extends = "simcse"\n[optimiser]\nlr = 1', r"me.toml: unknown key 'optimiser'. Did you mean 'optimizer'"),
+        ('extends = "simcse"\n[optimizer]\nlr = "fast"', r"optimizer.lr: expected a number, found str 'fast'"),
+        ('extends = "simcse"\n[optimizer]\nlr = true', "optimizer.lr: expected a number, found bool"),
+        ('extends = "simcse"\n[encoder]\npooling = "max"', "'backbone' or 'cls' or 'mean'"),
+        ('extends = "simcse"\n[[terms]]\nkind = "contrastiv"', r"terms\[0\]: unknown kind 'contrastiv'"),
+        ('extends = "simcse"\n[[terms]]\npositive = "twin"', "the key 'kind' is missing"),
+        ('extends = "simcse"\n[[terms]]\nkind = "contrastive"\npositive = "x"', "needs the view 'x', which is not"),
+        ('extends = "simcse"\n[terms.contrastive]\ntemperature = -1', "temperatures must be positive"),
+        ('extends = "simcse"\n[terms.contrastive.margin]\nsigns = "p*"\nsize = 1.0', "must read like 'p"),
+        ('extends = "simcse"\n[terms.contrastive.margin]\nsigns = "p+"', "the key 'size' is missing"),
+        ('extends = "simcse"\n[views.anchor]\nprompt = "no place"', "exactly once"),
+        ('extends = "simcse"\n[views.anchor]\nprompt = "{} {mask}"', "set encoder.pooling to 'mask'"),
+        ('extends = "simcse"\n[views]\nanchor = 3', "views.anchor: expected a table"),
+        ("[views]\n[[terms]]", "the key 'kind' is missing"),
+        ('[views]\na = {}\n[[terms]]\nkind="contrastive"\nanchor="a"\npositive="a"\n[[terms]]\nkind="contrastive"\n'
+         'anchor="a"\npositive="a"', "two terms share a name"),
+    ],
+)  # fmt: skip
+def test_mistakes_name_file_key_and_what_is_allowed(tmp_path, text: str, match: str) -> None:
+    (tmp_path / "me.toml").write_text(text)
+    with pytest.raises(OpencseError, match=match) as caught:
+        load_recipe(tmp_path / "me.toml")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("override", ["noequals", "a b=1", "optimizer.lrr=1", "terms.other.weight=1", "terms.7.weight=1"])
+def test_bad_overrides_are_named(override: str) -> None:
+    with pytest.raises(OpencseError, match=r"--set|unknown"):
+        load_recipe("simcse", overrides=[override])
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(OpencseError, match="Did you mean 'simcse'"):
+        load_recipe("simcs")
+    with pytest.raises(OpencseError, match="no such recipe file"):
+        load_recipe("none.toml")
+    with pytest.raises(OpencseError, match="unknown variant"):
+        load_recipe("simcse", variant="faithfull")
+
+
+def test_columns_say_what_may_be_missing() -> None:
+    assert load_recipe("hince").columns == {"text": False, "negative": True}

@@ -1,0 +1,117 @@
+"""Tiny random encoders with real tokenizers, written to a folder in well under a second.
+
+`tiny_bert` has a lower-casing WordPiece tokenizer, `tiny_roberta` a byte-level BPE one: the two families whose special
+tokens, padding ids and position offsets differ. Both folders hold a masked language model (`BertForMaskedLM`,
+`RobertaForMaskedLM`), which `AutoModel` and `AutoModelForMaskedLM` load alike. The weights come from a fixed seed; the
+caller's random state is left as it was.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+
+WORDS = """
+a the cat dog bird child man woman doctor teacher sits runs eats sings plays reads writes is are was not no never on in
+under over with without and or but to from of for this that sentence means small big old young happy sad red blue green
+house garden river street book song apple bread water today tomorrow quickly slowly very
+""".split()  # noqa: SIM905  (a list literal would take a line per word)
+
+
+def tiny_bert(folder: str | Path, *, dropout: float = 0.1, layers: int = 2, width: int = 32, seed: int = 0) -> Path:
+    """Write a tiny BERT masked language model with a WordPiece tokenizer to `folder` and return the folder."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = [chr(c) for c in range(33, 127) if not chr(c).isupper()]
+    vocabulary = list(dict.fromkeys([*special, *pieces, *(f"##{p}" for p in pieces), *WORDS, "##s", "##ing", "##ed"]))
+    tokenizer = Tokenizer(models.WordPiece({t: i for i, t in enumerate(vocabulary)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        intermediate_size=2 * width,
+        max_position_embeddings=64,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        pad_token_id=0,
+        initializer_range=0.2,  # wide enough that different sentences get clearly different vectors
+    )
+    return _save(BertForMaskedLM, config, fast, Path(folder), seed)
+
+
+def tiny_roberta(folder: str | Path, *, dropout: float = 0.1, layers: int = 2, width: int = 32, seed: int = 0) -> Path:
+    """Write a tiny RoBERTa masked language model with a byte-level BPE tokenizer to `folder` and return the folder."""
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=512,
+        special_tokens=special,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))], trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        bos_token="<s>",
+        eos_token="</s>",
+        cls_token="<s>",
+        sep_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        mask_token="<mask>",
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    config = RobertaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        intermediate_size=2 * width,
+        max_position_embeddings=64 + 2,  # RoBERTa's positions start at padding_idx + 1
+        type_vocab_size=1,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        initializer_range=0.2,
+    )
+    return _save(RobertaForMaskedLM, config, fast, Path(folder), seed)
+
+
+def _save(architecture: type, config: object, tokenizer: PreTrainedTokenizerFast, folder: Path, seed: int) -> Path:
+    """Initialise `architecture` from `seed` and save it with its tokenizer."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = architecture(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -1,0 +1,107 @@
+"""Two processes do what one does with the same global batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from safetensors.torch import load_file, save_file
+from tiny import tiny_bert
+from torch.nn.parallel import DistributedDataParallel
+
+from opencse.encoder import Frame, build_projector, load_encoder
+from opencse.objectives import Context, Contrastive, Margin, Objective
+from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.gather import gather_rows
+from opencse.training.network import Network
+from opencse.training.tokens import Source, open_store
+
+from .helpers import metrics, write_corpus
+
+VIEWS = ("text", "positive", "negative")
+TERMS = {
+    "infonce": [Contrastive(positive="positive")],
+    "hince": [Contrastive(positive="positive", negatives=("negative",), negative_temperature=0.1)],
+    "two terms": [
+        Contrastive(positive="positive", margin=Margin(signs="p-n+", size="dynamic", mix=True)),
+        Contrastive(name="second", positive="negative", negatives=("positive",), negative_scope="own", weight=0.3),
+    ],
+}
+
+
+def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -> dict[str, torch.Tensor]:
+    """The gradients of one step on rows 0..15, of which this process has its share."""
+    encoder = load_encoder(folder / "bert", pooling="cls")
+    store = open_store(
+        folder / "corpus.jsonl", [Source(v, optional=v != "text") for v in VIEWS], encoder.tokenizer, 20, progress=False
+    )
+    names = dict(zip(VIEWS, ("anchor", "positive", "negative"), strict=True))
+    views = {names[v]: ViewTokens(i, Frame((2,), (3,)), 18, 0.0) for i, v in enumerate(VIEWS)}
+    torch.manual_seed(0)
+    network = Network(encoder, build_projector(projector, 32), Objective(TERMS[terms])).double().train()
+    for parameter in encoder[0].auto_model.pooler.parameters():
+        parameter.requires_grad_(False)
+    share = 16 // world
+    batch = Assembler(store, views, 0, True)(range(rank * share, (rank + 1) * share))
+    model = DistributedDataParallel(network) if world > 1 else network
+    loss, _ = model(batch, Context())
+    loss.backward()
+    found = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
+    return found | {n: b for n, b in network.named_buffers() if "running" in n} | {"loss": loss.detach()}
+
+
+def worker(rank: int, folder: Path, port: int) -> None:
+    torch.set_num_threads(1)
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OPENCSE_CACHE": str(folder / f"cache{rank}")}
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    rows = torch.arange(4.0).view(2, 2) + 10 * rank
+    assert gather_rows(rows).tolist() == [[0, 1], [2, 3], [10, 11], [12, 13]]
+    for terms in TERMS:
+        for projector in ("none", "simcse", "diffcse"):
+            found = gradients(folder, terms, projector, rank, 2)
+            if rank == 0:
+                save_file(found, folder / f"{terms}-{projector}.safetensors")
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("two")
+    tiny_bert(folder / "bert", dropout=0.0)
+    write_corpus(folder, 16, VIEWS)
+    mp.spawn(worker, (folder, 29500 + os.getpid() % 1000), nprocs=2)
+    return folder
+
+
+@pytest.mark.parametrize("projector", ["none", "simcse", "diffcse"])
+@pytest.mark.parametrize("terms", TERMS)
+def test_gradients_are_those_of_one_process(two_processes, terms, projector) -> None:
+    expected = gradients(two_processes, terms, projector, 0, 1)
+    found = load_file(two_processes / f"{terms}-{projector}.safetensors")
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, rtol=1e-6, atol=1e-6, msg=name)
+
+
+@pytest.mark.slow
+def test_a_launched_run_resumes_exactly(tmp_path) -> None:
+    corpus, backbone = write_corpus(tmp_path, 64), tiny_bert(tmp_path / "bert")
+
+    def launch(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+        settings = ("training.batch_size=8", "training.precision=fp32", "training.checkpoint_every=3")
+        command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2", "-m"]
+        command += ["opencse.cli.main", "train", "simcse", str(corpus), "--backbone", str(backbone), "-o", str(out)]
+        command += [part for s in settings for part in ("--set", s)]
+        return subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+
+    done = launch(tmp_path / "straight")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "straight" / "run.json").read_text())["outcome"]["steps"] == 8
+    assert [line["step"] for line in metrics(tmp_path / "straight")] == [8]

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import errno
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from tiny import tiny_bert, tiny_roberta
+
+from opencse.errors import OpencseError
+from opencse.training import Interrupted
+from opencse.training.sampling import Sampler
+
+from .helpers import fake_dev, metrics, run, weights, write_corpus
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory) -> Path:
+    return tiny_bert(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"), 64)  # 8 steps an epoch
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory, backbone, corpus):
+    """A run that nothing interrupted: 12 steps over one and a half epochs."""
+    out = tmp_path_factory.mktemp("straight") / "out"
+    run(corpus, backbone, out, *LONG, dev=fake_dev)
+    return out
+
+
+LONG = ("training.epochs=2", "training.max_steps=12", "selection.every=4")
+
+
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Sampler.batch
+
+    def batch(self: Sampler, at: int) -> np.ndarray:
+        if at == step and self._epoch >= 0:
+            raise KeyboardInterrupt
+        return original(self, at)
+
+    monkeypatch.setattr(Sampler, "batch", batch)
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 7, 8, 9, 11])
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, backbone, corpus, straight, monkeypatch, step) -> None:
+    with monkeypatch.context() as patch:
+        crash_at(step, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev)
+    torch.manual_seed(99)  # whatever went on in between
+    result = run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    expected = weights(straight)
+    for name, tensor in weights(tmp_path / "out").items():
+        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
+    assert metrics(tmp_path / "out") == metrics(straight)
+    assert result.outcome.best_step == json.loads((straight / "run.json").read_text())["outcome"]["best_step"]
+
+
+def test_a_kill_during_a_checkpoint_loses_nothing(tmp_path, backbone, corpus, straight) -> None:
+    script = f"""
+import os, signal, sys
+sys.path[:0] = [{str(Path(__file__).parents[1])!r}]
+import safetensors.torch, opencse.training.checkpoint as checkpoint
+from pathlib import Path
+from training.helpers import fake_dev, run
+original = checkpoint.save_file
+def half(tensors, path, **more):
+    original(tensors, path, **more)
+    if Path(path).name == "optimizer.safetensors" and "00000006" in str(path):
+        with open(path, "r+b") as file:
+            file.truncate(os.path.getsize(path) // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+checkpoint.save_file = half
+run(Path({str(corpus)!r}), Path({str(backbone)!r}), Path({str(tmp_path / "out")!r}), *{LONG!r}, dev=fake_dev)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    complete = [p.name for p in (tmp_path / "out" / "checkpoints").glob("step-*")]
+    assert complete == ["step-00000003"]
+    run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    expected = weights(straight)
+    for name, tensor in weights(tmp_path / "out").items():
+        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
+
+
+def test_a_full_disk_names_itself_and_keeps_the_last_checkpoint(tmp_path, backbone, corpus, monkeypatch) -> None:
+    import opencse.training.checkpoint as checkpoint
+
+    original = checkpoint.save_file
+
+    def full(tensors, path, **more):
+        if "00000006" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(tensors, path, **more)
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(OpencseError, match="disk is full"):
+        run(corpus, backbone, tmp_path / "out", *LONG)
+    assert [p.name for p in (tmp_path / "out" / "checkpoints").iterdir()] == ["step-00000003"]
+
+
+def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight, monkeypatch) -> None:
+    original = Sampler.batch
+
+    def batch(self: Sampler, at: int) -> np.ndarray:
+        if at == 4 and self._epoch >= 0:
+            signal.raise_signal(signal.SIGTERM)
+        return original(self, at)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sampler, "batch", batch)
+        with pytest.raises(Interrupted, match="--resume"):
+            run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev)
+    assert (tmp_path / "out" / "checkpoints" / "step-00000005").is_dir()
+    run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    assert metrics(tmp_path / "out") == metrics(straight)
+
+
+def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
+    scores = {line["step"]: line["dev"] for line in metrics(straight) if "dev" in line}
+    outcome = json.loads((straight / "run.json").read_text())["outcome"]
+    assert sorted(scores) == [0, 4, 8, 12]
+    assert outcome["best_score"] == max(scores[s] for s in (4, 8, 12)) == scores[outcome["best_step"]]
+    assert fake_dev(SentenceTransformer(str(straight / "model"), device="cpu"))() == pytest.approx(outcome["best_score"])
+
+
+def test_early_stopping(tmp_path, backbone, corpus) -> None:
+    settings = ("training.epochs=9", "selection.every=2", "selection.patience=2")
+    result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: 1.0)
+    assert result.outcome.steps == 6  # the first evaluation is the best, two more are not better
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path, backbone, corpus) -> None:
+    with pytest.raises(OpencseError, match=r"loss is (nan|inf).*step.*Lower the learning rate"):
+        run(corpus, backbone, tmp_path / "out", "training.epochs=2", "optimizer.lr=1e30", "optimizer.max_grad_norm=0")
+    kept = list((tmp_path / "out" / "checkpoints").glob("step-*"))
+    from safetensors.torch import load_file
+
+    assert all(t.isfinite().all() for p in kept for t in load_file(p / "network.safetensors").values())
+
+
+def test_accumulated_parts_and_gradient_norms(tmp_path, backbone, corpus) -> None:
+    run(corpus, backbone, tmp_path / "out", "training.accumulate=2", "training.gradient_norms_every=1")
+    assert all(line["contrastive/grad_norm"] > 0 for line in metrics(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("build", [tiny_bert, tiny_roberta])
+@pytest.mark.parametrize("recipe", ["simcse", "ifm", "byop-c", "byop-d", "byop-c-m", "byop-d-m", "hince"])
+def test_every_recipe_trains_and_exports(tmp_path, build, recipe) -> None:
+    data = write_corpus(tmp_path, 24, ("text", "negative"))
+    result = run(data, build(tmp_path / "b"), tmp_path / "out", recipe=recipe)
+    assert result.outcome.steps == 3
+    assert SentenceTransformer(str(result.model), device="cpu").encode(["the cat"]).shape == (1, 32)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first_last", "mask"])
+@pytest.mark.parametrize("projector", ["none", "diffcse"])
+def test_poolings_and_projectors_train(tmp_path, backbone, corpus, pooling, projector) -> None:
+    prompts = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
+    settings = [f"encoder.pooling={pooling}", f"encoder.projector={projector}", "training.max_steps=2"]
+    run(corpus, backbone, tmp_path / "out", *settings, *(prompts if pooling == "mask" else []))
+
+
+def test_the_same_seed_gives_the_same_model_and_another_does_not(tmp_path, backbone, corpus) -> None:
+    settings = ("training.max_steps=3",)
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run(corpus, backbone, tmp_path / name, *settings, f"training.seed={seed}")
+    a, b, c = (weights(tmp_path / name) for name in "abc")
+    assert all(np.array_equal(a[k], b[k]) for k in a)
+    assert any(not np.array_equal(a[k], c[k]) for k in a)
