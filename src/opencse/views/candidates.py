@@ -22,10 +22,10 @@ class Candidate:
     label: str = ""
 
 
-def check_window(kind: str, window: tuple[float, float]) -> None:
-    """Raise where a window of match error rates is not one."""
+def check_window(window: tuple[float, float]) -> None:
+    """Raise ValueError where a window of match error rates is not one."""
     if len(window) != 2 or not 0 <= window[0] <= window[1] <= 1:
-        raise OpencseError(f"window = {list(window)} of {kind} is not a range within [0, 1]", "OssCSE has [0.15, 0.6].")
+        raise ValueError(f"window must be a range within [0, 1], not {list(window)} (OssCSE: [0.15, 0.6])")
 
 
 def choose(
@@ -108,7 +108,7 @@ class CandidateTable(ConstructorSpec):
     pick: Pick = "highest"
 
     def __post_init__(self) -> None:
-        check_window(self.kind, self.window)
+        check_window(self.window)
 
     def open(self, *, seed: int = 0, workers: int = 1) -> TableChooser:
         """Read the table."""

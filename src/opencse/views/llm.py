@@ -83,9 +83,9 @@ class PromptedLLM(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
-            raise OpencseError(f"url = {self.url!r} of llm is no address", 'Such as "http://localhost:8000/v1".')
+            raise ValueError(f"url must begin with http:// or https://, as in http://localhost:8000/v1, not {self.url!r}")
         if self.prompt and "{text}" not in self.prompt:
-            raise OpencseError("the prompt of llm has no {text}", "Write {text} where the sentence goes.")
+            raise ValueError("prompt must have {text} where the sentence goes")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Prompter:
         """Open the connection and the cache."""

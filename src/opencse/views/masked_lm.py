@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opencse.errors import OpencseError
+from opencse.models import resolve
 
 
 class MaskedLM:
@@ -24,6 +25,7 @@ class MaskedLM:
         import torch
         from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+        name = resolve(name)
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(name)
             self.model: Any = AutoModelForMaskedLM.from_pretrained(name, use_safetensors=True)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from opencse.errors import OpencseError
 from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_random, with_error_rate
 
 
@@ -37,7 +36,7 @@ class Negation(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if self.mode == "faithful" and (self.by != "not" or self.contract or not self.remove):
-            raise OpencseError("faithful negation takes no options", 'Drop them, or set mode = "sound".')
+            raise ValueError("mode 'faithful' takes no options: drop by, contract and remove, or set mode to 'sound'")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Negator:
         """Load the parser, and the antonyms if they are asked for."""

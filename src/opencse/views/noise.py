@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.errors import OpencseError
 from opencse.views.base import ConstructorSpec, Row, View, row_random, with_error_rate
 
 _WORD = re.compile(r"\S+")
@@ -28,7 +27,7 @@ class WordRepetition(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
-            raise OpencseError(f"share = {self.share} of word_repetition is not in [0, 1]", "ESimCSE has 0.32.")
+            raise ValueError(f"share must lie in [0, 1], not {self.share} (ESimCSE: 0.32)")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
         """Nothing to load."""
@@ -63,7 +62,7 @@ class Deletion(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if self.words < 1:
-            raise OpencseError(f"words = {self.words} of deletion is not positive", "OssCSE removes 1.")
+            raise ValueError(f"words must be at least 1, not {self.words} (OssCSE: 1)")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
         """Nothing to load."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from opencse.errors import OpencseError
 from opencse.views.base import ConstructorSpec, Row, View, row_random, with_error_rate
 from opencse.views.edits import apply
 
@@ -32,7 +31,7 @@ class _Probe(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if len(self.share) != 2 or not 0 < self.share[0] <= self.share[1] <= 1:
-            raise OpencseError(f"share = {list(self.share)} of {self.kind} is not a range", "OssCSE has [0.05, 0.1].")
+            raise ValueError(f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Prober:
         """Load the masked language model."""

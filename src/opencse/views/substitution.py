@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from opencse.errors import OpencseError
 from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_seed, with_error_rate
 
 if TYPE_CHECKING:
     import numpy as np
 
-SAN_SCORES: Mapping[str, int] = {
+SAN_SCORES: dict[str, float] = {
     "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5, "SCONJ": 5,
     "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
 }  # fmt: skip
@@ -53,7 +52,7 @@ class Substitution(ConstructorSpec):
     model: str
     iterations: int = 4
     divisor: float = 20.0
-    tag_scores: Mapping[str, float] = field(default_factory=lambda: dict(SAN_SCORES))
+    tag_scores: dict[str, float] = field(default_factory=lambda: dict(SAN_SCORES))
     tagging: Literal["static", "dynamic"] = "static"
     pieces: Literal["x", "inherit"] = "x"
     positions: Literal["all", "masked"] = "all"
@@ -70,12 +69,9 @@ class Substitution(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if self.iterations < 1 or self.divisor < max(self.tag_scores.values(), default=0):
-            raise OpencseError(
-                f"substitution with iterations = {self.iterations} and divisor = {self.divisor}",
-                "There must be at least one iteration, and no score above the divisor. SAN has 4 and 20.",
-            )
+            raise ValueError("iterations must be at least 1 and divisor no smaller than any score (SAN: 4 and 20)")
         if self.temperature <= 0 or self.top_k < 0 or self.batch_size < 1 or self.max_characters < 1:
-            raise OpencseError("a parameter of substitution is not positive", "See temperature, top_k, batch_size.")
+            raise ValueError("temperature, batch_size and max_characters must be positive, top_k not negative")
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from opencse.errors import OpencseError
+from opencse.models import resolve
 from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_random, row_seed
 from opencse.views.candidates import Candidate, Pick, check_window, choose
 
@@ -62,11 +63,11 @@ class BackTranslation(ConstructorSpec):
     device: str = ""
 
     def __post_init__(self) -> None:
-        check_window(self.kind, self.window)
+        check_window(self.window)
         if not self.models or any(len(pair) != 2 for pair in self.models):
-            raise OpencseError("models of back_translation is no list of pairs", 'Such as [["en-de", "de-en"]].')
+            raise ValueError('models must list pairs of models, there and back, such as [["en-de", "de-en"]]')
         if self.beams < 1 or self.variants < 1 or not 0 <= self.noise_words[0] <= self.noise_words[1]:
-            raise OpencseError("a parameter of back_translation is out of range", "See beams, variants, noise_words.")
+            raise ValueError("beams and variants must be at least 1, and noise_words a range")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> BackTranslator:
         """Load the translation models."""
@@ -135,6 +136,7 @@ class Translator:
         import torch
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
+        name = resolve(name)
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(name)
             self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name)
