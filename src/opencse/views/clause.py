@@ -90,6 +90,8 @@ def main_clause(tokens: Sequence[Token]) -> Clause | None:
 
 
 def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
+    if any(token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens):
+        return None  # what the parser took for the main clause is a subordinate one
     bare = Clause(
         tokens=tokens, predicate=root, finite=None, tag="", auxiliary=False, subject=None, negators=(), negatives=()
     )

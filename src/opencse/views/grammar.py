@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect
-from opencse.views.clause import BE, NOT, Clause, main_clause
+from opencse.views.clause import AUXILIARIES, BE, NOT, Clause, main_clause
 from opencse.views.edits import Edit, apply, decapitalised, like
 
 Result = tuple[str | None, str]
@@ -23,6 +23,8 @@ HANGING = frozenset(
     "any anything anyone anybody anywhere anymore ever yet either until till necessarily only just merely simply but "
     "rather nor unless slightest longer at_all so quite".split()
 )
+LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
+REMARKS = frozenset("note see consider suppose recall assume say notice compare cf".split())  # no requests
 CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
 UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
 NO_CONTRACTION = ("am", "may", "might", "shall", "ought")
@@ -66,6 +68,8 @@ def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Result:
     assert clause.subject is not None
     tokens, finite = clause.tokens, clause.tokens[clause.finite]
     word = finite.text.lower()
+    if not _fits(clause, word):
+        return None, "verb form"
     edits = _shared_or(clause)
     inverted = clause.subject > clause.finite
     question = text.rstrip(" \"'”’)").endswith("?")
@@ -77,12 +81,23 @@ def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Result:
             return _contracted(text, finite, edits), "question"
         return apply(text, [(tokens[last].end, tokens[last].end, " not"), *edits]), "question"
     place = _past_adverbs(clause, clause.finite)
+    if place + 1 < len(tokens) and tokens[place + 1].text.lower() in LIMITING:
+        return None, "not only"
     kind = "copula" if word in BE else "auxiliary"
     if contract and place == clause.finite and not word.startswith(("'", "’")) and word not in NO_CONTRACTION:
         return _contracted(text, finite, edits), kind
     inserted = like("not", finite.text) if finite.text.isupper() and len(finite.text) > 1 else "not"
     glue = "" if word == "can" and place == clause.finite else " "
     return apply(text, [(tokens[place].end, tokens[place].end, glue + inserted), *edits]), kind
+
+
+def _fits(clause: Clause, helper: str) -> bool:
+    """Whether what depends on an auxiliary has a form that it can govern: "had hopes" is no perfect tense."""
+    if clause.finite == clause.predicate or helper in BE or helper in ("'d", "’d", "'s", "’s"):
+        return True
+    verbs = [clause.predicate, *(i for i in clause.children(clause.predicate) if clause.tokens[i].relation in AUXILIARIES)]
+    tags = {clause.tokens[i].tag for i in verbs if i != clause.finite}
+    return bool(tags & ({"VBN", "VBD"} if helper in ("have", "has", "had", "'ve", "’ve") else {"VB", "VBP", "VBD", "VBN"}))
 
 
 def _contracted(text: str, finite: Token, edits: list[Edit]) -> str:
@@ -127,6 +142,8 @@ def _do_support(text: str, clause: Clause, contract: bool) -> Result:
         and tokens[first - 1].text.lower() not in SENTENTIAL
     ):
         first -= 1
+    if any(tokens[i].text.lower() in LIMITING for i in (first, clause.finite - 1, clause.finite + 1) if i < len(tokens)):
+        return None, "not only"
     helper = {"VBZ": "does", "VBP": "do", "VBD": "did"}[clause.tag]
     helper = helper + "n't " if contract else helper + " not "
     if verb.text.isupper() and len(verb.text) > 1:
@@ -178,6 +195,8 @@ def _imperative(text: str, clause: Clause) -> Result:
     if before not in ("", "please", ",", ":", "\"", "“") or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
         return None, "no subject"
     verb = tokens[start]
+    if verb.text.lower() in REMARKS:
+        return None, "remark"
     if verb.text.lower() == "let" and start + 1 < len(tokens) and tokens[start + 1].text.lower() in ("'s", "’s", "us"):
         return apply(text, [(tokens[start + 1].end, tokens[start + 1].end, " not")]), "let us"
     edits: list[Edit] = [(verb.start, verb.end, like("do", verb.text) + " not " + decapitalised(verb.text))]

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from opencse.syntax.asides import parse_without_asides
+from opencse.syntax.tokens import Token
 from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_random, with_error_rate
 
 
@@ -58,10 +60,13 @@ class Negator:
 
     def __call__(self, rows: Sequence[Row]) -> list[View]:
         """Negate each row's text."""
-        parsed = self._parser.parse([row.text for row in rows])
+        if self.spec.mode == "faithful":
+            parsed = self._parser.parse([row.text for row in rows])
+        else:
+            parsed = parse_without_asides(self._parser, [row.text for row in rows])
         return with_error_rate(rows, [self._one(row, tokens) for row, tokens in zip(rows, parsed, strict=True)])
 
-    def _one(self, row: Row, tokens: tuple) -> tuple[str | None, str]:
+    def _one(self, row: Row, tokens: tuple[Token, ...]) -> tuple[str | None, str]:
         from opencse.views import grammar, sncse
 
         if self.spec.mode == "faithful":

@@ -44,7 +44,7 @@ class WordRepetition(ConstructorSpec):
         for i, word in enumerate(words):
             out.append(row.text[place : word.end()] + (" " + word.group() if i in chosen else ""))
             place = word.end()
-        return "".join(out) + row.text[place:], f"{count} repeated"
+        return "".join(out) + row.text[place:], "repeated" if count else "unchanged"
 
 
 @dataclass(frozen=True, kw_only=True)
