@@ -1,1 +1,23 @@
-"""TODO."""
+"""How alike two strings look: word alignment, match error rate, edit distance, lexical overlap; the splits built on it.
+
+| measure | source |
+|---|---|
+| `align` (S, D, I, C), `match_error_rate` | OssCSE eq. 1 |
+| `edit_distance` over words or characters | DebCSE eq. 1 |
+| `lexical_overlap` | DebCSE Tables 1 and 4 |
+| `consistency_opposition` | OssCSE Tables 1 and 2 |
+"""
+
+from opencse.surface.alignment import Alignment, align
+from opencse.surface.measures import edit_distance, lexical_overlap, match_error_rate
+from opencse.surface.splits import Split, consistency_opposition
+
+__all__ = [
+    "Alignment",
+    "Split",
+    "align",
+    "consistency_opposition",
+    "edit_distance",
+    "lexical_overlap",
+    "match_error_rate",
+]

@@ -1,1 +1,58 @@
-"""TODO."""
+"""Sentence in, related sentence out; the builder that makes whole columns of them.
+
+| kind | class | what it makes | source |
+|---|---|---|---|
+| `negation` | `Negation` | the main clause negated, or freed of its negation | OssCSE §4, SNCSE |
+| `back_translation` | `BackTranslation` | a paraphrase through pivot languages | OssCSE §4, DebCSE §4.2 |
+| `candidate_table` | `CandidateTable` | a paraphrase from a table of candidates | OssCSE Appendix A |
+| `llm` | `PromptedLLM` | whatever a prompt asks a language model for | SAN Table 12 |
+| `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
+| `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
+| `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
+
+A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
+"""
+
+from opencse.views.base import Constructor, ConstructorSpec, Row, View
+from opencse.views.builder import build
+from opencse.views.candidates import CandidateTable
+from opencse.views.llm import PromptedLLM
+from opencse.views.negation import Negation
+from opencse.views.noise import Deletion, RandomSentence, WordRepetition
+from opencse.views.probes import Insertion, WordSubstitution
+from opencse.views.substitution import Substitution
+from opencse.views.translation import BackTranslation
+
+_KINDS: tuple[type[ConstructorSpec], ...] = (
+    Negation,
+    BackTranslation,
+    CandidateTable,
+    PromptedLLM,
+    Substitution,
+    WordRepetition,
+    Insertion,
+    WordSubstitution,
+    Deletion,
+    RandomSentence,
+)
+CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
+"""Every constructor by the name that a recipe gives it."""
+
+__all__ = [
+    "CONSTRUCTORS",
+    "BackTranslation",
+    "CandidateTable",
+    "Constructor",
+    "ConstructorSpec",
+    "Deletion",
+    "Insertion",
+    "Negation",
+    "PromptedLLM",
+    "RandomSentence",
+    "Row",
+    "Substitution",
+    "View",
+    "WordRepetition",
+    "WordSubstitution",
+    "build",
+]

@@ -1,0 +1,99 @@
+"""`opencse build`: from raw sentences to the related sentences that a recipe learns from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from opencse.cli import options
+
+
+def build(
+    recipe: options.Recipe,
+    corpus: options.Corpus,
+    out: options.Out,
+    variant: options.Variant = "sound",
+    overrides: options.Overrides = [],  # noqa: B006
+    seed: Annotated[int, typer.Option(help="The only source of chance.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; one per core by default. The output is the same.")] = None,
+    column: Annotated[str, typer.Option(help="Column of the corpus that holds the sentence.")] = "text",
+    only: Annotated[
+        list[str], typer.Option(help="Build this column (and those it needs) alone; repeatable. All by default.")
+    ] = [],  # noqa: B006
+    resume: Annotated[
+        bool, typer.Option("--resume/--overwrite", help="Keep finished parts, or replace what OUT holds.")
+    ] = True,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Then report how the pairs are distributed, beside the papers' figures.")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="With --stats: an embedding model for cosines: folder, hub id, or minilm.")
+    ] = None,
+) -> None:
+    """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
+
+    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its rule
+    and its scores. A build that was stopped goes on where it was.
+    """
+    from opencse import demo
+    from opencse.errors import OpencseError
+    from opencse.recipes import load_recipe
+    from opencse.views import build as build_views
+
+    loaded = load_recipe(recipe, variant=variant, overrides=overrides)
+    if not loaded.build:
+        raise OpencseError(f"the recipe {recipe} builds no column", "It trains on the sentences as they are.")
+    specs = _with_needs(loaded.build, only) if only else loaded.build
+    build_views(demo.corpus(corpus), specs, out, seed=seed, workers=workers, resume=resume, column=column)
+    if stats:
+        _show_statistics(str(out), model)
+
+
+def _with_needs(specs: dict, only: list[str]) -> dict:
+    from opencse.errors import OpencseError
+
+    wanted, front = set(), list(only)
+    while front:
+        name = front.pop()
+        if name not in specs:
+            raise OpencseError(f"--only {name}: no such column", f"The recipe builds {', '.join(specs)}.")
+        if name not in wanted:
+            wanted.add(name)
+            front += specs[name].needs
+    return {name: spec for name, spec in specs.items() if name in wanted}
+
+
+def _show_statistics(views: str, model: str | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from opencse.views.stats import PUBLISHED, bars, statistics
+
+    encode = None
+    if model is not None:
+        from sentence_transformers import SentenceTransformer
+
+        from opencse.models import resolve
+
+        encode = SentenceTransformer(resolve(model)).encode
+    found = statistics(views, encode=encode)
+    console = Console()
+    table = Table(title="Pairs of each sentence with its views")
+    for head in ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1"):
+        table.add_column(head, justify="right" if head in ("rows", "null") else "left")
+    for one in found:
+        cells = [one.column, str(one.rows), f"{100 * one.nulls / max(one.rows, 1):.1f} %"]
+        for distribution in (one.overlap, one.error_rate, one.cosine):
+            cells += [f"{distribution.mean:.3f}", bars(distribution)] if distribution else ["", ""]
+        table.add_row(*cells)
+    console.print(table)
+    published = Table(title="Mean lexical overlap as published (DebCSE, Tables 1 and 4)")
+    for head in ("training pairs", "positive", "negative"):
+        published.add_column(head)
+    for name, (positive, negative) in PUBLISHED.items():
+        published.add_row(name, f"{positive:.2f}", f"{negative:.2f}")
+    console.print(published)
+    for one in found:
+        if one.rules:
+            console.print(f"{one.column}: " + ", ".join(f"{rule} {count}" for rule, count in one.rules.items()))

@@ -1,0 +1,50 @@
+"""Consistency and opposition: pairs whose surface agrees with their meaning, and pairs where it misleads (OssCSE §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.surface.measures import match_error_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """One data set cut in two.
+
+    Attributes:
+        consistent: bool (n,): surface agrees with meaning; all others are opposed.
+        median_score: The median human score.
+        median_error_rate: The median match error rate.
+    """
+
+    consistent: np.ndarray
+    median_score: float
+    median_error_rate: float
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the median score lies in [2, 3.5]: OssCSE leaves out other sets (its footnote 3)."""
+        return 2.0 <= self.median_score <= 3.5
+
+
+def consistency_opposition(sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]) -> Split:
+    """Split pairs as OssCSE Table 2 does, by the medians of this one data set.
+
+    A pair is consistent if its human score is above the median and its match error rate below, or the reverse. All
+    others are opposed, ties with either median among them: so the published counts add up.
+
+    Args:
+        sentences1: n texts; OssCSE's counts need SentEval's (tokenised, lower-cased).
+        sentences2: n texts.
+        scores: n human similarity scores.
+    """
+    score = np.asarray(scores, dtype=np.float64)
+    rate = match_error_rate(sentences1, sentences2)
+    if not len(score):
+        return Split(consistent=np.zeros(0, dtype=bool), median_score=float("nan"), median_error_rate=float("nan"))
+    middle, middle_rate = float(np.median(score)), float(np.median(rate))
+    consistent = ((score > middle) & (rate < middle_rate)) | ((score < middle) & (rate > middle_rate))
+    return Split(consistent=consistent, median_score=middle, median_error_rate=middle_rate)

@@ -1,0 +1,75 @@
+"""The static lexicon: one coarse tag for every entry of a tokenizer's vocabulary (SAN §3.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from opencse.syntax.tokens import Parser
+
+VERSION = 1  # of the way in which entries become words: part of the cache key
+
+
+def cache_folder() -> Path:
+    """Return where lexicons are kept: OPENCSE_CACHE, or the user's cache folder."""
+    root = os.environ.get("OPENCSE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "opencse"
+    return Path(root) / "lexicon"
+
+
+def word_of(entry: str) -> str:
+    """Return the word that a vocabulary entry spells, "" for a piece that continues a word ("##ing")."""
+    if entry.startswith("##"):
+        return ""
+    return entry.lstrip("Ġ▁").replace("</w>", "").strip()
+
+
+def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> list[str]:
+    """Return a coarse tag for each id of a tokenizer, each entry tagged as a sentence of its own.
+
+    Pieces that continue a word get X, as published (at use they may inherit their word's tag instead), and so does
+    whatever spells no word; special tokens get "". Built once for a vocabulary and a parser, then read from the cache.
+
+    Args:
+        tokenizer: A transformers tokenizer.
+        parser: What tags the entries.
+        cache: Keep the result in `cache_folder()`.
+    """
+    vocabulary = tokenizer.get_vocab()
+    entries = [""] * (1 + max(vocabulary.values()))
+    for entry, index in vocabulary.items():
+        entries[index] = entry
+    special = set(tokenizer.all_special_ids)
+    key = hashlib.sha256(json.dumps([VERSION, parser.digest, sorted(special), entries]).encode()).hexdigest()
+    path = cache_folder() / f"{key[:32]}.json"
+    if cache and path.exists():
+        tags = json.loads(path.read_text(encoding="utf-8"))
+        if len(tags) == len(entries):
+            return tags
+    words = ["" if index in special else _readable(tokenizer, entry) for index, entry in enumerate(entries)]
+    parsed = parser.parse([word for word in words if word])
+    found = (tokens[0].pos if tokens else "X" for tokens in parsed)
+    tags = ["" if index in special else (next(found) or "X") if word else "X" for index, word in enumerate(words)]
+    if cache:
+        _write(path, tags)
+    return tags
+
+
+def _readable(tokenizer: Any, entry: str) -> str:
+    """Return the word of an entry, bytes of byte-level vocabularies turned back into characters."""
+    word = word_of(entry)
+    if word and "Ġ" in entry or (word and not word.isascii()):
+        return tokenizer.convert_tokens_to_string([entry]).strip()
+    return "" if word.startswith("[unused") else word
+
+
+def _write(path: Path, tags: list[str]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(tags), encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError:  # a cache that cannot be written is only slower
+        return

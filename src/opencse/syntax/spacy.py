@@ -1,0 +1,79 @@
+"""spaCy behind the syntax port: the bundled pipeline, or an installed one by name or folder."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from opencse.errors import OpencseError
+from opencse.syntax.tokens import Token
+
+BUNDLED = "syntax"
+"""Name of the pipeline that ships with the library."""
+
+_NEEDED = ("tagger", "parser")
+_MAX_CHARACTERS = 1_000_000  # spaCy's own limit for one text
+
+
+def bundled_path() -> Path:
+    """Return the folder of the bundled pipeline."""
+    return Path(__file__).parent.parent / "assets" / "syntax"
+
+
+class SpacyParser:
+    """A spaCy pipeline as a `Parser`.
+
+    Args:
+        name: "syntax" for the bundled pipeline, or an installed spaCy package (`en_core_web_sm`), or a folder.
+        batch_size: Texts that are parsed at a time.
+
+    Raises:
+        OpencseError: There is no such pipeline, or it has no tagger or no parser.
+    """
+
+    def __init__(self, name: str = BUNDLED, *, batch_size: int = 256) -> None:
+        import spacy
+
+        self.name = name
+        self.batch_size = batch_size
+        path = bundled_path() if name == BUNDLED else name
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # trained with another patch release
+                self._nlp = spacy.load(path, exclude=["ner", "textcat", "entity_linker"])
+        except OSError as error:
+            raise OpencseError(
+                f"no spaCy pipeline {name!r}", f"Install it (python -m spacy download {name}), or use {BUNDLED!r}."
+            ) from error
+        lacking = [part for part in _NEEDED if part not in self._nlp.pipe_names]
+        if lacking:
+            raise OpencseError(f"the spaCy pipeline {name!r} has no {' and no '.join(lacking)}", f"Use {BUNDLED!r}.")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the bytes of the pipeline."""
+        return hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()
+
+    def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
+        """Yield the tokens of each text, white space left out."""
+        for doc in self._nlp.pipe((text[:_MAX_CHARACTERS] for text in texts), batch_size=self.batch_size):
+            yield tuple(_tokens(doc))
+
+
+def _tokens(doc: Any) -> Iterator[Token]:
+    kept = [token for token in doc if not token.is_space]
+    place = {token.i: index for index, token in enumerate(kept)}
+    for index, token in enumerate(kept):
+        yield Token(
+            text=token.text,
+            start=token.idx,
+            end=token.idx + len(token),
+            lemma=token.lemma_ or token.lower_,
+            tag=token.tag_,
+            pos=token.pos_,
+            head=place.get(token.head.i, index),
+            relation=token.dep_,
+        )

@@ -1,0 +1,45 @@
+"""The port through which the rest of the library sees grammar: tokens with offsets, tags, heads and relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a sentence.
+
+    Attributes:
+        text: The token as it stands in the sentence.
+        start: Its first character in the sentence.
+        end: One past its last character.
+        lemma: Its dictionary form.
+        tag: Fine tag (Penn Treebank: VBZ, NN, ...).
+        pos: Coarse tag (Universal Dependencies: VERB, NOUN, ...).
+        head: Index of its head; its own index for a root.
+        relation: Relation to its head (Universal Dependencies, or what the model was trained with).
+    """
+
+    text: str
+    start: int
+    end: int
+    lemma: str
+    tag: str
+    pos: str
+    head: int
+    relation: str
+
+
+class Parser(Protocol):
+    """Texts in, tokens out, in order."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of the model: outputs built with it carry it."""
+        ...
+
+    def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
+        """Yield the tokens of each text; none for an empty one."""
+        ...

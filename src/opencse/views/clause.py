@@ -1,0 +1,167 @@
+"""The main clause of a sentence: its predicate, finite verb, subject, negative words and shared verbs.
+
+Reads both relation schemes: Universal Dependencies (a copula hangs on its predicate) and spaCy's English models (the
+copula is the root).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from opencse.syntax.tokens import Token
+from opencse.syntax.verbs import base_form, is_past
+
+SUBJECTS = ("nsubj", "csubj", "expl")  # and their subtypes
+AUXILIARIES = ("aux", "aux:pass", "auxpass", "cop")
+CLAUSES = ("advcl", "ccomp", "acl", "relcl", "parataxis", "csubj", "conj", "dep", "list", "discourse", "appos")
+FINITE = ("VBZ", "VBP", "VBD")
+BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’m")
+SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
+NOT = ("not", "n't", "n’t", "nt")
+NEGATIVE = frozenset(
+    "no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without cannot".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """The main clause, by token numbers.
+
+    Attributes:
+        tokens: All tokens of the sentence.
+        predicate: The root.
+        finite: The token that carries tense: an auxiliary, a copula or the main verb; None in an imperative.
+        tag: Fine tag of the finite verb, mended where the tagger contradicts the form; "VB" for an imperative.
+        auxiliary: Whether "not" can follow the finite verb directly (be, have, do, modals).
+        subject: Head of the subject, None without.
+        negators: Tokens that negate the clause as a whole ("not", "n't", "never").
+        negatives: Other negative words in it ("no", "nothing", "hardly", "not" within a phrase).
+    """
+
+    tokens: Sequence[Token]
+    predicate: int
+    finite: int | None
+    tag: str
+    auxiliary: bool
+    subject: int | None
+    negators: tuple[int, ...]
+    negatives: tuple[int, ...]
+
+    def children(self, head: int) -> Iterator[int]:
+        """Yield the direct dependents of a token, left to right."""
+        return (i for i, token in enumerate(self.tokens) if token.head == head and i != head)
+
+    def has(self, head: int, relations: tuple[str, ...]) -> bool:
+        """Whether a token has a dependent with one of these relations or their subtypes."""
+        return any(self.tokens[i].relation.split(":")[0] in relations for i in self.children(head))
+
+    def last_of(self, head: int) -> int:
+        """Return the last token of a token's subtree."""
+        last, front = head, [head]
+        while front:
+            front = [i for h in front for i in self.children(h)]
+            last = max([last, *front])
+        return last
+
+    def shared_verbs(self) -> list[int]:
+        """Verbs joined to the predicate that have neither subject nor auxiliary of their own."""
+        out: list[int] = []
+        front = [self.predicate]
+        while front:
+            joined = [i for h in front for i in self.children(h) if self.tokens[i].relation == "conj"]
+            for i in joined:
+                if self.has(i, SUBJECTS) or any(self.tokens[j].relation in AUXILIARIES for j in self.children(i)):
+                    return sorted(out)  # from here on the clauses stand on their own
+                if not self.tokens[i].tag.startswith("V"):
+                    return sorted(out)
+                out.append(i)
+            front = joined
+        return sorted(out)
+
+
+def main_clause(tokens: Sequence[Token]) -> Clause | None:
+    """Return the main clause of the first root that has one with a finite verb or an imperative."""
+    for root in (i for i, token in enumerate(tokens) if token.head == i and token.pos != "PUNCT"):
+        clause = _clause(tokens, root)
+        if clause is not None:
+            return clause
+    return None
+
+
+def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
+    if any(token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens):
+        return None  # what the parser took for the main clause is a subordinate one
+    bare = Clause(
+        tokens=tokens, predicate=root, finite=None, tag="", auxiliary=False, subject=None, negators=(), negatives=()
+    )
+    children = list(bare.children(root))
+    subjects = [i for i in children if tokens[i].relation.split(":")[0] in (*SUBJECTS, "nsubjpass", "csubjpass")]
+    subject = next((i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None)
+    finite = next((i for i in children if tokens[i].relation in AUXILIARIES and is_finite_auxiliary(tokens[i])), None)
+    negators, negatives = _negatives(bare, root, finite)
+    clause = replace(bare, subject=subject, negators=negators, negatives=negatives)
+    if finite is not None:
+        return replace(clause, finite=finite, tag=tokens[finite].tag, auxiliary=True)
+    verb = tokens[root]
+    if verb.text.lower() in BE or (is_finite_auxiliary(verb) and verb.tag == "MD"):
+        return replace(clause, finite=root, tag=verb.tag, auxiliary=True)
+    if negators and verb.text.lower() in ("do", "does", "did", "have", "has", "had"):  # "I do not."
+        return replace(clause, finite=root, tag=verb.tag, auxiliary=True)
+    tag = _mended_tag(clause, verb)
+    if tag == "VB":
+        return replace(clause, tag="VB")
+    return replace(clause, finite=root, tag=tag) if tag else None
+
+
+def is_finite_auxiliary(token: Token) -> bool:
+    """Whether a token is a finite form of be, have, do, or a modal."""
+    text = token.text.lower().replace("’", "'")
+    finite = "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've ca wo sha"
+    barred = ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")  # "Do not open" has VB
+    return (text in BE or text in finite.split()) and token.tag not in barred
+
+
+def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Find what negates the clause itself, and negative words deeper in it (but not in clauses of their own)."""
+    tokens = clause.tokens
+    whole, inner = [], []
+    front = [root]
+    while front:
+        following = []
+        for head in front:
+            for i in clause.children(head):
+                relation = tokens[i].relation
+                if tokens[i].text.lower() in NEGATIVE:
+                    direct = head == root or head == finite or tokens[head].relation in AUXILIARIES
+                    is_whole = tokens[i].text.lower() in (*NOT, "never") and direct and relation != "cc:preconj"
+                    (whole if is_whole else inner).append(i)
+                if relation.split(":")[0] not in CLAUSES:
+                    following.append(i)
+        front = following
+    return tuple(sorted(whole)), tuple(sorted(inner))
+
+
+def _mended_tag(clause: Clause, verb: Token) -> str:
+    """Return the fine tag of a main verb without auxiliary, mended by its form; "" where it cannot be finite."""
+    form, subject = verb.text.lower(), clause.subject
+    if not form.isalpha() or not verb.tag.startswith("VB"):
+        return ""
+    if subject is None:
+        return "VB" if verb.tag in ("VB", "VBP") else ""
+    if verb.tag == "VBZ":
+        return "VBZ" if form.endswith("s") else ""
+    if verb.tag in ("VBD", "VBN"):
+        return "VBD" if is_past(form) else ""
+    same = is_past(form) and base_form(form, "VBD", form) == form  # put, set, cut
+    if is_past(form) and not same:
+        return "VBD"
+    single = clause.tokens[subject].tag in ("NN", "NNP") or clause.tokens[subject].text.lower() in SINGULAR
+    if single and not _joined(clause, subject):
+        return "VBD" if same else ""
+    return "VBP" if verb.tag in ("VB", "VBP") else ""
+
+
+def _joined(clause: Clause, head: int) -> bool:
+    """Whether a noun is the first of several: "Tom and Ann"."""
+    return clause.has(head, ("conj",))

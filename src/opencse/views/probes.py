@@ -1,0 +1,124 @@
+"""Insertions and substitutions that a masked language model finds likely (OssCSE §3.2): probes of small surface change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from opencse.views.base import ConstructorSpec, Row, View, row_random, with_error_rate
+from opencse.views.edits import apply
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Probe(ConstructorSpec):
+    """What both probes share.
+
+    Attributes:
+        model: A masked language model: local folder or hub id.
+        share: Least and greatest share of the words that is touched; at least one word is.
+        batch_size: Sentences in one forward pass.
+        device: "cpu", "cuda", ...; "" for a GPU where there is one.
+    """
+
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    model: str
+    share: tuple[float, float] = (0.05, 0.1)
+    batch_size: int = 64
+    device: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.share) != 2 or not 0 < self.share[0] <= self.share[1] <= 1:
+            raise ValueError(f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Prober:
+        """Load the masked language model."""
+        return Prober(self, seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insertion(_Probe):
+    """Insert likely words between the words of the sentence."""
+
+    kind: ClassVar[str] = "insertion"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSubstitution(_Probe):
+    """Replace words by other likely ones."""
+
+    kind: ClassVar[str] = "word_substitution"
+
+
+class Prober:
+    """An opened probe: masks stand at the chosen places, and the likeliest other word takes each."""
+
+    def __init__(self, spec: _Probe, *, seed: int = 0) -> None:
+        from opencse.views.masked_lm import MaskedLM
+
+        self._spec, self._seed = spec, seed
+        self._lm = MaskedLM(spec.model, device=spec.device, batch_size=spec.batch_size)
+        self.digest = self._lm.digest
+
+    def __call__(self, rows: Sequence[Row]) -> list[View]:
+        """Touch each row's text."""
+        insert = isinstance(self._spec, Insertion)
+        encoded = self._lm.encode([row.text for row in rows])
+        places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
+        made: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
+        live = [i for i, few in enumerate(places) if few]
+        shown = {i: self._shown(encoded["input_ids"][i], places[i], insert) for i in live}
+        for batch in self._lm.batches([len(shown[i][0]) for i in live]):
+            chosen = [live[k] for k in batch]
+            logits = self._lm.logits([shown[i][0] for i in chosen])
+            for k, i in enumerate(chosen):
+                ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
+                edits, last = [], None
+                for place, at in zip(places[i], shown[i][1], strict=True):
+                    word = self._likeliest(logits[k, at], ids[place], last)
+                    last = word
+                    start, end = offsets[place]
+                    edits.append((start, start, word + " ") if insert else (start, end, word))
+                made[i] = (apply(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
+        return with_error_rate(rows, made)
+
+    def _places(self, row: Row, encoded: Any, index: int) -> list[int]:
+        """Choose whole words (single pieces with a letter, so that a replacement is a word as well)."""
+        words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
+        single = [
+            k
+            for k, word in enumerate(words)
+            if word is not None
+            and words.count(word) == 1
+            and any(c.isalpha() for c in row.text[slice(*offsets[k])])
+            and (offsets[k][0] == 0 or row.text[offsets[k][0] - 1].isspace())
+        ]
+        count = len(row.text.split())
+        chance = row_random(self._seed, self._spec.kind, row)
+        wanted = max(1, math.floor(count * chance.uniform(*self._spec.share)))
+        return sorted(chance.sample(single, min(wanted, len(single))))
+
+    def _shown(self, ids: Sequence[int], places: Sequence[int], insert: bool) -> tuple[list[int], list[int]]:
+        """Return the ids with masks, and where the masks are."""
+        mask = self._lm.tokenizer.mask_token_id
+        out, at = [], []
+        for k, token in enumerate(ids):
+            if k in places:
+                at.append(len(out))
+                out.append(mask)
+                if not insert:
+                    continue
+            out.append(token)
+        return out, at
+
+    def _likeliest(self, scores: Any, original: int, last: str | None) -> str:
+        """Return the likeliest whole alphabetic word that differs from what stands there."""
+        tokenizer = self._lm.tokenizer
+        for index in scores.topk(min(50, scores.shape[-1])).indices.tolist():
+            piece = tokenizer.convert_ids_to_tokens(index)
+            word = tokenizer.convert_tokens_to_string([piece]).strip()
+            if index != original and not piece.startswith("##") and word.isalpha() and word != last:
+                return word
+        return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()

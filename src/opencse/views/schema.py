@@ -1,0 +1,115 @@
+"""The file format of built views: Parquet columns, and the header that says what they were made from."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import opencse
+from opencse.errors import OpencseError
+from opencse.views.base import ConstructorSpec, Row, View
+
+FORMAT = 1
+HEADER = b"opencse.views"
+RESERVED = ("id", "text")
+_TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
+
+
+def in_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
+    """Return the columns so that each comes after those it needs.
+
+    Raises:
+        OpencseError: A name is taken or ill-formed, a needed column is not there, or two need each other.
+    """
+    for name in specs:
+        if name in RESERVED or not name or "." in name:
+            raise OpencseError(f"build.{name}: no name for a built column", "Take one without a dot, not id or text.")
+    out: list[str] = []
+    while len(out) < len(specs):
+        ready = [name for name in specs if name not in out and all(need in out for need in specs[name].needs)]
+        if not ready:
+            name = next(name for name in specs if name not in out)
+            lacking = [need for need in specs[name].needs if need not in out]
+            raise OpencseError(
+                f"build.{name}: needs the column {lacking[0]!r}, which is not built before it",
+                f"Add [build.{lacking[0]}], or take the need away.",
+            )
+        out += ready
+    return out
+
+
+def header(
+    specs: Mapping[str, ConstructorSpec], digests: Mapping[str, str], *, corpus: str, rows: int, seed: int, part_rows: int
+) -> dict[str, Any]:
+    """Return what determines the output: content hash of the texts, version, parameters and hashes of weights."""
+    columns = {
+        name: {"kind": spec.kind, **dataclasses.asdict(spec), "weights_sha256": digests[name]}
+        for name, spec in specs.items()
+    }
+    return {
+        "format": FORMAT,
+        "tool": f"opencse {opencse.__version__}",
+        "texts_sha256": corpus,
+        "rows": rows,
+        "seed": seed,
+        "rows_per_part": part_rows,
+        "columns": json.loads(json.dumps(columns)),
+    }
+
+
+def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
+    """Return a SHA-256 over texts in order, and how many they are."""
+    joined, count = hashlib.sha256(), 0
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        joined.update(len(data).to_bytes(8, "little") + data)
+        count += 1
+    return joined.hexdigest(), count
+
+
+def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
+    """Return the Arrow schema: id, text, and for each column its text, its rule and its scores."""
+    fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
+    for name, spec in specs.items():
+        fields += [pa.field(name, pa.string()), pa.field(f"{name}.rule", pa.string(), nullable=False)]
+        fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in spec.scores.items()]
+    return pa.schema(fields, metadata={HEADER: json.dumps(head, sort_keys=True).encode()})
+
+
+def table(
+    rows: Sequence[Row], views: Mapping[str, Sequence[View]], specs: Mapping[str, ConstructorSpec], layout: pa.Schema
+) -> pa.Table:
+    """Return rows and their views in this layout."""
+    columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [_valid(row.text) for row in rows]}
+    for name, spec in specs.items():
+        columns[name] = [None if view.text is None else _valid(view.text) for view in views[name]]
+        columns[f"{name}.rule"] = [view.rule for view in views[name]]
+        for score in spec.scores:
+            columns[f"{name}.{score}"] = [view.scores.get(score) for view in views[name]]
+    return pa.table(columns, schema=layout)
+
+
+def _valid(text: str) -> str:
+    """Replace what UTF-8 cannot hold: half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def read_header(path: str | Path) -> dict[str, Any]:
+    """Return the header of a Parquet file that `build` wrote.
+
+    Raises:
+        OpencseError: It is no such file.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return json.loads(metadata[HEADER])
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
+        raise OpencseError(f"{path} is no file of built views", "Build it with `opencse build`.") from error
