@@ -20,12 +20,13 @@ from opencse.encoder import (
 from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
+from opencse.files import write_json
 from opencse.objectives import Objective
 from opencse.recipes import Recipe, View, dump_recipe, family_of, load_recipe
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import model_card
 from opencse.training.checkpoint import Checkpoints
-from opencse.training.folder import check_folder, environment, prepare_folder, write_json
+from opencse.training.folder import check_folder, environment, prepare_folder
 from opencse.training.log import check_trackers
 from opencse.training.loop import Loop, Outcome
 from opencse.training.sampling import Sampler
