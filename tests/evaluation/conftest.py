@@ -26,7 +26,7 @@ def sentences(count: int, seed: int = 0) -> list[str]:
 @pytest.fixture
 def some_pairs() -> ScoredPairs:
     a = sentences(60)
-    b = a[:10] + sentences(50, seed=1)  # ten pairs of equal sentences
+    b = sentences(60, seed=1)
     scores = np.random.default_rng(2).integers(0, 6, 60).tolist()
     return ScoredPairs(name="toy", sentence1=a, sentence2=b, scores=scores, subsets=["x"] * 20 + ["y"] * 40)
 

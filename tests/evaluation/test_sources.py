@@ -72,7 +72,7 @@ def test_senteval_folders_that_cannot_be_trusted(senteval, small_counts):
     with pytest.raises(OpencseError, match="has 2 lines"):
         load_sts(senteval, tasks=["STS13"])
     (senteval / "SICK" / "SICK_test_annotated.txt").unlink()
-    with pytest.raises(OpencseError, match="SICK_test_annotated.txt does not exist"):
+    with pytest.raises(OpencseError, match=r"SICK_test_annotated\.txt does not exist"):
         load_sts(senteval, tasks=["SICK-R"])
 
 
@@ -111,7 +111,7 @@ def test_sources_that_are_none(tmp_path):
 
 def test_hub_is_asked_for_raw_text_only(monkeypatch, small_counts):
     with pytest.raises(OpencseError, match="raw text only"):
-        load_sts("hub")
+        load_sts("hub", tasks=["STS-B"])
     import datasets
 
     asked = []
