@@ -167,8 +167,10 @@ class Embedder:
 
     def _constant_features(self) -> dict[str, Any]:
         """Features that are the same for every batch: what kind of input it is, and the prompt's length in tokens."""
-        features = self.model.preprocess(["a"], prompt=self.prompt)
-        return {name: features[name] for name in ("modality", "prompt_length") if name in features}
+        constants: dict[str, Any] = {"modality": "text"}
+        if self.prompt:
+            constants["prompt_length"] = self.model.preprocess(["a"], prompt=self.prompt).get("prompt_length")
+        return constants
 
     def _forward(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
         """The model as a function of features, in the precision asked for."""

@@ -7,10 +7,14 @@ from scipy.stats import rankdata
 
 
 def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cosine of each row of `a` (n, d) with the same row of `b`, float64 (n,); 0 where a row is zero (SimCSE's rule)."""
+    """Cosine of each row of `a` (n, d) with that row of `b`, float64 (n,); 0 where a row is zero (SimCSE's rule).
+
+    Rounded to 12 decimals, far below what float32 vectors tell apart, so that all pairs of equal sentences tie at 1 and
+    no rounding error puts them in an order.
+    """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return np.divide(np.einsum("nd,nd->n", a, b), norms, out=np.zeros(len(a)), where=norms > 0)
+    return np.divide(np.einsum("nd,nd->n", a, b), norms, out=np.zeros(len(a)), where=norms > 0).round(12)
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float | None:

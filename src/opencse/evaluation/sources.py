@@ -49,9 +49,9 @@ def load_sts(
     """Load STS tasks and check their sizes.
 
     Args:
-        source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an `eval` folder), SentEval's
-            `data/downstream` folder as its download script leaves it, or the word `hub` (the `mteb` data sets on the
-            Hugging Face hub, through `datasets`).
+        source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an `eval` folder),
+            SentEval's `data/downstream` folder as its download script leaves it, or the word `hub` (the `mteb` data
+            sets on the Hugging Face hub, through `datasets`).
         text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
             as released. A SentEval folder has only the first, the hub only the second.
         tasks: Names among `STS_TASKS`.
