@@ -93,6 +93,7 @@ def train_peer(model: str, lines: list[str], steps: int, bf16: bool) -> list[flo
             learning_rate=1e-5,
             warmup_steps=0,
             bf16=bf16,
+            use_cpu=not _cuda(),
             save_strategy="no",
             report_to=[],
             disable_tqdm=True,
@@ -178,7 +179,9 @@ def main() -> None:
         for name in arguments.only:
             command = [sys.executable, __file__, arguments.corpus, "--one", name]
             command += ["--model", arguments.model, "--steps", str(arguments.steps)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            # What the command line sets for itself, and a user of the peer does not.
+            more = {"THP_MEM_ALLOC_ENABLE": "1"} if name.startswith("opencse") else {}
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | more)
             found = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
             if not found:
                 sys.exit(done.stderr)

@@ -19,13 +19,20 @@ ATTENTION = "opencse_dropout"
 """Name of `opencse.encoder.attention.dropout_attention` in transformers' registry."""
 
 
+_MULTIPLE = 32
+"""A packed row is filled up to a multiple of this. Matrix kernels are generated for each new shape, which takes as long
+as a tenth of a small product: a few round shapes come again and again, where exact ones are always new."""
+
+
 @dataclass(frozen=True)
 class Packing:
-    """Where each token of a padded (B, L) batch stands in the packed row of its T real tokens.
+    """Where each token of a padded (B, L) batch stands in the packed row of its real tokens.
+
+    The row has T cells, a multiple of 32: the real tokens, then cells of zeros that nothing reads.
 
     Attributes:
         mask: True for real tokens, (B, L).
-        tokens: Index of each real token in the flattened padded batch, (T,).
+        tokens: Index of each real token in the flattened padded batch, (tokens,).
         slots: Index in the packed row of each cell of the padded batch, 0 for padding, (B, L).
     """
 
@@ -47,12 +54,14 @@ class Packing:
 
     def pack(self, values: Tensor) -> Tensor:
         """Real tokens' values of a padded (B, L, ...) tensor as (1, T, ...)."""
-        return values.flatten(0, 1).index_select(0, self.tokens).unsqueeze(0)
+        real = values.flatten(0, 1).index_select(0, self.tokens)
+        filling = -len(real) % _MULTIPLE
+        return torch.cat([real, real.new_zeros(filling, *real.shape[1:])]).unsqueeze(0)
 
     def unpack(self, values: Tensor) -> Tensor:
         """A packed (1, T, ...) tensor as padded (B, L, ...), zero at padding."""
         padded = values.new_zeros(self.mask.numel(), *values.shape[2:])
-        return padded.index_copy(0, self.tokens, values[0]).view(*self.mask.shape, *values.shape[2:])
+        return padded.index_copy(0, self.tokens, values[0, : len(self.tokens)]).view(*self.mask.shape, *values.shape[2:])
 
 
 def _first_position(model: nn.Module) -> int:
@@ -145,4 +154,4 @@ def supports_packing(model: nn.Module) -> bool:
         return False
     finally:
         model.train(training)
-    return torch.allclose(row, packing.pack(padded), rtol=1e-3, atol=1e-4)
+    return torch.allclose(packing.unpack(row)[packing.mask], padded[packing.mask], rtol=1e-3, atol=1e-4)
