@@ -27,7 +27,7 @@ Precision = Literal["fp32", "bf16"]
 
 _CPU_TOKENS = 2048  # large enough for matrix products at full speed, small enough that activations stay in cache
 _GPU_TOKENS = 32768
-_CHUNK = 16384  # texts per tokenizer call: bounds the memory of its Python lists
+_CHUNK = 1024  # texts per tokenizer call: its Python lists and offsets take some 10 kB a text
 
 
 class Embedder:
