@@ -182,6 +182,13 @@ def test_autocast_around_it_has_no_effect(model):
         close(Embedder(model).encode(TEXTS), expected)
 
 
+def test_autocast_wrapped_into_the_model_has_no_effect(model):
+    """Training frameworks replace `forward` by one that runs under autocast."""
+    expected = Embedder(model).encode(TEXTS)
+    model.forward = torch.autocast("cpu", dtype=torch.bfloat16)(model.forward)
+    close(Embedder(model).encode(TEXTS), expected)
+
+
 def test_one_and_several_threads_agree(model):
     texts, threads = many_texts(), torch.get_num_threads()
     try:

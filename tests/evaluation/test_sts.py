@@ -31,7 +31,7 @@ def test_equals_sentence_transformers_on_real_rows(tiny_model, data_root):
     (pairs,) = load_sts(data_root, tasks=["STS16"])
     result = evaluate(Embedder(tiny_model), [PairsTask(pairs=pairs)])["STS16"]
     expected = reference(tiny_model, pairs)
-    assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-3)
+    assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-4)
     assert result.metrics["pearson"] == pytest.approx(100 * expected["x_pearson_cosine"], abs=1e-4)
     rho = result.details["subsets"]
     assert {name: each["rows"] for name, each in rho.items()} == {
@@ -89,11 +89,6 @@ def test_correlations_against_scipy():
         x, y = rng.integers(0, 4, 30), rng.normal(size=30)
         assert spearman(x, y) == pytest.approx(spearmanr(x, y)[0])
         assert pearson(x, y) == pytest.approx(pearsonr(x, y)[0])
-
-
-def test_pairs_of_equal_sentences_tie():
-    a = np.random.default_rng(0).normal(size=(1000, 33)).astype(np.float32)
-    assert set(paired_cosine(a, a)) == {1.0}
 
 
 def test_cosine_of_a_zero_vector_is_zero():

@@ -100,11 +100,13 @@ def evaluate(
     Each task is one correlation over all its pairs (SimCSE's "all" setting). Every distinct sentence is encoded once
     for all tasks. The sizes of the tasks are checked against the published ones.
 
-    Examples:
-      opencse evaluate minilm --data eval/
-      opencse evaluate out/model --data SentEval/data/downstream --format json -o scores.json
-      opencse evaluate bert-base-uncased --pooling first_last --whiten corpus.txt --data eval/
-      opencse evaluate out/model --pairs my_pairs.csv
+    opencse evaluate minilm --data eval/
+
+    opencse evaluate out/model --data SentEval/data/downstream --format json -o scores.json
+
+    opencse evaluate bert-base-uncased --pooling first_last --whiten corpus.txt --data eval/
+
+    opencse evaluate out/model --pairs my_pairs.csv
     """
     if format is Format.mteb and output is None:
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")

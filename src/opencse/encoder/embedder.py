@@ -8,7 +8,6 @@ The vectors are those of `encode`, to float32 rounding.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -20,6 +19,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from opencse.encoder.bfloat16 import Bfloat16Copy
 from opencse.encoder.token_batches import PreparedTexts, TokenTable, plan_batches
 from opencse.errors import OpencseError
 
@@ -27,7 +27,7 @@ Precision = Literal["fp32", "bf16"]
 
 _CPU_TOKENS = 2048  # large enough for matrix products at full speed, small enough that activations stay in cache
 _GPU_TOKENS = 32768
-_CHUNK = 16384  # texts per tokenizer call: bounds the memory of its Python lists
+_CHUNK = 1024  # texts per tokenizer call: its Python lists and offsets take some 10 kB a text
 
 
 class Embedder:
@@ -77,13 +77,12 @@ class Embedder:
         self.token_budget = token_budget
         self.prompt = prompt if prompt is not None else _default_prompt(model)
         self.progress = progress
-        self._low_precision: _Bfloat16Copy | None = None
+        self._copy: Bfloat16Copy | None = None
 
     @property
     def dimension(self) -> int:
         """Width d of the matrices."""
-        width = self.model.get_embedding_dimension()
-        assert width is not None
+        width = self.model.get_embedding_dimension() or 0
         return min(width, self.model.truncate_dim or width)
 
     def prepare(self, texts: Sequence[str]) -> PreparedTexts:
@@ -149,20 +148,23 @@ class Embedder:
         batches = plan_batches(tokens.lengths, budget, workers=workers)
         constants = self._constant_features()
         forward = self._forward()
-        out = np.empty((len(tokens.lengths), self.dimension), dtype=np.float32)
+        out: np.ndarray | None = None
 
         def run(batch: np.ndarray) -> tuple[np.ndarray, Tensor]:
             # Inference mode and autocast belong to the thread, so each worker enters them itself.
             with torch.inference_mode(), torch.autocast(device.type, enabled=False):
                 features = {name: tensor.to(device) for name, tensor in tokens.batch(batch).items()}
                 vectors = forward({**features, **constants})["sentence_embedding"]
-                return batch, vectors[:, : out.shape[1]].float()
+                return batch, vectors[:, : self.model.truncate_dim].float()
 
         total = int(tokens.lengths.sum())
         with tqdm(total=total, desc=self.progress, unit="token", unit_scale=True, **self._bar_options()) as bar:
             for batch, vectors in _run_all(run, batches, workers if device.type == "cpu" else 0):
+                if out is None:
+                    out = np.empty((len(tokens.lengths), vectors.shape[1]), dtype=np.float32)
                 out[batch] = vectors.cpu().numpy()
                 bar.update(int(tokens.lengths[batch].sum()))
+        assert out is not None  # there is at least one text, hence a batch
         return out
 
     def _constant_features(self) -> dict[str, Any]:
@@ -174,67 +176,24 @@ class Embedder:
 
     def _forward(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
         """The model as a function of features, in the precision asked for."""
-        if self.precision == "fp32":
-            return self.model.forward
-        if self._low_precision is None:
-            self._low_precision = _Bfloat16Copy(self.model[0])
-        transformer = self._low_precision
-        transformer.refresh()
-        return lambda features: _run_modules([transformer, *list(self.model)[1:]], features)
+        modules: list[Callable[[dict[str, Any]], dict[str, Any]]] = list(self.model)
+        if self.precision == "bf16":
+            if self._copy is None:
+                self._copy = Bfloat16Copy(self.model[0])
+            self._copy.refresh()
+            modules[0] = self._copy
+
+        # Module by module, as the model's own forward does, because training frameworks wrap the latter in autocast.
+        def forward(features: dict[str, Any]) -> dict[str, Any]:
+            for module in modules:
+                features = module(features)
+            return features
+
+        return forward
 
     def _bar_options(self) -> dict[str, Any]:
         """Quiet when not asked for; otherwise shown on a terminal only (tqdm's `disable=None`)."""
         return {"leave": False, "disable": None if self.progress else True}
-
-
-class _Bfloat16Copy:
-    """A transformer module with its float32 parameters copied to bfloat16, refreshed from the original on demand.
-
-    The original is never touched: casting it in place would drop the gradient accumulators that distributed training
-    hooks into.
-    """
-
-    def __init__(self, module: nn.Module) -> None:
-        self._source = module
-        # Filling deepcopy's memo with the cast parameters spares a float32 copy and keeps tied weights tied.
-        memo: dict[int, Any] = {id(p): _cast(p) for p in module.parameters()}
-        self._copy = copy.deepcopy(module, memo).eval()
-
-    def refresh(self) -> None:
-        """Take over the current values of all parameters and buffers."""
-        self._copy.eval()
-        with torch.no_grad():
-            for kind in ("parameters", "buffers"):
-                for theirs, ours in zip(getattr(self._source, kind)(), getattr(self._copy, kind)(), strict=True):
-                    ours.copy_(theirs)
-
-    def __call__(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Run the copy; every floating output returns in float32 (pooling and what follows need its accuracy)."""
-        return {name: _to_float32(value) for name, value in self._copy(features).items()}
-
-
-def _cast(parameter: nn.Parameter) -> nn.Parameter:
-    value = parameter.detach()
-    return nn.Parameter(
-        value.to(torch.bfloat16) if value.dtype == torch.float32 else value.clone(), requires_grad=False
-    )
-
-
-def _to_float32(value: Any) -> Any:
-    """Cast a tensor, or a sequence of tensors (all hidden layers), to float32."""
-    if isinstance(value, Tensor):
-        return value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
-    if isinstance(value, (list, tuple)):
-        return type(value)(_to_float32(item) for item in value)
-    return value
-
-
-def _run_modules(
-    modules: Sequence[Callable[[dict[str, Any]], dict[str, Any]]], features: dict[str, Any]
-) -> dict[str, Any]:
-    for module in modules:
-        features = module(features)
-    return features
 
 
 def _run_all(

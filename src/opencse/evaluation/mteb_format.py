@@ -19,6 +19,21 @@ from opencse.evaluation.task import Results, TaskResult
 
 _MTEB_NAMES = {**{f"STS{year}": f"STS{year}" for year in range(12, 17)}, "STS-B": "STSBenchmark", "SICK-R": "SICK-R"}
 
+# Fields of mteb's `ModelMeta` that it requires and that a local model has no answer to.
+_UNKNOWN = (
+    "loader",
+    "release_date",
+    "n_parameters",
+    "memory_usage_mb",
+    "max_tokens",
+    "license",
+    "open_weights",
+    "public_training_code",
+    "public_training_data",
+    "use_instructions",
+    "training_datasets",
+)
+
 
 def write_mteb(
     results: Results, folder: str | Path, *, model: str, revision: str, dimension: int | None = None
@@ -43,9 +58,9 @@ def write_mteb(
     share = results.seconds / len(results.results)
     files = {_mteb_name(result): _task_json(result, seconds=share) for result in results.results}
     meta = {
+        **dict.fromkeys(_UNKNOWN),
         "name": name,
         "revision": revision,
-        "release_date": None,
         "languages": ["eng-Latn"],
         "framework": ["Sentence Transformers", "PyTorch"],
         "similarity_fn_name": "cosine",
