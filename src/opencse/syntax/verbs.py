@@ -112,6 +112,8 @@ def gerund(base: str) -> str:
         return base[:-2] + "ying"
     if base.endswith("e") and not base.endswith(("ee", "oe", "ye")) and base != "be":
         return base[:-1] + "ing"
+    if re.search(r"[aeiou]c$", base):
+        return base + "king"
     return base + base[-1] + "ing" if _doubles(base) else base + "ing"
 
 
@@ -182,8 +184,10 @@ def _base_of_ed(form: str, guess: str) -> str:
         spellings.append(stem[:-1])
     if stem.endswith("i"):
         spellings = [stem[:-1] + "y", stem + "e"]
-    if guess in spellings and (_with_ed(guess) == form or guess in (stem, stem[:-1])):
+    if guess in spellings and (_with_ed(guess) == form or guess + guess[-1] == stem):
         return guess
+    if re.search(r"[aeiou]\w+ick$", stem):  # panicked
+        return stem[:-1]
     if stem.endswith("i"):
         return stem + "e" if len(stem) <= 2 else stem[:-1] + "y"
     if re.search(r"..([bdgkmnprt])\1$|[^aeiou][^aeiou]?[aeiou]\w*[^w]ell$|ntroll$", stem):  # planned, travelled

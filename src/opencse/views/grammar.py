@@ -224,7 +224,8 @@ def _remove(text: str, clause: Clause) -> Result:
     if helper is None:  # "Do not go", where the parser has "do" as an auxiliary or as nothing
         return None, "negative imperative"
     stem = helper.text.lower()
-    if stem == "ai" or (clause.finite and tokens[clause.finite - 1].text.lower() == "or"):  # "may or may not"
+    between = tokens[max((clause.finite or 0) - 1, 0) : place]
+    if stem == "ai" or any(token.text.lower() == "or" for token in between):  # "may or may not"
         return None, "negative words"
     if stem in UNCONTRACTED and word in NOT[1:]:
         return apply(text, [(helper.start, tokens[place].end, like(UNCONTRACTED[stem], helper.text))]), "not removed"
