@@ -57,7 +57,11 @@ def test_example_1_of_osscse(data_folder: Path):
     paper = data_folder.parent / "papers" / "osscse.txt"
     if not paper.exists():
         pytest.skip("the text of the paper is not there")
-    example = re.search(r"Example 1 Sentence Transformations of “(.*?)”(.*?)\nNegation vs", paper.read_text().replace("-\n", ""), re.DOTALL)
+    example = re.search(
+        r"Example 1 Sentence Transformations of “(.*?)”(.*?)\nNegation vs",
+        paper.read_text().replace("-\n", ""),
+        re.DOTALL,
+    )
     assert example is not None
     source = " ".join(example[1].split())
     variants = re.findall(r"\([iv]+\) (\w+): (.*?)\s*\(UnSup: .*?MER: ([\d.]+)\)", " ".join(example[2].split()))

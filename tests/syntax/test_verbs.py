@@ -49,7 +49,13 @@ def test_on_the_treebank(data_folder: Path):
     wrong, count = [], 0
     with gzip.open(data_folder / "syntax" / "en_ewt-ud-test.conllu.gz", "rt", encoding="utf-8") as file:
         for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if len(row) > 5 and row[3] == "VERB" and row[4] in ("VBZ", "VBD") and row[1].isalpha() and "Typo" not in row[5]:
+            if (
+                len(row) > 5
+                and row[3] == "VERB"
+                and row[4] in ("VBZ", "VBD")
+                and row[1].isalpha()
+                and "Typo" not in row[5]
+            ):
                 count += 1
                 if base_form(row[1], row[4]) != row[2].lower():
                     wrong.append((row[1], row[2]))

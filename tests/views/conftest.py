@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
-from tiny import tiny_bert, tiny_roberta
 
 from opencse.views import Row
+from tiny import tiny_bert, tiny_roberta
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ class Endpoint(BaseHTTPRequestHandler):
     status = 503
     answer = staticmethod(lambda text: f'Sentence: "Not: {text}"\nDone.')
 
-    def do_POST(self):  # noqa: N802
+    def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         type(self).requests.append((self.path, self.headers.get("Authorization"), body))
         if type(self).failures > 0:
@@ -54,10 +54,10 @@ def endpoint():
 
 
 @pytest.fixture(autouse=True)
-def _no_pause(monkeypatch):
-    pauses = []
-    monkeypatch.setattr(time, "sleep", pauses.append)
-    return pauses
+def pauses(monkeypatch):
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    return slept
 
 
 def test_asks_and_cleans(endpoint, rows, monkeypatch):
@@ -83,13 +83,13 @@ def test_prompt_of_san_is_complete(endpoint, rows):
     assert set(PROMPTS) == {"substitution", "paraphrase", "negation"}
 
 
-def test_retries_then_answers(endpoint, rows, _no_pause):
+def test_retries_then_answers(endpoint, rows, pauses):
     endpoint.failures = 2
     spec = PromptedLLM(url=endpoint.url, model="tiny", concurrency=1, task="negation")
     assert spec.open()(rows(TEXTS[0]))[0].text is not None
     assert len(endpoint.requests) == 3
-    assert _no_pause == sorted(_no_pause)
-    assert len(_no_pause) >= 2
+    assert pauses == sorted(pauses)
+    assert len(pauses) >= 2
 
 
 def test_gives_up_with_a_remedy(endpoint, rows):
@@ -118,10 +118,10 @@ def test_cache_survives_a_torn_line(endpoint, rows, tmp_path):
     assert len(endpoint.requests) == 3
 
 
-def test_pace_is_shared_among_workers(endpoint, rows, _no_pause):
+def test_pace_is_shared_among_workers(endpoint, rows, pauses):
     spec = PromptedLLM(url=endpoint.url, model="tiny", concurrency=1, requests_per_minute=60)
     spec.open(workers=2)(rows("a b", "c d", "e f"))
-    assert max(_no_pause) == pytest.approx(4, abs=0.5)  # the third waits for two gaps of two seconds
+    assert max(pauses) == pytest.approx(4, abs=0.5)  # the third waits for two gaps of two seconds
 
 
 def test_impossible_parameters():

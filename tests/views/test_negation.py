@@ -17,7 +17,7 @@ He's gone home.|He's not gone home.
 She is probably the best player.|She is probably not the best player.
 The bridge is, however, a landmark.|The bridge is, however, not a landmark.
 He often visits his mother.|He does not often visit his mother.
-When he was young, he moved to London, where he worked as a baker.|When he was young, he did not move to London, where he worked as a baker.
+When he was young, he moved to London, where he sang.|When he was young, he did not move to London, where he sang.
 She said that he was not happy.|She did not say that he was not happy.
 The museum was built in 1990 and renovated in 2000.|The museum was not built in 1990 or renovated in 2000.
 Ann Lee (born May 5, 1972) is a painter.|Ann Lee (born May 5, 1972) is not a painter.
@@ -25,7 +25,7 @@ You had better leave.|You had better not leave.
 Let's go.|Let's not go.
 Open the door.|Do not open the door.
 Please sit down.|Please do not sit down.
-Is the old man happy?|Is the old man not happy?
+Is she happy?|Is she not happy?
 Does she like him?|Does she not like him?
 Who wrote it?|Who did not write it?
 They do not like fish.|They like fish.
@@ -74,7 +74,14 @@ def test_scores_and_rules_are_recorded(negator):
 
 def test_contractions():
     contracting = Negation(contract=True).open()
-    texts = ["The drug is safe.", "He can swim.", "She will come.", "They like fish.", "I am here.", "Does she like it?"]
+    texts = [
+        "The drug is safe.",
+        "He can swim.",
+        "She will come.",
+        "They like fish.",
+        "I am here.",
+        "Does she like it?",
+    ]
     assert negate(contracting, *texts) == [
         "The drug isn't safe.",
         "He can't swim.",

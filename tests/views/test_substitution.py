@@ -7,7 +7,12 @@ from opencse.errors import OpencseError
 from opencse.views import Row, Substitution
 from opencse.views.substitution import SAN_SCORES, passes_filter
 
-TEXTS = ["The old dog sits in the garden.", "A happy child reads a book today", "The man sings.", "A woman runs slowly over the green street."]
+TEXTS = [
+    "The old dog sits in the garden.",
+    "A happy child reads a book today",
+    "The man sings.",
+    "A woman runs slowly over the green street.",
+]
 
 
 @pytest.mark.parametrize("model", ["bert", "roberta"])

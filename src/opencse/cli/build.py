@@ -16,7 +16,9 @@ def build(
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
     seed: Annotated[int, typer.Option(help="The only source of chance.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; one per core by default. The output is the same.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; one per core by default. The output is the same.")
+    ] = None,
     column: Annotated[str, typer.Option(help="Column of the corpus that holds the sentence.")] = "text",
     only: Annotated[
         list[str], typer.Option(help="Build this column (and those it needs) alone; repeatable. All by default.")
@@ -33,8 +35,8 @@ def build(
 ) -> None:
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 
-    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its rule
-    and its scores. A build that was stopped goes on where it was.
+    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its
+    rule and its scores. A build that was stopped goes on where it was.
     """
     from opencse import demo
     from opencse.errors import OpencseError

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -110,9 +111,7 @@ def _distance_and_substitutions(reference: WordColumn, hypothesis: WordColumn) -
     return distance, substitutions
 
 
-def _trimmed(
-    reference: WordColumn, hypothesis: WordColumn
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _trimmed(reference: WordColumn, hypothesis: WordColumn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """First word (of all keys) and number of words of each text, without the words that a pair begins or ends with.
 
     This changes neither the distance nor the substitutions. At the end the back-trace takes the matches first anyway.
@@ -163,7 +162,7 @@ def _block(
     """
     height, width = int(m.max()), int(n.max())
     bits = int(max(height, width) + 1).bit_length()  # of a count of words, or of a distance and one more
-    dtype = next(t for t in (np.uint16, np.uint32, np.uint64) if 2 * bits + 2 <= 8 * np.dtype(t).itemsize)
+    dtype: Any = next(t for t in (np.uint16, np.uint32, np.uint64) if 2 * bits + 2 <= 8 * np.dtype(t).itemsize)
     one = dtype(1 << (bits + 2))  # one error
     substitution = one | dtype(1)  # the lowest bits count these
     insertion, deletion = one | dtype(1 << bits), one | dtype(2 << bits)  # choices of rank 1 and 2; diagonal steps 0

@@ -20,7 +20,8 @@ BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’
 SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 NOT = ("not", "n't", "n’t", "nt")
 NEGATIVE = frozenset(
-    "no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without cannot".split()
+    """no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without
+    cannot""".split()  # noqa: SIM905
 )
 
 
@@ -97,7 +98,9 @@ def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
     )
     children = list(bare.children(root))
     subjects = [i for i in children if tokens[i].relation.split(":")[0] in (*SUBJECTS, "nsubjpass", "csubjpass")]
-    subject = next((i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None)
+    subject = next(
+        (i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None
+    )
     finite = next((i for i in children if tokens[i].relation in AUXILIARIES and is_finite_auxiliary(tokens[i])), None)
     negators, negatives = _negatives(bare, root, finite)
     clause = replace(bare, subject=subject, negators=negators, negatives=negatives)
@@ -117,7 +120,9 @@ def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
 def is_finite_auxiliary(token: Token) -> bool:
     """Whether a token is a finite form of be, have, do, or a modal."""
     text = token.text.lower().replace("’", "'")
-    finite = "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've ca wo sha"
+    finite = (
+        "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've ca wo sha"
+    )
     barred = ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")  # "Do not open" has VB
     return (text in BE or text in finite.split()) and token.tag not in barred
 
@@ -125,7 +130,8 @@ def is_finite_auxiliary(token: Token) -> bool:
 def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Find what negates the clause itself, and negative words deeper in it (but not in clauses of their own)."""
     tokens = clause.tokens
-    whole, inner = [], []
+    whole: list[int] = []
+    inner: list[int] = []
     front = [root]
     while front:
         following = []
@@ -133,7 +139,7 @@ def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int
             for i in clause.children(head):
                 relation = tokens[i].relation
                 if tokens[i].text.lower() in NEGATIVE:
-                    direct = head == root or head == finite or tokens[head].relation in AUXILIARIES
+                    direct = head in (root, finite) or tokens[head].relation in AUXILIARIES
                     is_whole = tokens[i].text.lower() in (*NOT, "never") and direct and relation != "cc:preconj"
                     (whole if is_whole else inner).append(i)
                 if relation.split(":")[0] not in CLAUSES:

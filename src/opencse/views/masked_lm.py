@@ -51,9 +51,10 @@ class MaskedLM:
             joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
         return joined.hexdigest()
 
-    def encode(self, texts: Sequence[str]) -> Any:
-        """Tokenise, with special tokens and offsets, cut to what the model takes."""
-        return self.tokenizer(list(texts), truncation=True, max_length=self.max_length, return_offsets_mapping=True)
+    def encode(self, texts: Sequence[str], *, room: float = 0.0) -> Any:
+        """Tokenise, with special tokens and offsets, cut to what the model takes less a share of room to grow."""
+        longest = int(self.max_length * (1 - room))
+        return self.tokenizer(list(texts), truncation=True, max_length=longest, return_offsets_mapping=True)
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Yield row numbers, rows of like length together, so that little is padding."""

@@ -1,4 +1,4 @@
-"""Syntactically aligned negatives by a masked language model (SAN §3.1): weighty words are masked and predicted anew."""
+"""Syntactically aligned negatives by a masked LM (SAN §3.1): weighty words are masked and predicted anew."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 SAN_SCORES: dict[str, float] = {
-    "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5, "SCONJ": 5,
-    "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
+    "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5,
+    "SCONJ": 5, "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
 }  # fmt: skip
 """SAN Table 2: how much each part of speech weighs for the meaning."""
 
@@ -37,7 +37,7 @@ class Substitution(ConstructorSpec):
         temperature: Of sampling.
         top_k: Sample among so many; 0 for all.
         fallback: Column that stands in where the output is spoilt ("negation"); "" for null.
-        short_filter: Spoilt are outputs of at most 50 characters with a third as many punctuation marks as spaces or more
+        short_filter: Spoilt are outputs of at most 50 characters in which 3 of 10 spaces and marks or more are marks
             (SAN's published filter).
         drop_unchanged: An output with the words of its source is spoilt too.
         max_characters: Sentences are cut to this length before (300 as published).
@@ -139,7 +139,11 @@ class Substituter:
         masked = [chance.random(len(row)) < p for row, p, chance in zip(ids, probability, chances, strict=True)]
         out = [""] * len(texts)
         for batch in self._lm.batches([len(row) for row in ids]):
-            for i, row in zip(batch, self._predict([ids[i] for i in batch], [masked[i] for i in batch], [chances[i] for i in batch]), strict=True):
+            for i, row in zip(
+                batch,
+                self._predict([ids[i] for i in batch], [masked[i] for i in batch], [chances[i] for i in batch]),
+                strict=True,
+            ):
                 out[i] = self._lm.tokenizer.decode(
                     row, skip_special_tokens=True, clean_up_tokenization_spaces=True
                 ).strip()
@@ -155,7 +159,9 @@ class Substituter:
         for i, ids in enumerate(encoded["input_ids"]):
             ids = np.asarray(ids)
             words = encoded.word_ids(i)
-            first = np.array([k == 0 or word is None or word != words[k - 1] for k, word in enumerate(words)], dtype=bool)
+            first = np.array(
+                [k == 0 or word is None or word != words[k - 1] for k, word in enumerate(words)], dtype=bool
+            )
             if dynamic is None:
                 p = self._of_id[ids].copy()
             else:
@@ -176,7 +182,9 @@ class Substituter:
         place = np.maximum(np.searchsorted(starts, [start for start, _ in offsets], side="right") - 1, 0)
         return np.array([self._of_tag.get(tags[k], self._of_x) for k in place])
 
-    def _predict(self, ids: list[list[int]], masked: list[np.ndarray], chances: list[np.random.Generator]) -> list[list[int]]:
+    def _predict(
+        self, ids: list[list[int]], masked: list[np.ndarray], chances: list[np.random.Generator]
+    ) -> list[list[int]]:
         import numpy as np
 
         mask = self._lm.tokenizer.mask_token_id

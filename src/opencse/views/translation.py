@@ -15,10 +15,11 @@ from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_ra
 from opencse.views.candidates import Candidate, Pick, check_window, choose
 
 FREQUENT = tuple(
-    """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which one
-    you were her all she there would their we him been has when who will more no if out so said what up its about into than
-    them can only other new some could time these two may then do first any my now such like our over man me even most made
-    after also did many before must through back years where much your way well down should because each just those""".split()
+    """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
+    one you were her all she there would their we him been has when who will more no if out so said what up its
+    about into than them can only other new some could time these two may then do first any my now such like our
+    over man me even most made after also did many before must through back years where much your way well down
+    should because each just those""".split()  # noqa: SIM905
 )
 """A hundred frequent English words: the noise that DebCSE injects before translation."""
 
@@ -165,7 +166,11 @@ class Translator:
         spec, out = self._spec, [""] * len(texts)
         lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
         order = sorted(range(len(texts)), key=lambda i: (lengths[i], i))
-        decoding: dict[str, Any] = {"max_new_tokens": spec.max_new_tokens, "num_beams": spec.beams, "do_sample": spec.sample}
+        decoding: dict[str, Any] = {
+            "max_new_tokens": spec.max_new_tokens,
+            "num_beams": spec.beams,
+            "do_sample": spec.sample,
+        }
         if spec.sample:
             decoding |= {"temperature": spec.temperature, "top_p": spec.top_p, "top_k": 0, "num_beams": 1}
         for start in range(0, len(order), spec.batch_size):
