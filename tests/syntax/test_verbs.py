@@ -26,7 +26,7 @@ def test_forms_there_and_back(row):
     assert (third_person(base), past(base), participle(base), gerund(base)) == (third, simple_past, perfect, ing)
     assert inflect(base, "VB") == base
     assert base_form(third, "VBZ", base) == base
-    if base not in ("focus", "lie"):  # where only a lemmatizer can tell
+    if base != "lie":  # where only a lemmatizer can tell
         assert base_form(simple_past, "VBD") == base
     assert base_form(simple_past, "VBD", base) == base
 
@@ -36,7 +36,7 @@ def test_a_guess_counts_only_where_it_gives_the_form_back():
     assert base_form("found", "VBD", "found") == "find"
     assert base_form("lay", "VBD", "lie") == "lie"
     assert base_form("laid", "VBD", "lay") == "lay"
-    assert base_form("focused", "VBD", "focus") == "focus"
+    assert base_form("chanted", "VBD", "chante") == "chant"
 
 
 def test_past_forms():
@@ -45,7 +45,7 @@ def test_past_forms():
 
 
 def test_on_the_treebank(data_folder: Path):
-    """At least 99 in 100 verb forms of the test set, which no rule here was written against, get their base."""
+    """Verb forms of the test set, which no rule here was written against, get their base."""
     wrong, count = [], 0
     with gzip.open(data_folder / "syntax" / "en_ewt-ud-test.conllu.gz", "rt", encoding="utf-8") as file:
         for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -60,4 +60,4 @@ def test_on_the_treebank(data_folder: Path):
                 if base_form(row[1], row[4]) != row[2].lower():
                     wrong.append((row[1], row[2]))
     assert count > 400
-    assert len(wrong) <= count / 100, wrong
+    assert len(wrong) <= count / 200, wrong
