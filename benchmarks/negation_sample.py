@@ -1,7 +1,7 @@
 """The 200 judged negations of docs/negation-sample.md, beside the sentences, which are not part of the project.
 
     python benchmarks/negation_sample.py --data FOLDER           # print line, rule, verdict, sentence and negation
-    python benchmarks/negation_sample.py --data FOLDER --table   # print a fresh table, verdicts kept where nothing changed
+    python benchmarks/negation_sample.py --data FOLDER --table   # print a fresh table, verdicts kept for equal outputs
 
 FOLDER holds `corpus/wiki_sentences_03.txt.gz`; lines are counted from 1. A verdict belongs to one output, known by its
 hash: where the rules have changed since, the script says so and the line has to be judged again.

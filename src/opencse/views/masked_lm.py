@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ class MaskedLM:
         from transformers import AutoModelForMaskedLM, AutoTokenizer
 
         name = resolve(name)
+        local = Path(name).is_dir()  # then nothing is to be looked up on the hub
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(name)
-            self.model: Any = AutoModelForMaskedLM.from_pretrained(name, use_safetensors=True)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
+            self.model: Any = AutoModelForMaskedLM.from_pretrained(name, use_safetensors=True, local_files_only=local)
         except (OSError, ValueError) as error:
             raise OpencseError(
                 f"no masked language model {name!r}: {str(error).splitlines()[0]}",

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from opencse.errors import OpencseError
@@ -138,13 +139,14 @@ class Translator:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         name = resolve(name)
+        local = Path(name).is_dir()  # then nothing is to be looked up on the hub
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(name)
-            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
+            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, local_files_only=local)
         except (OSError, ValueError, ImportError) as error:
             raise OpencseError(
                 f"no translation model {name!r}: {str(error).strip().splitlines()[0]}",
-                "Pass a local folder or a hub id; Marian needs the packages sentencepiece and sacremoses.",
+                "Pass a folder or hub id with model.safetensors; Marian needs the packages sentencepiece and sacremoses.",
             ) from error
         self._spec = spec
         self._device = spec.device or ("cuda" if torch.cuda.is_available() else "cpu")
