@@ -16,6 +16,7 @@ attention; the rate is that of a 2048 x 2048 bf16 matrix product in the same pro
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -63,7 +64,11 @@ def train_opencse(model: str, lines: list[str], steps: int, precision: str) -> l
 
 def train_peer(model: str, lines: list[str], steps: int, bf16: bool) -> list[float]:
     from datasets import Dataset
-    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
     from transformers import TrainerCallback
 
@@ -98,7 +103,7 @@ def train_peer(model: str, lines: list[str], steps: int, bf16: bool) -> list[flo
         )
         trainer.train()
     ends = stamps[1::2]  # from end to end, so that the collating between steps counts
-    return [b - a for a, b in zip(ends, ends[1:], strict=False)]
+    return [b - a for a, b in itertools.pairwise(ends)]
 
 
 def _cuda() -> bool:
@@ -130,9 +135,7 @@ def operations(model: str, lines: list[str]) -> float:
     encoder = load_encoder(model)
     config = encoder[0].auto_model.config
     weights = sum(
-        p.numel()
-        for n, p in encoder.named_parameters()
-        if p.ndim == 2 and "embeddings" not in n and "pooler" not in n
+        p.numel() for n, p in encoder.named_parameters() if p.ndim == 2 and "embeddings" not in n and "pooler" not in n
     )
     ids = encoder.tokenizer(lines, truncation=True, max_length=LENGTH)["input_ids"]
     lengths = [len(i) for i in ids]

@@ -1,4 +1,4 @@
-"""The one error that users see: what is wrong, and what to do about it."""
+"""What users see when something stops: what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
@@ -18,3 +18,7 @@ class OpencseError(Exception):
         self.problem = problem
         self.remedy = remedy
         super().__init__(f"{problem.rstrip('.')}. {remedy}".strip() if remedy else problem)
+
+
+class Interrupted(Exception):
+    """A run was interrupted after it had written a checkpoint, from which it can go on."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from opencse.errors import OpencseError
 
@@ -58,6 +60,11 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file in one step."""
     with replaced_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file in one step; numbers that are not finite are a defect, not JSON."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _sync(file: Path) -> None:

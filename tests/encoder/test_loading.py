@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tiny import tiny_bert, tiny_roberta
 
 from opencse.encoder import load_encoder, save_encoder
 from opencse.errors import OpencseError
+from tiny import tiny_bert, tiny_roberta
 
 TEXTS = ["the cat sits", "a dog runs in the garden", "no"]
 
@@ -43,9 +43,7 @@ def test_pooling_and_its_export(backbone, tmp_path, pooling, expected) -> None:
 def test_backbone_pooling_keeps_what_the_folder_says(backbone, tmp_path) -> None:
     save_encoder(load_encoder(backbone, pooling="cls").eval(), tmp_path / "st")
     kept = load_encoder(tmp_path / "st").eval()
-    np.testing.assert_allclose(
-        kept.encode(TEXTS), SentenceTransformer(str(tmp_path / "st")).encode(TEXTS), atol=1e-6
-    )
+    np.testing.assert_allclose(kept.encode(TEXTS), SentenceTransformer(str(tmp_path / "st")).encode(TEXTS), atol=1e-6)
 
 
 def test_a_plain_encoder_does_not_say_how_to_pool(backbone) -> None:

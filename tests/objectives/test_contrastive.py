@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from reference.contrastive import contrastive, numeric_gradient
 
 from opencse.objectives import Context, Contrastive, Margin, Objective
+from reference.contrastive import contrastive, numeric_gradient
 
 N, D = 5, 4
 VIEWS = ("anchor", "twin", "negative", "second")

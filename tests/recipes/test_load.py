@@ -101,7 +101,9 @@ def test_mistakes_name_file_key_and_what_is_allowed(tmp_path, text: str, match: 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("override", ["noequals", "a b=1", "optimizer.lrr=1", "terms.other.weight=1", "terms.7.weight=1"])
+@pytest.mark.parametrize(
+    "override", ["noequals", "a b=1", "optimizer.lrr=1", "terms.other.weight=1", "terms.7.weight=1"]
+)
 def test_bad_overrides_are_named(override: str) -> None:
     with pytest.raises(OpencseError, match=r"--set|unknown"):
         load_recipe("simcse", overrides=[override])

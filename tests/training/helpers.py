@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 from opencse.training import Run, train
 
-WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()  # noqa: SIM905
+WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
 
 
 def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text",)) -> Path:
@@ -35,9 +35,7 @@ def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "
         "training.checkpoint_every=3",
         "optimizer.lr=1e-3",
     ]
-    return train(
-        recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options
-    )
+    return train(recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options)
 
 
 def weights(run_folder: Path) -> dict[str, Any]:

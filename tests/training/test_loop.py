@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tiny import tiny_bert, tiny_roberta
 
-from opencse.errors import OpencseError
-from opencse.training import Interrupted
+from opencse.errors import Interrupted, OpencseError
 from opencse.training.sampling import Sampler
+from tiny import tiny_bert, tiny_roberta
 
 from .helpers import fake_dev, metrics, run, weights, write_corpus
 
@@ -132,7 +131,9 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
     outcome = json.loads((straight / "run.json").read_text())["outcome"]
     assert sorted(scores) == [0, 4, 8, 12]
     assert outcome["best_score"] == max(scores[s] for s in (4, 8, 12)) == scores[outcome["best_step"]]
-    assert fake_dev(SentenceTransformer(str(straight / "model"), device="cpu"))() == pytest.approx(outcome["best_score"])
+    assert fake_dev(SentenceTransformer(str(straight / "model"), device="cpu"))() == pytest.approx(
+        outcome["best_score"]
+    )
 
 
 def test_early_stopping(tmp_path, backbone, corpus) -> None:
@@ -179,3 +180,9 @@ def test_the_same_seed_gives_the_same_model_and_another_does_not(tmp_path, backb
     a, b, c = (weights(tmp_path / name) for name in "abc")
     assert all(np.array_equal(a[k], b[k]) for k in a)
     assert any(not np.array_equal(a[k], c[k]) for k in a)
+
+
+def test_trackers_are_written(tmp_path, backbone, corpus) -> None:
+    pytest.importorskip("tensorboard")
+    run(corpus, backbone, tmp_path / "out", track=["tensorboard"])
+    assert list((tmp_path / "out" / "tracking").rglob("events.out.*"))

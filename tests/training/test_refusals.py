@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tiny import tiny_bert
 
 from opencse.errors import OpencseError
+from tiny import tiny_bert
 
 from .helpers import run, write_corpus
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import tiny_bert
 
 from opencse.encoder import Frame, load_encoder
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.sampling import Sampler
 from opencse.training.tokens import Source, cache_root, open_store
+from tiny import tiny_bert
 
 TEXTS = ["the cat sits", None, "a dog", "", "word " * 5000, "no"]
 
@@ -82,8 +82,8 @@ def test_an_epoch_meets_every_row_at_most_once(rows: int, batch: int, seed: int)
     assert Sampler(rows, sampler.batch_size, seed).batch(steps + steps // 2).tolist() == later
 
 
-@pytest.mark.parametrize("group", [True, False])
-def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, group: bool) -> None:
+@pytest.mark.parametrize("overhead", [None, 0.0, 64.0])
+def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, overhead) -> None:
     store = open_store(corpus, [Source("text"), Source("other", optional=True)], tokenizer, 12, progress=False)
     frame = Frame((2,), (3,))
     views = {
@@ -91,7 +91,7 @@ def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, group: boo
         "twin": ViewTokens(0, frame, 10, None),
         "negative": ViewTokens(1, frame, 4, 0.2),
     }
-    batch = Assembler(store, views, 0, group)([3, 0, 2])
+    batch = Assembler(store, views, 0, overhead)([3, 0, 2])
     assert [p.dropout for p in batch.passes] == [None, 0.2]
     found: dict[int, list[int]] = {}
     for part in batch.passes:

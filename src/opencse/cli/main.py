@@ -8,7 +8,7 @@ import typer
 
 from opencse import __version__
 from opencse.cli import build, evaluate, recipes, run, train
-from opencse.errors import OpencseError
+from opencse.errors import Interrupted, OpencseError
 
 app = typer.Typer(
     name="opencse",
@@ -35,16 +35,26 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line; what a user can mend is one line and exit code 2."""
-    from opencse.training.loop import Interrupted
-
     try:
-        app()
+        sys.exit(app(prog_name="opencse", standalone_mode=False) or 0)
     except OpencseError as error:
-        print(f"opencse: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(2)
+        _stop(str(error), 2)
     except Interrupted as stop:
-        print(f"opencse: {stop}", file=sys.stderr)  # noqa: T201
-        sys.exit(130)
+        _stop(str(stop), 130)
+    except (typer.Abort, KeyboardInterrupt):
+        _stop("stopped", 130)
+    except Exception as error:
+        # A mistake in the arguments; typer carries its own copy of click, so its classes have no public name.
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "opencse"
+        _stop(f"{error.format_message().rstrip('.')}. See `{command} --help`.", 2)
+
+
+def _stop(message: str, code: int) -> None:
+    print("opencse:", " ".join(message.split()), file=sys.stderr)  # noqa: T201
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ Corpus = Annotated[
 ]
 Backbone = Annotated[
     str,
-    typer.Option(help="The model to start from: a folder, a hub id such as bert-base-uncased, or a bundled name: minilm."),
+    typer.Option(help="The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm."),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for everything that the run writes.")]
 Dev = Annotated[
@@ -42,5 +42,6 @@ Seed = Annotated[int | None, typer.Option(help="Short for --set training.seed=â€
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the output folder.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that the output folder holds.")]
 Track = Annotated[
-    list[str], typer.Option(help="Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always written.")
+    list[str],
+    typer.Option(help="Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always there."),
 ]

@@ -19,8 +19,8 @@ def run(
     pairs: Annotated[
         str | None,
         typer.Option(
-            help="Scored pairs to compare the model on, before and after: a file as for --dev, or `demo`, the pairs that "
-            "come with opencse."
+            help="Scored pairs to compare the model on, before and after: a file as for --dev, or `demo`, the pairs "
+            "that come with opencse."
         ),
     ] = None,
     variant: options.Variant = "sound",

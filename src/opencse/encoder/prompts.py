@@ -68,8 +68,8 @@ def template_frame(tokenizer: Any, prompt: str) -> Frame:
 def bake(tokenizer: Any, prompt: str) -> Any:
     """A copy of a tokenizer that puts the template around every text by itself.
 
-    The copy does not know the mask token as such, so that a sentence that contains `[MASK]` is read as plain text. It is
-    of the generic fast class: a model's own class rebuilds its post-processor at load and would lose the template.
+    The copy does not know the mask token as such, so that a sentence that contains `[MASK]` is read as plain text. It
+    is of the generic fast class: a model's own class rebuilds its post-processor at load and would lose the template.
 
     Args:
         tokenizer: A fast tokenizer.

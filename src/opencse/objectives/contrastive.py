@@ -125,9 +125,7 @@ class Contrastive(Term):
         allowed = present.expand_as(own) if self.negative_scope == "all" else own & present
         return logits.masked_fill(~allowed, -math.inf)
 
-    def _report(
-        self, cosines: Tensor, hard: list[Tensor], present: Embeddings, here: Tensor, context: Context
-    ) -> None:
+    def _report(self, cosines: Tensor, hard: list[Tensor], present: Embeddings, here: Tensor, context: Context) -> None:
         """Cosine of positives, of other pairs and of hard negatives; share of anchors nearest to their own positive."""
         if not here.any():
             return

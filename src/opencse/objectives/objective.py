@@ -20,7 +20,9 @@ class Objective:
     def __init__(self, terms: Sequence[Term]) -> None:
         self.terms = tuple(terms)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, dict[str, Tensor]]:
+    def __call__(
+        self, embeddings: Embeddings, present: Embeddings, context: Context
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the objective.
 
         Returns:

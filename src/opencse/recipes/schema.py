@@ -37,8 +37,8 @@ class Encoder:
     """How a sentence becomes a vector.
 
     Attributes:
-        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `first_last` (mean over
-            tokens of the first and the last layer) and `mask` (the vector at the prompt's mask) replace it.
+        pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `first_last` (mean
+            over tokens of the first and the last layer) and `mask` (the vector at the prompt's mask) replace it.
         projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two layers with
             BatchNorm, DiffCSE §3); never exported.
         max_length: Longest training input in tokens; longer ones are cut.
@@ -118,8 +118,8 @@ class Training:
         gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
         checkpoint_every: Steps between checkpoints to resume from; 0 for none.
         keep_checkpoints: How many of these are kept.
-        length_groups: Run the rows of a batch in groups of like length, so that padding is cut. Which sentences
-            share a batch does not change.
+        length_groups: Run the rows of a batch in groups of like length where the encoder cannot take rows without
+            padding. Which sentences share a batch does not change.
         compile: Compile the encoder with `torch.compile`; pays on long runs.
     """
 

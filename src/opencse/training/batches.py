@@ -85,11 +85,14 @@ class Assembler:
         store: The tokens.
         views: For each view where its tokens come from.
         pad_id: Fills up rows of a group.
-        group: Whether to form groups of like length; else one group, as wide as the longest row.
+        group_overhead: What one more group costs, in tokens (`length_groups`); None for a single group, as wide as the
+            longest row.
     """
 
-    def __init__(self, store: TokenStore, views: Mapping[str, ViewTokens], pad_id: int, group: bool) -> None:
-        self._store, self._views, self._pad_id, self._group = store, views, pad_id, group
+    def __init__(
+        self, store: TokenStore, views: Mapping[str, ViewTokens], pad_id: int, group_overhead: float | None = None
+    ) -> None:
+        self._store, self._views, self._pad_id, self._overhead = store, views, pad_id, group_overhead
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Assemble the batch of these rows."""
@@ -107,10 +110,10 @@ class Assembler:
         return Batch(tuple(self._views), len(rows), passes, present)
 
     def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> Pass:
-        if self._group:
+        if self._overhead is not None:
             items = sorted(items, key=lambda item: len(item[1]))
         lengths = [len(tokens) for _, tokens in items]
-        ranges = length_groups(lengths) if self._group else [range(len(items))]
+        ranges = [range(len(items))] if self._overhead is None else length_groups(lengths, self._overhead)
         ids, masks = [], []
         for part in ranges:
             width = max(lengths[i] for i in part)

@@ -18,7 +18,7 @@ tags:
 
 # {title}
 
-A sentence encoder trained without labels by [opencse](https://pypi.org/project/opencse/), recipe `{recipe}` ({variant}).
+A sentence encoder trained without labels by opencse, recipe `{recipe}` ({variant}).
 
 ```python
 from sentence_transformers import SentenceTransformer

@@ -34,6 +34,7 @@ class Progress:
         seconds: Training time so far, over all resumptions.
         sums: Running sums since the last line of the log.
         counted: Steps in these sums.
+        scaler: The loss scale of fp16.
     """
 
     step: int = 0
@@ -44,6 +45,7 @@ class Progress:
     seconds: float = 0.0
     sums: dict[str, Any] = field(default_factory=dict)
     counted: int = 0
+    scaler: dict[str, Any] = field(default_factory=dict)
 
 
 class Checkpoints:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import shutil
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
-from opencse.files import write_text
 
 # What a run writes; --overwrite removes these and nothing else.
 CONTENTS = (
@@ -57,11 +55,6 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
             path = out / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     out.mkdir(parents=True, exist_ok=True)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file in one step."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def environment() -> dict[str, Any]:

@@ -18,7 +18,7 @@ import torch
 from tqdm import tqdm
 
 from opencse.encoder.precision import MixedPrecision
-from opencse.errors import OpencseError
+from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.recipes import Recipe
 from opencse.training.batches import Assembler
@@ -30,10 +30,6 @@ from opencse.training.schedule import rate_factor
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
-
-
-class Interrupted(Exception):  # noqa: N818  (not an error: the user asked for it)
-    """The run was interrupted; it can be resumed from its checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ class Loop:
         latest = self.checkpoints.latest() if resume else None
         if latest is not None:
             self.state, random_states = self.checkpoints.load(latest, self.network, self.optimizer)
-            self.precision.refresh()
+            self.precision.load_state_dict(self.state.scaler)
             self._set_random_state(random_states[str(self.accelerator.process_index)])
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
         self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
@@ -168,7 +164,7 @@ class Loop:
             self._count({"loss": loss, **values, **context.reports}, len(parts))
         if self.accelerator.device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
-        norm = self.precision.collect_gradients(self.recipe.optimizer.max_grad_norm or math.inf)
+        norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
         self._count({"grad_norm": norm}, 1)
         rate = self.recipe.optimizer.lr * rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
@@ -252,6 +248,7 @@ class Loop:
     def _save(self) -> None:
         self._check_finite()
         self.state.seconds = time.perf_counter() - self._clock
+        self.state.scaler = self.precision.state_dict()
         self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
         states = self._random_states()
         if self.main:
@@ -312,4 +309,3 @@ class Loop:
         if self._stop_requested:  # the second time, at once
             sys.exit(130)
         self._stop_requested = True
-

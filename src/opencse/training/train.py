@@ -18,22 +18,26 @@ from opencse.encoder import (
     template_frame,
 )
 from opencse.encoder.dropout import dropout_rates
+from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
+from opencse.files import write_json
 from opencse.objectives import Objective
 from opencse.recipes import Recipe, View, dump_recipe, family_of, load_recipe
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import model_card
 from opencse.training.checkpoint import Checkpoints
-from opencse.training.folder import check_folder, environment, prepare_folder, write_json
+from opencse.training.folder import check_folder, environment, prepare_folder
 from opencse.training.log import check_trackers
 from opencse.training.loop import Loop, Outcome
+from opencse.training.memory import keep_freed_memory
 from opencse.training.sampling import Sampler
 from opencse.training.tokens import Source, TokenStore, open_store
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-Scorer = Callable[["SentenceTransformer"], float]
+# What one more forward pass costs, in tokens: little on a CPU, a lot where launching is what takes time.
+_GROUP_OVERHEAD = {True: 64.0, False: 8192.0}
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,10 @@ def train(
         backbone, pooling=recipe.encoder.pooling, prompt=_prompt(recipe), dropout=recipe.encoder.dropout
     )
     _check_dropout(recipe, encoder, backbone)
+    on_cpu = accelerator.device.type == "cpu"
+    packed = prepare_for_training(encoder) and on_cpu
+    if on_cpu:
+        keep_freed_memory()
     with accelerator.main_process_first():
         store, views = _tokens(recipe, corpus, encoder, backbone, progress and main)
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": _weights_hash(encoder)}
@@ -151,7 +159,12 @@ def train(
     set_seed(recipe.training.seed, device_specific=True)  # dropout differs between processes
     loop = Loop(
         network=_network(recipe, encoder).to(accelerator.device),
-        assembler=Assembler(store, views, encoder.tokenizer.pad_token_id or 0, recipe.training.length_groups),
+        assembler=Assembler(
+            store,
+            views,
+            encoder.tokenizer.pad_token_id or 0,
+            group_overhead=_GROUP_OVERHEAD[on_cpu] if recipe.training.length_groups and not packed else None,
+        ),
         sampler=sampler,
         recipe=recipe,
         folder=out,

@@ -23,7 +23,7 @@ _POS = {
     "VBN": "VERB",
     "VBG": "VERB",
 }
-_NOT_OPPOSED = frozenset("be have do go come get take give make let keep put say know".split())  # too many senses  # noqa: SIM905
+_NOT_OPPOSED = frozenset("be have do go come get take give make let keep put say know".split())  # too many senses
 
 
 def lexicon_path() -> Path:

@@ -1,0 +1,82 @@
+"""What commands print: notes on stderr, results as tables on stdout."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from opencse.evaluation import Results, TaskResult
+    from opencse.pipeline import Result
+    from opencse.training import Run
+
+
+def note(text: str) -> None:
+    """A short remark, beside the progress bars."""
+    print(f"opencse: {text}", file=sys.stderr)  # noqa: T201
+
+
+def show_run(run: Run) -> None:
+    """What a training run came to, and what to do with it."""
+    outcome = run.outcome
+    print_ = Console().print
+    kept = f"{outcome.steps} steps in {outcome.seconds:.0f} s"
+    if outcome.best_score is not None:
+        kept += f"; kept step {outcome.best_step}, development Spearman {outcome.best_score:.2f}"
+        kept += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
+    print_(kept, highlight=False)
+    for warning in run.warnings:
+        note(f"warning: {warning}")
+    print_(f'model: {run.model}   load it with SentenceTransformer("{run.model}")', highlight=False, soft_wrap=True)
+
+
+def show_result(result: Result) -> None:
+    """A run, and its scores before and after."""
+    show_run(result.run)
+    for suite in result.before:
+        _show_suite(suite, result.before[suite], result.after[suite], result.run)
+    if not result.before:
+        note("nothing was evaluated: pass --data for the STS tasks, or --pairs")
+
+
+def _show_suite(suite: str, before: Results, after: Results, run: Run) -> None:
+    table = Table(title=f"Spearman x 100, {suite}", title_justify="left", box=None, header_style="bold")
+    table.add_column("")
+    rows: dict[str, list[str]] = {"before": [], "after": []}
+    for task in before.results:
+        table.add_column(task.task, justify="right")
+        rows["before"].append(_number(task.score))
+        rows["after"].append(_number(after[task.task].score))
+    if len(before.results) > 1:
+        table.add_column("average", justify="right")
+        rows["before"].append(_number(before.average))
+        rows["after"].append(_number(after.average))
+    for label, cells in rows.items():
+        table.add_row(label, *cells)
+    Console().print(table)
+    published = run.recipe.published.get(run.recipe.family)
+    if suite == "sts" and published is not None:
+        Console().print(f"published average for {run.recipe.family}: {published:.2f} (one run of the authors')")
+    for task in before.results:
+        if "subsets" in task.details and suite == "pairs":
+            _show_subsets(task, after[task.task])
+
+
+def _show_subsets(before: TaskResult, after: TaskResult) -> None:
+    """Mean cosine of each kind of pair: wording and meaning side by side."""
+    table = Table(title="mean cosine by kind of pair", title_justify="left", box=None, header_style="bold")
+    for heading in ("kind", "pairs", "gold", "before", "after"):
+        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    kinds = before.details["subsets"]
+    for kind, values in sorted(kinds.items(), key=lambda item: -item[1]["gold_mean"]):
+        later = after.details["subsets"][kind]["cosine_mean"]
+        cells = (f"{values['gold_mean']:.1f}", f"{values['cosine_mean']:.2f}", f"{later:.2f}")
+        table.add_row(kind, str(values["rows"]), *cells)
+    Console().print(table)
+
+
+def _number(score: float | None) -> str:
+    return "undefined" if score is None else f"{score:.2f}"

@@ -1,0 +1,114 @@
+"""Mixed precision for the training loop: fp32 weights, bf16 or fp16 matrix products.
+
+The weights of the model stay in fp32, and `torch.autocast` casts them once per forward pass. So gradients are
+accumulated, averaged between processes and clipped in fp32, and checkpoints hold the full weights. (Keeping a second,
+bf16 copy of the weights instead would save less than 1 % of a step: the casts cost little beside the products.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from opencse.errors import OpencseError
+
+Precision = Literal["fp32", "bf16", "fp16"]
+
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def _leave_in_autocast_type(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+    if output.device.type == "cpu" and output.dtype == torch.float32 and torch.is_autocast_enabled("cpu"):
+        return output.to(torch.get_autocast_dtype("cpu"))
+    return output
+
+
+def keep_activations_low(model: nn.Module) -> int:
+    """Makes activations between layers bf16 under CPU autocast, in place.
+
+    Autocast leaves the embeddings in fp32, and fp32 then spreads along the residual connections: every layer adds and
+    normalises in fp32 and casts to bf16 again before each product. Here the outputs of `LayerNorm` are cast once; its
+    statistics are still computed in fp32. Outside autocast nothing changes.
+
+    Args:
+        model: An encoder.
+
+    Returns:
+        Number of `LayerNorm` modules changed.
+    """
+    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    fresh = [module for module in norms if _leave_in_autocast_type not in module._forward_hooks.values()]
+    for module in fresh:
+        module.register_forward_hook(_leave_in_autocast_type)
+    return len(fresh)
+
+
+class MixedPrecision:
+    """What a training step does differently in each precision.
+
+    Args:
+        name: `fp32`, `bf16` or `fp16`.
+        network: The module whose parameters are trained, not wrapped for distribution.
+        device: Where it is.
+
+    Raises:
+        OpencseError: fp16 on a CPU.
+
+    Example:
+        ```python
+        precision = MixedPrecision("bf16", network, device)
+        with precision.forward():
+            loss = network(batch)
+        precision.backward(loss)  # any number of times
+        norm = precision.collect_gradients(max_norm=1.0)
+        precision.step(optimizer)
+        ```
+    """
+
+    def __init__(self, name: Precision, network: nn.Module, device: torch.device) -> None:
+        if name == "fp16" and device.type == "cpu":
+            raise OpencseError("fp16 does not run on a CPU", "Use bf16 or fp32 (--set training.precision=bf16).")
+        self.name = name
+        self.device = device
+        self._parameters = [p for p in network.parameters() if p.requires_grad]
+        self._scaler = torch.amp.GradScaler(device.type, enabled=name == "fp16")
+        if name == "bf16":
+            keep_activations_low(network)
+
+    def forward(self) -> torch.autocast:
+        """The context for forward passes; compute the loss itself in fp32."""
+        return torch.autocast(self.device.type, _DTYPES[self.name], enabled=self.name != "fp32")
+
+    def backward(self, loss: Tensor) -> None:
+        """Adds the gradients of `loss` to the parameters'."""
+        self._scaler.scale(loss).backward()
+
+    def collect_gradients(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
+        """Undoes the loss scale of fp16 and clips, once all of a step's gradients are there.
+
+        Args:
+            optimizer: The one that will step.
+            max_norm: Largest Euclidean norm of all gradients together; infinity clips nothing.
+
+        Returns:
+            The norm before clipping, a scalar.
+        """
+        self._scaler.unscale_(optimizer)
+        return nn.utils.clip_grad_norm_(self._parameters, max_norm)
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Updates the weights, unless fp16 gradients overflowed, and clears the gradients."""
+        self._scaler.step(optimizer)
+        self._scaler.update()
+        optimizer.zero_grad(set_to_none=True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The loss scale of fp16; empty otherwise."""
+        return self._scaler.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes the loss scale of fp16 back."""
+        if state:
+            self._scaler.load_state_dict(state)

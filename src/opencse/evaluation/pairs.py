@@ -1,0 +1,202 @@
+"""Scored sentence pairs: the data of STS-like tasks, and strict readers for CSV, TSV and JSONL."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from opencse.errors import OpencseError
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
+    "sentence2": ("sentence2", "sentence_2", "sent2", "text2", "s2"),
+    "score": ("score", "gold", "similarity", "similarity_score", "label"),
+}
+"""Header names accepted for each column, the preferred one first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoredPairs:
+    """n sentence pairs with gold similarity scores.
+
+    Args:
+        name: Name of the set, such as `STS12`.
+        sentence1: First sentences.
+        sentence2: Second sentences.
+        scores: Gold scores, on any scale (correlations do not see it).
+        subsets: The subset that each pair comes from, where there are several.
+        text: Which variant of the text this is: `senteval` (tokenised, mostly lower-cased), `raw`, or `given`.
+
+    Raises:
+        OpencseError: The columns differ in length, there is no pair, or a score is not finite.
+    """
+
+    name: str
+    sentence1: Sequence[str]
+    sentence2: Sequence[str]
+    scores: Sequence[float]
+    subsets: Sequence[str] | None = None
+    text: str = "given"
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.sentence1), len(self.sentence2), len(self.scores), len(self.subsets or self.scores)}
+        if len(lengths) > 1:
+            raise OpencseError(f"{self.name}: columns of unequal length {sorted(lengths)}", "Give one value per pair.")
+        if not self.scores:
+            raise OpencseError(f"{self.name} holds no sentence pair", "Give at least two scored pairs.")
+        for row, value in enumerate(self.scores):
+            if not math.isfinite(value):
+                raise OpencseError(f"{self.name}: pair {row} has the score {value}", "Drop the pair or give a number.")
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def gold(self) -> np.ndarray:
+        """Gold scores, float64 (n,)."""
+        return np.asarray(self.scores, dtype=np.float64)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the rows (sentences and scores) in their order."""
+        digest = hashlib.sha256()
+        for row in zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True):
+            digest.update(json.dumps(row, ensure_ascii=True).encode())
+        return digest.hexdigest()
+
+
+def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
+    """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`.
+
+    Columns `sentence1`, `sentence2`, `score` (or an alias in `ALIASES`), in any order among others; a column `subset`
+    is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character like any other.
+
+    Args:
+        path: The file.
+        name: Name of the set; by default the file's name without endings.
+
+    Raises:
+        OpencseError: What is wrong, with the line number: a missing column, text or nothing where a score should be,
+            a row with too few cells, invalid UTF-8, no rows.
+    """
+    path = Path(path)
+    columns: dict[str, list[str]] = {"sentence1": [], "sentence2": [], "subset": []}
+    scores: list[float] = []
+    for line, row in read_table(path):
+        for column, aliases in ALIASES.items():
+            cell = next((row[alias] for alias in aliases if row.get(alias) is not None), None)
+            if cell is None:
+                raise OpencseError(
+                    f"{path}, line {line}: no column {column!r} among {', '.join(map(str, row))}",
+                    f"Name the columns {', '.join(ALIASES)}.",
+                )
+            if column == "score":
+                scores.append(parse_score(cell, path, line))
+            elif isinstance(cell, str):
+                columns[column].append(cell)
+            else:
+                raise OpencseError(f"{path}, line {line}: {column} is {cell!r}, not text", "Give a string.")
+        if row.get("subset") is not None:
+            columns["subset"].append(str(row["subset"]))
+    if not scores:
+        raise OpencseError(f"{path} holds no sentence pair", "Give a header and at least two scored pairs.")
+    return ScoredPairs(
+        name=name or path.name.split(".")[0],
+        sentence1=columns["sentence1"],
+        sentence2=columns["sentence2"],
+        scores=scores,
+        subsets=columns["subset"] if len(columns["subset"]) == len(scores) else None,
+    )
+
+
+def parse_score(cell: object, path: Path, line: int) -> float:
+    """A finite number, or an error that names file and line."""
+    try:
+        value = float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value) or isinstance(cell, bool):
+        raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Give a number or drop the row.")
+    return value
+
+
+def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield `(line number, cells by column name)` of a `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`."""
+    ending = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"][-1:]
+    if ending == [".jsonl"]:
+        yield from _json_rows(path)
+    elif ending == [".tsv"]:
+        yield from _named_rows(path, ((line, text.split("\t")) for line, text in read_lines(path)))
+    elif ending == [".csv"]:
+        yield from _named_rows(path, _csv_rows(path))
+    else:
+        raise OpencseError(f"{path}: cannot tell the format", "Use a .csv, .tsv or .jsonl file, or one of them as .gz.")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Yield `(line number, text)` of a UTF-8 file, plain or `.gz`; lines end at `\n` (or `\r\n`) and nowhere else.
+
+    Raises:
+        OpencseError: The file is missing, is no valid gzip, or a line is not UTF-8.
+    """
+    line = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for line, raw in enumerate(file, start=1):
+                yield line, raw.decode("utf-8-sig" if line == 1 else "utf-8").rstrip("\n").removesuffix("\r")
+    except FileNotFoundError:
+        raise OpencseError(f"{path} does not exist", "Check the path.") from None
+    except UnicodeDecodeError:
+        raise OpencseError(f"{path}, line {line}: invalid UTF-8", "Convert the file to UTF-8.") from None
+    except (OSError, EOFError) as problem:
+        raise OpencseError(f"{path}, after line {line}: {problem}", "Check the file; copy it again.") from None
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader((text + "\n" for _, text in read_lines(path)), strict=True)
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
+    except csv.Error as problem:
+        raise OpencseError(f"{path}, line {reader.line_num}: {problem}", "Mend the quoting.") from None
+
+
+def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Name each row's cells by the header; blank lines are skipped."""
+    header: list[str] | None = None
+    for line, cells in rows:
+        if not cells or cells == [""]:
+            continue
+        if header is None:
+            header = [cell.strip() for cell in cells]
+        elif len(cells) != len(header):
+            raise OpencseError(
+                f"{path}, line {line}: {len(cells)} cells, but the header names {len(header)} columns",
+                "Give every row as many cells as the header (a TSV file knows no quoting).",
+            )
+        else:
+            yield line, dict(zip(header, cells, strict=True))
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    for line, text in read_lines(path):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise OpencseError(
+                f"{path}, line {line}: invalid JSON ({problem.msg})", "Give one object a line."
+            ) from None
+        if not isinstance(row, dict):
+            raise OpencseError(f"{path}, line {line}: not a JSON object", "Give one object a line.")
+        yield line, row

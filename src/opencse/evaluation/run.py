@@ -1,0 +1,80 @@
+"""From a loaded model and test sets to results with everything they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from opencse.encoder.embedder import Embedder, Precision
+from opencse.errors import OpencseError
+from opencse.evaluation.pairs import ScoredPairs, read_lines
+from opencse.evaluation.sts import PairsTask
+from opencse.evaluation.task import Encode, Results, evaluate
+from opencse.evaluation.weights_hash import pooling_name, weights_hash
+from opencse.evaluation.whitening import Whitening
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Results, and the settings that they depend on (JSON types; the head of the JSON result)."""
+
+    results: Results
+    settings: dict[str, Any]
+
+
+def evaluate_pairs(
+    model: SentenceTransformer,
+    pairs: Sequence[ScoredPairs],
+    *,
+    name: str = "",
+    precision: Precision = "fp32",
+    whiten: Path | None = None,
+    whiten_dimension: int | None = None,
+) -> Outcome:
+    """Score a `SentenceTransformer` on sets of scored pairs.
+
+    Args:
+        model: Any `SentenceTransformer`.
+        pairs: The test sets, such as those of `load_sts`.
+        name: What to call the model in the results.
+        precision: See `Embedder`.
+        whiten: Corpus (one sentence per line, plain or `.gz`) to fit a whitening on; `None` for no whitening.
+        whiten_dimension: Output width of the whitening.
+    """
+    embedder = Embedder(model, precision=precision, progress="encode")
+    encode: Encode = embedder
+    revision, whitened = weights_hash(model), None
+    dimension = embedder.dimension
+    if whiten is not None:
+        sentences = (line for _, line in read_lines(whiten) if line.strip())
+        whitening = Whitening.fit(embedder, sentences, dimension=whiten_dimension)
+        encode = whitening.after(embedder)
+        dimension = whitening.projection.shape[1]
+        whitened = {"corpus": whiten.name, "dimension": dimension, "sha256": whitening.sha256}
+        revision += f"-whitened-{whitening.sha256[:16]}"
+    elif whiten_dimension is not None:
+        raise OpencseError("--whiten-dimension without --whiten", "Name the corpus to fit the whitening on.")
+    results = evaluate(encode, [PairsTask(pairs=each) for each in pairs])
+    texts = {each.text for each in pairs}
+    return Outcome(
+        results=results,
+        settings={
+            "model": name,
+            "weights_sha256": revision[:64],
+            "revision": revision,
+            "text": texts.pop() if len(texts) == 1 else "mixed",
+            "aggregation": "all",
+            "similarity": "cosine",
+            "correlation": "spearman",
+            "pooling": pooling_name(model),
+            "prompt": embedder.prompt,
+            "max_seq_length": model.max_seq_length,
+            "whitening": whitened,
+            "precision": precision,
+            "dimension": dimension,
+        },
+    )

@@ -1,0 +1,85 @@
+"""Semantic textual similarity by the SimCSE protocol.
+
+One Spearman correlation between cosine and gold score over all pairs of a task: subsets of STS12–16 are
+concatenated ("all"), not averaged (SimCSE, appendix B, Gao et al. 2021). The two other aggregations of the SentEval
+literature, the mean over subsets and the mean weighted by their pairs, are reported under their names and stand for
+nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.evaluation.correlation import paired_cosine, pearson, spearman, why_undefined
+from opencse.evaluation.pairs import ScoredPairs
+from opencse.evaluation.task import Embeddings, TaskResult
+
+STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+"""The seven tasks, in the order of the papers' tables."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairsTask:
+    """Scores cosines against gold similarities: an STS task, or any set of scored pairs.
+
+    Metrics (times 100): `spearman` (the main one) and `pearson`, both over all pairs; with subsets also
+    `spearman_mean` and `spearman_weighted_mean` over the subsets' own correlations.
+
+    Args:
+        pairs: The test set.
+    """
+
+    pairs: ScoredPairs
+
+    @property
+    def name(self) -> str:
+        """Name of the set."""
+        return self.pairs.name
+
+    def texts(self) -> Iterator[str]:
+        """Both sides of all pairs."""
+        yield from self.pairs.sentence1
+        yield from self.pairs.sentence2
+
+    def score(self, embeddings: Embeddings) -> TaskResult:
+        """Correlate cosines with gold scores."""
+        gold = self.pairs.gold
+        cosine = paired_cosine(embeddings(self.pairs.sentence1), embeddings(self.pairs.sentence2))
+        metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": _percent(pearson(gold, cosine))}
+        reason = why_undefined(gold, cosine)
+        undefined = dict.fromkeys(metrics, reason) if reason else {}
+        details: dict[str, object] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
+        if self.pairs.subsets is not None and len(set(self.pairs.subsets)) > 1:
+            subsets = self._by_subset(gold, cosine)
+            details["subsets"] = {name: {"rows": rows, "spearman": value} for name, (rows, value) in subsets.items()}
+            missing = [name for name, (_, value) in subsets.items() if value is None]
+            values = [(rows, value) for rows, value in subsets.values() if value is not None]
+            total = sum(rows for rows, _ in values)
+            metrics["spearman_mean"] = None if missing else sum(v for _, v in values) / len(values)
+            metrics["spearman_weighted_mean"] = None if missing else sum(r * v for r, v in values) / total
+            for metric in ("spearman_mean", "spearman_weighted_mean"):
+                if missing:
+                    undefined[metric] = f"undefined in {', '.join(missing)}"
+        return TaskResult(
+            task=self.name,
+            main="spearman",
+            metrics=metrics,
+            rows=len(self.pairs),
+            data_sha256=self.pairs.sha256,
+            undefined=undefined,
+            details=details,
+        )
+
+    def _by_subset(self, gold: np.ndarray, cosine: np.ndarray) -> dict[str, tuple[int, float | None]]:
+        """Pairs and Spearman of each subset, in order of first occurrence."""
+        subsets = np.asarray(self.pairs.subsets)
+        names = dict.fromkeys(self.pairs.subsets or ())
+        members = {name: subsets == name for name in names}
+        return {n: (int(m.sum()), _percent(spearman(gold[m], cosine[m]))) for n, m in members.items()}
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value

@@ -1,0 +1,145 @@
+"""What a task is, and the one encode pass that serves all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from opencse.errors import OpencseError
+
+Encode = Callable[[Sequence[str]], np.ndarray]
+"""The model: n texts in, float matrix (n, d) out."""
+
+
+class Embeddings:
+    """The vectors of texts that have been encoded.
+
+    Args:
+        texts: m distinct texts.
+        matrix: (m, d), row i for text i.
+    """
+
+    def __init__(self, texts: Sequence[str], matrix: np.ndarray) -> None:
+        if len(texts) != len(matrix):
+            raise OpencseError(f"the model returned {len(matrix)} vectors for {len(texts)} texts")
+        if not np.isfinite(matrix).all():
+            row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
+            raise OpencseError(
+                f"the model returned a vector that is not finite, for the text {texts[row][:60]!r}",
+                "The weights are damaged, or the precision is too low for this model: try fp32.",
+            )
+        self._row = {text: row for row, text in enumerate(texts)}
+        self._matrix = matrix
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors (len(texts), d) of texts that a task had named."""
+        return self._matrix[[self._row[text] for text in texts]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskResult:
+    """What one task measured.
+
+    Args:
+        task: Name of the task.
+        main: Name of the metric that stands for the task in averages.
+        metrics: Metrics by name; correlations and accuracies times 100. `None` is *undefined* (say why in `undefined`).
+        rows: Test items.
+        data_sha256: Hash of the test items, so that equal names cannot hide different data.
+        undefined: Why a metric is undefined, by name.
+        details: Whatever else is worth keeping (scores by subset, the text variant, …); JSON types only.
+    """
+
+    task: str
+    main: str
+    metrics: Mapping[str, float | None]
+    rows: int
+    data_sha256: str
+    undefined: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float | None:
+        """The main metric."""
+        return self.metrics[self.main]
+
+
+class Task(Protocol):
+    """A test set and how to score it. Any object with these three members can be evaluated."""
+
+    @property
+    def name(self) -> str:
+        """Name in tables and files."""
+
+    def texts(self) -> Iterable[str]:
+        """Every text whose vector `score` will look up; repetitions cost nothing."""
+
+    def score(self, embeddings: Embeddings) -> TaskResult:
+        """Score the vectors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """The results of several tasks.
+
+    Args:
+        results: One per task, in the order asked for.
+        texts: Distinct texts that were encoded.
+        seconds: Wall time of encoding and scoring.
+    """
+
+    results: tuple[TaskResult, ...]
+    texts: int
+    seconds: float
+
+    @property
+    def average(self) -> float | None:
+        """Mean of the main metrics; `None`, undefined, as soon as one of them is."""
+        scores = [result.score for result in self.results]
+        defined = [score for score in scores if score is not None]
+        return sum(defined) / len(defined) if scores and len(defined) == len(scores) else None
+
+    def __getitem__(self, task: str) -> TaskResult:
+        """The result of the task named `task`."""
+        return next(result for result in self.results if result.task == task)
+
+
+def distinct_texts(tasks: Iterable[Task]) -> list[str]:
+    """The distinct texts of all tasks, in order of first occurrence."""
+    return list(dict.fromkeys(text for task in tasks for text in task.texts()))
+
+
+def score(tasks: Sequence[Task], texts: Sequence[str], matrix: np.ndarray) -> Results:
+    """Score tasks on vectors that are already there.
+
+    A training loop that scores the same tasks again and again prepares `distinct_texts(tasks)` once, and calls this
+    with each new matrix.
+
+    Args:
+        tasks: The tasks.
+        texts: The m texts of `distinct_texts(tasks)`.
+        matrix: Their vectors (m, d).
+    """
+    started = time.perf_counter()
+    embeddings = Embeddings(texts, matrix)
+    results = tuple(task.score(embeddings) for task in tasks)
+    return Results(results=results, texts=len(texts), seconds=time.perf_counter() - started)
+
+
+def evaluate(encode: Encode, tasks: Sequence[Task]) -> Results:
+    """Encode every distinct text of all tasks once, then score each task.
+
+    Args:
+        encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` of any library, any function.
+        tasks: What to measure.
+    """
+    if not tasks:
+        raise OpencseError("there is nothing to evaluate", "Name at least one task.")
+    started = time.perf_counter()
+    texts = distinct_texts(tasks)
+    scored = score(tasks, texts, np.asarray(encode(texts)))
+    return Results(results=scored.results, texts=len(texts), seconds=time.perf_counter() - started)

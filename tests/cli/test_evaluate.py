@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from sentence_transformers import SentenceTransformer
+from typer.testing import CliRunner
+
+import opencse.encoder
+import opencse.models
+from opencse.cli.evaluate import evaluate
+from opencse.errors import OpencseError
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tiny import tiny_bert
+
+APP = typer.Typer()
+APP.command()(evaluate)
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch) -> str:
+    """A model name that resolves to a tiny folder."""
+    folder = tiny_bert(tmp_path / "bert")
+    monkeypatch.setattr(opencse.models, "resolve", lambda name: folder, raising=False)
+
+    def load(path, pooling=None):
+        return SentenceTransformer(str(path), device="cpu")
+
+    monkeypatch.setattr(opencse.encoder, "load_encoder", load, raising=False)
+    monkeypatch.delenv("OPENCSE_DATA", raising=False)
+    return "tiny"
+
+
+@pytest.fixture
+def pairs(tmp_path) -> Path:
+    path = tmp_path / "mine.csv"
+    path.write_text("sentence1,sentence2,score\na dog,the dog runs,4\na cat,red house,0\nbread,apple,2\n")
+    return path
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(APP, [str(a) for a in arguments], catch_exceptions=True)
+
+
+def test_table_on_screen_and_json_in_a_file(model, pairs, tmp_path):
+    result = run(model, "--pairs", pairs, "-o", tmp_path / "out" / "scores.json")
+    assert result.exit_code == 0, result.output
+    assert "mine" in result.output
+    document = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert document["model"] == "tiny"
+    assert document["pooling"] == "mean"
+    assert document["tasks"]["mine"]["rows"] == 3
+    assert document["average"]["score"] == document["tasks"]["mine"]["metrics"]["spearman"]
+    assert len(document["weights_sha256"]) == 64
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["scores.json"]
+
+
+def test_json_on_screen_is_nothing_but_json(model, pairs):
+    result = run(model, "--pairs", pairs, "--format", "json", "--precision", "bf16")
+    document = json.loads(result.stdout)
+    assert (document["precision"], document["text"], document["suite"]) == ("bf16", "given", "pairs")
+
+
+def test_whitening_is_part_of_the_identity(model, pairs, tmp_path):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("".join(f"{a} {b}\n" for a in ("a dog", "red", "the cat") for b in ("runs", "sits", "eats", "")))
+    plain = json.loads(run(model, "--pairs", pairs, "--format", "json").stdout)
+    result = run(model, "--pairs", pairs, "--whiten", corpus, "--whiten-dimension", 4, "--format", "json")
+    white = json.loads(result.stdout)
+    assert white["whitening"]["dimension"] == white["dimension"] == 4
+    assert white["weights_sha256"] == plain["weights_sha256"]
+    assert white["revision"] != plain["revision"]
+    assert run(model, "--pairs", pairs, "--whiten-dimension", 4).exception.problem.startswith("--whiten-dimension")
+
+
+def test_mteb_layout(model, pairs, tmp_path):
+    assert run(model, "--pairs", pairs, "--format", "mteb", "-o", tmp_path / "m").exit_code == 0
+    assert len(list((tmp_path / "m").glob("results/local__tiny/*/mine.json"))) == 1
+    assert isinstance(run(model, "--pairs", pairs, "--format", "mteb").exception, OpencseError)
+
+
+def test_without_data_it_says_how_to_get_some(model):
+    error = run(model).exception
+    assert isinstance(error, OpencseError)
+    assert "OPENCSE_DATA" in error.remedy
+    assert "get_transfer_data.bash" in error.remedy
+    assert "hub" in error.remedy

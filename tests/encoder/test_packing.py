@@ -1,0 +1,104 @@
+"""Packed batches: same hidden states and gradients as padded ones, only where that is so."""
+
+import copy
+
+import pytest
+import torch
+from families import FAMILIES, padded_batch, vectors
+
+from opencse.encoder.attention import use_dropout_attention
+from opencse.encoder.dropout import dropout_rate
+from opencse.encoder.packing import Packing, supports_packing, use_packing
+
+PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
+
+
+def packed_copy(model):
+    model = copy.deepcopy(model)
+    use_dropout_attention(model)
+    assert use_packing(model)
+    return model
+
+
+def token_counts(model):
+    """How many tokens the last dense layer sees at each call."""
+    counts = []
+    layer = [m for m in model.modules() if isinstance(m, torch.nn.LayerNorm)][-1]
+    layer.register_forward_hook(lambda _, inputs, __: counts.append(inputs[0].shape[:-1].numel()))
+    return counts
+
+
+def test_round_trip():
+    _, mask = padded_batch()
+    packing, values = Packing.of(mask), torch.randn(5, 11, 3)
+    packed = packing.pack(values)
+    assert packed.shape == (1, mask.sum(), 3)
+    assert torch.equal(packing.unpack(packed), values * mask[..., None])
+    assert packing.positions[0, :12].tolist() == [*range(11), 0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_models_whose_attention_knows_the_layout(family):
+    model = FAMILIES[family]().train()
+    assert not supports_packing(model)
+    assert not use_packing(model)
+    use_dropout_attention(model)
+    assert use_packing(model) == (family in PACKABLE)
+    assert use_packing(model) == (family in PACKABLE)
+    assert len(model._forward_pre_hooks) == (family in PACKABLE)
+    assert model.training
+
+
+@pytest.mark.parametrize("family", PACKABLE)
+def test_equals_padded_batch(family):
+    torch.manual_seed(6)
+    model, batch = FAMILIES[family]().train(), padded_batch()
+    packed = packed_copy(model)
+    counts = token_counts(packed)
+    with dropout_rate(model, 0.0), dropout_rate(packed, 0.0):
+        expected, got = vectors(model, *batch), vectors(packed, *batch)
+    assert set(counts) == {int(batch[1].sum())}
+    torch.testing.assert_close(got, expected, rtol=0, atol=1e-5)
+    upstream = torch.randn_like(expected)
+    want = torch.autograd.grad(expected, _used(model), upstream)
+    for ours, theirs in zip(torch.autograd.grad(got, _used(packed), upstream), want, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    assert not torch.equal(vectors(packed, *batch), vectors(packed, *batch))
+
+
+def _used(model):
+    return [p for name, p in model.named_parameters() if "pooler" not in name]
+
+
+def test_other_outputs_and_left_padding():
+    torch.manual_seed(7)
+    model, (ids, mask) = FAMILIES["bert"]().train(), padded_batch()
+    packed = packed_copy(model)
+    batch = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.randint(0, 2, ids.shape)}
+    with dropout_rate(model, 0.0), dropout_rate(packed, 0.0):
+        expected = model(**batch, output_hidden_states=True)
+        got = packed(**batch, output_hidden_states=True)
+        left = packed(**{name: _to_the_left(value, mask) for name, value in batch.items()})
+    torch.testing.assert_close(got.pooler_output, expected.pooler_output, rtol=0, atol=1e-5)
+    for ours, theirs in zip(got.hidden_states, expected.hidden_states, strict=True):
+        torch.testing.assert_close(ours, theirs * mask[..., None], rtol=0, atol=1e-5)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        right = expected.last_hidden_state[row, :length]
+        torch.testing.assert_close(left.last_hidden_state[row, 11 - length :], right, rtol=0, atol=1e-5)
+
+
+def _to_the_left(values, mask):
+    return torch.stack([row.roll(11 - int(length)) for row, length in zip(values, mask.sum(1), strict=True)])
+
+
+def test_leaves_other_calls_alone():
+    model, (ids, mask) = FAMILIES["bert"](), padded_batch()
+    packed = packed_copy(model)
+    counts = token_counts(packed)
+    packed.eval()(input_ids=ids, attention_mask=mask)
+    packed.train()(input_ids=ids, attention_mask=torch.ones_like(mask))
+    packed(input_ids=ids, attention_mask=mask, return_dict=False)
+    packed(ids, mask)
+    packed(input_ids=ids)
+    packed(input_ids=ids, attention_mask=mask, position_ids=torch.arange(11)[None])
+    assert counts == [55] * 6

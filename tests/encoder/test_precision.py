@@ -1,0 +1,117 @@
+"""Mixed precision: same learning, fp32 weights and gradients, accumulation and clipping as without."""
+
+import copy
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from families import FAMILIES, padded_batch, vectors
+from torch import nn
+
+from opencse.encoder.fast import prepare_for_training
+from opencse.encoder.precision import MixedPrecision, keep_activations_low
+from opencse.errors import OpencseError
+
+CPU = torch.device("cpu")
+
+
+def bert():
+    torch.manual_seed(0)
+    return FAMILIES["bert"]().train()
+
+
+def learn(name, steps=40, fast=True):
+    model = bert()
+    if fast:
+        prepare_for_training(model)
+    precision = MixedPrecision(name, model, CPU)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    torch.manual_seed(1)
+    losses = []
+    for _ in range(steps):
+        ids = torch.randint(4, 60, (16, 9))
+        mask = (torch.arange(9)[None] < torch.randint(3, 10, (16, 1))).long()
+        with precision.forward():
+            hidden = [vectors(model, ids, mask) for _ in range(2)]
+        first, second = (F.normalize(x[:, 0].float(), dim=-1) for x in hidden)
+        loss = F.cross_entropy(first @ second.T / 0.05, torch.arange(16))
+        precision.backward(loss)
+        precision.collect_gradients(optimizer, 1.0)
+        precision.step(optimizer)
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def test_bf16_learns_like_fp32():
+    plain, low = learn("fp32"), learn("bf16")
+    assert plain[-10:].mean() < 0.7 * plain[:5].mean()
+    # The same masks and batches, so that rounding is the only difference.
+    torch.testing.assert_close(low[:3], plain[:3], rtol=0.05, atol=0.0)
+    assert low[-10:].mean().item() == pytest.approx(plain[-10:].mean().item(), rel=0.15)
+
+
+def test_weights_and_gradients_stay_in_fp32():
+    model = bert()
+    precision = MixedPrecision("bf16", model, CPU)
+    with precision.forward():
+        hidden = vectors(model, *padded_batch())
+    precision.backward(hidden.float().square().sum())
+    assert hidden.dtype == torch.bfloat16
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert {p.grad.dtype for p in model.parameters() if p.grad is not None} == {torch.float32}
+
+
+def test_activations_stay_low_only_under_autocast():
+    model = bert()
+    layers = sum(isinstance(m, nn.LayerNorm) for m in model.modules())
+    before = vectors(model.eval(), *padded_batch())
+    assert keep_activations_low(model) == layers
+    assert keep_activations_low(model) == 0
+    assert torch.equal(vectors(model, *padded_batch()), before)
+    seen = []
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and module is not model.pooler.dense:
+            module.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].dtype))
+    with torch.autocast("cpu", torch.bfloat16):
+        low = vectors(model, *padded_batch())
+    assert set(seen) == {torch.bfloat16}
+    torch.testing.assert_close(low.float(), before, rtol=0, atol=0.1)
+
+
+def test_accumulation_and_clipping():
+    weights = nn.Linear(3, 1, bias=False)
+    whole = copy.deepcopy(weights)
+    x = torch.randn(8, 3)
+    optimizer = torch.optim.SGD(weights.parameters(), lr=0.0)
+    precision = MixedPrecision("fp32", weights, CPU)
+    for part in x.split(4):
+        precision.backward(weights(part).square().mean() / 2)
+    whole(x).square().mean().backward()
+    torch.testing.assert_close(weights.weight.grad, whole.weight.grad)
+    norm = precision.collect_gradients(optimizer, 1e-3)
+    torch.testing.assert_close(norm, whole.weight.grad.norm())
+    assert weights.weight.grad.norm().item() == pytest.approx(1e-3, rel=1e-3)
+    precision.step(optimizer)
+    assert weights.weight.grad is None
+
+
+def test_infinite_limit_clips_nothing():
+    weights = nn.Linear(3, 1)
+    precision = MixedPrecision("bf16", weights, CPU)
+    optimizer = torch.optim.SGD(weights.parameters(), lr=1.0)
+    precision.backward(1e6 * weights(torch.ones(1, 3)).sum())
+    before = weights.weight.grad.clone()
+    precision.collect_gradients(optimizer, math.inf)
+    assert torch.equal(weights.weight.grad, before)
+
+
+def test_fp16_needs_a_device_that_has_it():
+    with pytest.raises(OpencseError, match="fp16 does not run on a CPU"):
+        MixedPrecision("fp16", nn.Linear(1, 1), CPU)
+
+
+def test_nothing_to_checkpoint_without_loss_scale():
+    precision = MixedPrecision("bf16", nn.Linear(1, 1), CPU)
+    assert precision.state_dict() == {}
+    precision.load_state_dict({})

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+
+from conftest import sentences
+from opencse.encoder.embedder import Embedder
+from opencse.errors import OpencseError
+from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, distinct_texts, evaluate, load_sts, score
+from opencse.evaluation.correlation import paired_cosine, pearson, spearman
+
+
+def reference(model, pairs: ScoredPairs) -> dict[str, float]:
+    """sentence-transformers' own evaluator, with its defaults."""
+    evaluator = EmbeddingSimilarityEvaluator(list(pairs.sentence1), list(pairs.sentence2), list(pairs.scores), name="x")
+    return evaluator(model)
+
+
+def test_equals_sentence_transformers(tiny_model, some_pairs):
+    result = evaluate(Embedder(tiny_model), [PairsTask(pairs=some_pairs)])["toy"]
+    expected = reference(tiny_model, some_pairs)
+    assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-4)
+    assert result.metrics["pearson"] == pytest.approx(100 * expected["x_pearson_cosine"], abs=1e-4)
+
+
+def test_equals_sentence_transformers_on_real_rows(tiny_model, data_root):
+    (pairs,) = load_sts(data_root, tasks=["STS16"])
+    result = evaluate(Embedder(tiny_model), [PairsTask(pairs=pairs)])["STS16"]
+    expected = reference(tiny_model, pairs)
+    assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-3)
+    assert result.metrics["pearson"] == pytest.approx(100 * expected["x_pearson_cosine"], abs=1e-4)
+    rho = result.details["subsets"]
+    assert {name: each["rows"] for name, each in rho.items()} == {
+        "answer-answer": 254,
+        "headlines": 249,
+        "plagiarism": 230,
+        "postediting": 244,
+        "question-question": 209,
+    }
+    assert result.metrics["spearman_mean"] == pytest.approx(np.mean([each["spearman"] for each in rho.values()]))
+    weighted = sum(each["rows"] * each["spearman"] for each in rho.values()) / 1186
+    assert result.metrics["spearman_weighted_mean"] == pytest.approx(weighted)
+    assert abs(weighted - result.metrics["spearman"]) > 1e-3  # not the same thing as "all"
+
+
+def test_every_text_is_encoded_once_for_all_tasks(some_pairs):
+    other = ScoredPairs(name="b", sentence1=some_pairs.sentence2, sentence2=sentences(60, 5), scores=some_pairs.scores)
+    seen: list[str] = []
+
+    def encode(texts):
+        seen.extend(texts)
+        return np.random.default_rng(0).normal(size=(len(texts), 8))
+
+    tasks = [PairsTask(pairs=some_pairs), PairsTask(pairs=other)]
+    results = evaluate(encode, tasks)
+    assert len(seen) == len(set(seen)) == results.texts
+    again = score(tasks, distinct_texts(tasks), np.random.default_rng(0).normal(size=(len(seen), 8)))
+    assert again.results == results.results
+    assert results.average == pytest.approx(np.mean([r.score for r in results.results]))
+
+
+def test_undefined_is_named_and_never_averaged(some_pairs):
+    constant = ScoredPairs(name="flat", sentence1=["a", "b"], sentence2=["c", "d"], scores=[3, 3])
+    half = ScoredPairs(
+        name="half", sentence1=["a", "b", "c"], sentence2=["d", "e", "f"], scores=[1, 2, 3], subsets=["u", "u", "v"]
+    )
+    rng = np.random.default_rng(0)
+    results = evaluate(
+        lambda texts: rng.normal(size=(len(texts), 4)),
+        [PairsTask(pairs=some_pairs), PairsTask(pairs=constant), PairsTask(pairs=half)],
+    )
+    assert results["flat"].score is None
+    assert results["flat"].undefined["spearman"] == "all gold scores are equal"
+    assert results["half"].score is not None
+    assert results["half"].metrics["spearman_mean"] is None
+    assert results["half"].undefined["spearman_mean"] == "undefined in v"
+    assert results.average is None
+    collapsed = evaluate(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [PairsTask(pairs=some_pairs)])
+    assert collapsed["toy"].undefined["pearson"] == "the model scores all pairs alike"
+
+
+def test_correlations_against_scipy():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x, y = rng.integers(0, 4, 30), rng.normal(size=30)
+        assert spearman(x, y) == pytest.approx(spearmanr(x, y)[0])
+        assert pearson(x, y) == pytest.approx(pearsonr(x, y)[0])
+
+
+def test_pairs_of_equal_sentences_tie():
+    a = np.random.default_rng(0).normal(size=(1000, 33)).astype(np.float32)
+    assert set(paired_cosine(a, a)) == {1.0}
+
+
+def test_cosine_of_a_zero_vector_is_zero():
+    assert paired_cosine(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [0.0]
+
+
+def test_damaged_output_of_a_model_is_an_error():
+    with pytest.raises(OpencseError, match="not finite, for the text 'b'"):
+        Embeddings(["a", "b"], np.array([[1.0], [math.nan]]))
+    with pytest.raises(OpencseError, match="1 vectors for 2"):
+        Embeddings(["a", "b"], np.ones((1, 2)))
+    with pytest.raises(OpencseError, match="nothing to evaluate"):
+        evaluate(lambda texts: np.ones((len(texts), 1)), [])
