@@ -21,7 +21,7 @@ SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 NOT = ("not", "n't", "n’t", "nt")
 NEGATIVE = frozenset(
     """no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without
-    cannot""".split()  # noqa: SIM905
+    cannot""".split()
 )
 
 

@@ -17,15 +17,15 @@ SENTENTIAL = frozenset(
     """also probably possibly perhaps maybe certainly definitely clearly apparently evidently presumably reportedly
     allegedly supposedly obviously surely undoubtedly thus therefore hence however still now then currently furthermore
     moreover nevertheless instead additionally consequently accordingly similarly likewise meanwhile
-    otherwise""".split()  # noqa: SIM905
+    otherwise""".split()
 )
 # Words that live on a negation: without it they are left hanging, so such a negation is not removed.
 HANGING = frozenset(
     """any anything anyone anybody anywhere anymore ever yet either until till necessarily only just merely simply but
-    rather nor unless slightest longer so quite""".split()  # noqa: SIM905
+    rather nor unless slightest longer so quite""".split()
 )
-LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing  # noqa: SIM905
-REMARKS = frozenset("note see consider suppose recall assume say notice compare cf".split())  # no requests  # noqa: SIM905
+LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
+REMARKS = frozenset("note see consider suppose recall assume say notice compare cf".split())  # no requests
 CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
 UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
 NO_CONTRACTION = ("am", "may", "might", "shall", "ought")

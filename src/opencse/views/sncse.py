@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from opencse.syntax.tokens import Token
 
 _AUXILIARY = ("aux", "auxpass", "aux:pass")
-_DIRECT = "am is was are were can could will would shall should may must might".split()  # noqa: SIM905
+_DIRECT = "am is was are were can could will would shall should may must might".split()
 _SUPPORT = {"VBP": "do", "VBZ": "does", "VBD": "did"}
 
 

@@ -20,7 +20,7 @@ FREQUENT = tuple(
     one you were her all she there would their we him been has when who will more no if out so said what up its
     about into than them can only other new some could time these two may then do first any my now such like our
     over man me even most made after also did many before must through back years where much your way well down
-    should because each just those""".split()  # noqa: SIM905
+    should because each just those""".split()
 )
 """A hundred frequent English words: the noise that DebCSE injects before translation."""
 
@@ -146,7 +146,7 @@ class Translator:
         except (OSError, ValueError, ImportError) as error:
             raise OpencseError(
                 f"no translation model {name!r}: {str(error).strip().splitlines()[0]}",
-                "Pass a folder or hub id with model.safetensors; Marian needs the packages sentencepiece and sacremoses.",
+                "Pass a folder or hub id with model.safetensors; Marian needs sentencepiece and sacremoses.",
             ) from error
         self._spec = spec
         self._device = spec.device or ("cuda" if torch.cuda.is_available() else "cpu")
