@@ -3,10 +3,11 @@
     python scripts/train_syntax.py --data FOLDER --out FOLDER [--set section.key=value ...]
     python scripts/train_syntax.py --data FOLDER --evaluate FOLDER
 
-`--data` holds `en_ewt-ud-{train,dev,test}.conllu[.gz]`. The pipeline is spaCy's small convolutional one: hash embeddings,
-a shared window encoder, and a tagger (XPOS), a morphologizer (UPOS only), a dependency parser and an edit-tree
-lemmatizer on top. Sentences are shown as raw text cut by spaCy's own English tokenizer, since that is what the pipeline
-meets in use; a share of them is lower-cased or loses its final punctuation, since training text often has.
+`--data` holds `en_ewt-ud-{train,dev,test}.conllu[.gz]`. The pipeline is spaCy's small convolutional one: hash
+embeddings, a shared window encoder, and a tagger (XPOS), a morphologizer (UPOS only), a dependency parser and an
+edit-tree lemmatizer on top. Sentences are shown as raw text cut by spaCy's own English tokenizer, since that is what
+the pipeline meets in use; a share of them is lower-cased or loses its final punctuation, since training text often
+has.
 """
 
 from __future__ import annotations
@@ -254,6 +255,25 @@ def evaluate(nlp: Language, data: str, split: str = "test") -> dict[str, float]:
     return {name: round(value, 2) for name, value in scores.items()}
 
 
+def publish(trained: str, folder: Path, scores: dict[str, float]) -> None:
+    """Save a trained pipeline without what only training needs, and with its provenance."""
+    nlp = spacy.load(trained)
+    config = nlp.config
+    config["paths"] = dict.fromkeys(("train", "dev", "vectors", "init_tok2vec"))
+    config["corpora"] = {}
+    nlp.config = config
+    nlp.meta = {
+        "lang": "en",
+        "name": "opencse_syntax",
+        "version": "1.0.0",
+        "description": "Tagger, parser and lemmatizer for English, trained by scripts/train_syntax.py",
+        "license": "CC BY-SA 4.0",
+        "sources": ["Universal Dependencies English-EWT (https://github.com/UniversalDependencies/UD_English-EWT)"],
+        "performance": {name: score for name, score in scores.items() if name != "sentences/s"},
+    }
+    nlp.to_disk(folder)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
@@ -270,8 +290,10 @@ def main() -> None:
     nlp = init_nlp(config)
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    nlp, best = train(nlp, out)
-    print(json.dumps(evaluate(spacy.load(best), args.data), indent=1))
+    _, last = train(nlp, out)  # averaged weights of the last step
+    scores = evaluate(spacy.load(last), args.data)
+    publish(str(last), out / "pipeline", scores)
+    print(json.dumps(scores, indent=1))
 
 
 if __name__ == "__main__":

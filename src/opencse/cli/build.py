@@ -35,8 +35,8 @@ def build(
 ) -> None:
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 
-    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its rule
-    and its scores. A build that was stopped goes on where it was.
+    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its
+    rule and its scores. A build that was stopped goes on where it was.
     """
     from opencse import demo
     from opencse.errors import OpencseError

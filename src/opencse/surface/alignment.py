@@ -10,17 +10,21 @@ that the smallest candidate is the preferred one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from opencse.surface.words import WordColumn, split_words
 
-_CHUNK = 65536  # pairs that one thread takes at a time
+_CHUNK = 1 << 18  # pairs that are held as numbers at a time
+_PIECE = 1 << 12  # texts that one thread cuts at a time: their bytes stay in a core's cache
 _BLOCK = 1 << 15  # cells on the longest anti-diagonal of one block: a few of them stay in a core's cache
-_BLOCKS = 4  # that are cut at a time
+_STRIDE = 6  # words that are compared at a time to find what a pair begins or ends with
+_BLOCKS = 8  # that are cut at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +75,13 @@ def align(
     if len(references) != len(hypotheses):
         raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")
 
-    def one(start: int) -> tuple[np.ndarray, ...]:
-        part = slice(start, start + _CHUNK)
-        reference, hypothesis = split_words(references[part], lower=lower), split_words(hypotheses[part], lower=lower)
-        return reference.lengths, hypothesis.lengths, *_distance_and_substitutions(reference, hypothesis)
-
-    parts = list(_threaded(one, range(0, len(references), _CHUNK), workers))
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return Alignment(substitutions=none, deletions=none, insertions=none, correct=none)
-    m, n, distance, substitutions = (np.concatenate(column) for column in zip(*parts, strict=True))
+    chunks = range(0, len(references), _CHUNK)
+    workers = min(workers or os.cpu_count() or 1, -(-len(references) // _PIECE))
+    with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:  # NumPy lets go of the interpreter
+        run = pool.map if pool else map
+        parts = [_align(references[i : i + _CHUNK], hypotheses[i : i + _CHUNK], lower, run) for i in chunks]
+    none = (np.zeros(0, dtype=np.int64),) * 4
+    m, n, distance, substitutions = (np.concatenate(column) for column in zip(none, *parts, strict=True))
     correct = (m + n - distance - substitutions) // 2  # from S + D + C = m, S + I + C = n, S + D + I = distance
     return Alignment(
         substitutions=substitutions,
@@ -90,24 +91,30 @@ def align(
     )
 
 
-def _threaded(function: object, items: Sequence[int], workers: int | None) -> Iterator[tuple[np.ndarray, ...]]:
-    """Map in order, on threads: Arrow and NumPy let go of the interpreter lock."""
-    workers = min(workers or os.cpu_count() or 1, len(items))
-    if workers <= 1:
-        yield from map(function, items)  # type: ignore[call-overload]
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(function, items)  # type: ignore[arg-type]
+def _align(
+    references: Sequence[str], hypotheses: Sequence[str], lower: bool, run: Callable[..., Iterable[Any]]
+) -> tuple[np.ndarray, ...]:
+    """Words of the references and the hypotheses, distance and substitutions of each pair, all int64 (n,)."""
 
+    def cut(start: int) -> tuple[WordColumn, WordColumn, tuple[np.ndarray, ...]]:
+        part = slice(start, start + _PIECE)
+        reference, hypothesis = split_words(references[part], lower=lower), split_words(hypotheses[part], lower=lower)
+        return reference, hypothesis, _trimmed(reference, hypothesis)
 
-def _distance_and_substitutions(reference: WordColumn, hypothesis: WordColumn) -> tuple[np.ndarray, np.ndarray]:
-    """Edit distance and substitutions of each pair, both int64 (n,)."""
-    a, b, m, n = _trimmed(reference, hypothesis)
+    pieces = list(run(cut, range(0, len(references), _PIECE)))
+    words = [np.concatenate([piece[side].keys for piece in pieces]) for side in (0, 1)]
+    firsts = [np.cumsum([0, *(len(piece[side].keys) for piece in pieces)]) for side in (0, 1)]
+    a = np.concatenate([piece[2][0] + first for piece, first in zip(pieces, firsts[0], strict=False)])
+    b = np.concatenate([piece[2][1] + first for piece, first in zip(pieces, firsts[1], strict=False)])
+    m, n = (np.concatenate([piece[2][k] for piece in pieces]) for k in (2, 3))
     distance, substitutions = np.maximum(m, n), np.zeros(len(m), dtype=np.int64)  # right where a side is empty
-    for rows in _blocks(m, n):
-        words = (reference.keys, hypothesis.keys, a[rows], b[rows])
-        distance[rows], substitutions[rows] = _block(*words, m[rows], n[rows])
-    return distance, substitutions
+
+    def solve(rows: np.ndarray) -> None:
+        distance[rows], substitutions[rows] = _block(words[0], words[1], a[rows], b[rows], m[rows], n[rows])
+
+    list(run(solve, list(_blocks(m, n))))
+    lengths = [np.concatenate([piece[side].lengths for piece in pieces]) for side in (0, 1)]
+    return lengths[0], lengths[1], distance, substitutions
 
 
 def _trimmed(reference: WordColumn, hypothesis: WordColumn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -120,19 +127,25 @@ def _trimmed(reference: WordColumn, hypothesis: WordColumn) -> tuple[np.ndarray,
     """
     a, b = reference.offsets[:-1].copy(), hypothesis.offsets[:-1].copy()
     m, n = reference.lengths, hypothesis.lengths
+    step = np.arange(_STRIDE)[:, None]
     for last in (True, False):
         rows = np.flatnonzero(np.minimum(m, n) > 0)
         while len(rows):
-            i, j = a[rows], b[rows]
-            if last:
-                i, j = i + m[rows] - 1, j + n[rows] - 1
-            rows = rows[reference.keys[i] == hypothesis.keys[j]]
-            m[rows] -= 1
-            n[rows] -= 1
+            i, j = (
+                (a[rows] + m[rows] - 1 - step, b[rows] + n[rows] - 1 - step)
+                if last
+                else (a[rows] + step, b[rows] + step)
+            )
+            same = np.zeros((_STRIDE + 1, len(rows)), dtype=bool)  # the last row stays false
+            np.equal(np.take(reference.keys, i, mode="clip"), np.take(hypothesis.keys, j, mode="clip"), out=same[:-1])
+            same[:-1] &= step < np.minimum(m[rows], n[rows])
+            count = same.argmin(axis=0)
+            m[rows] -= count
+            n[rows] -= count
             if not last:
-                a[rows] += 1
-                b[rows] += 1
-            rows = rows[np.minimum(m[rows], n[rows]) > 0]
+                a[rows] += count
+                b[rows] += count
+            rows = rows[count == _STRIDE]
     return a, b, m, n
 
 
@@ -161,7 +174,7 @@ def _block(
     """
     height, width = int(m.max()), int(n.max())
     bits = int(max(height, width) + 1).bit_length()  # of a count of words, or of a distance and one more
-    dtype = next(t for t in (np.uint16, np.uint32, np.uint64) if 2 * bits + 2 <= 8 * np.dtype(t).itemsize)
+    dtype: Any = next(t for t in (np.uint16, np.uint32, np.uint64) if 2 * bits + 2 <= 8 * np.dtype(t).itemsize)
     one = dtype(1 << (bits + 2))  # one error
     substitution = one | dtype(1)  # the lowest bits count these
     insertion, deletion = one | dtype(1 << bits), one | dtype(2 << bits)  # choices of rank 1 and 2; diagonal steps 0

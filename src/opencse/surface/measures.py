@@ -53,7 +53,7 @@ def edit_distance(
 
     a, b = ([text.lower() for text in side] if lower else list(side) for side in (references, hypotheses))
     scorer = Levenshtein.normalized_distance if normalised else Levenshtein.distance
-    return np.asarray(cpdist(a, b, scorer=scorer, workers=workers or os.cpu_count() or 1), dtype=np.float64)
+    return cpdist(a, b, scorer=scorer, dtype=np.float64, workers=workers or os.cpu_count() or 1)
 
 
 def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True) -> np.ndarray:

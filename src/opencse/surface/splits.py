@@ -1,4 +1,4 @@
-"""Consistency and opposition: pairs whose surface agrees with their meaning, and pairs where it misleads (OssCSE §3.3)."""
+"""Consistency and opposition: pairs whose surface agrees with their meaning, or misleads (OssCSE §3.3)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 _SPACE, _END = 32, 10  # between words, after a text
-_PIECE = 8192  # texts cut at a time: their bytes stay in a core's cache
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(8)] + [2**64 - 1], dtype="<u8")
 _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # odd, bits well spread
 
@@ -39,38 +38,44 @@ def split_words(texts: Sequence[str], *, lower: bool = True) -> WordColumn:
         texts: n texts.
         lower: Fold case with `str.lower`.
     """
-    pieces = [_split(texts[start : start + _PIECE], lower) for start in range(0, len(texts), _PIECE)]
-    counts = np.concatenate([[0], *(count for _, count in pieces)])
-    keys = np.concatenate([np.zeros(0, dtype=np.uint64), *(keys for keys, _ in pieces)])
-    return WordColumn(keys=keys, offsets=np.cumsum(counts))
+    keys, counts = _split(texts, lower)
+    return WordColumn(keys=keys, offsets=np.concatenate(([0], np.cumsum(counts))))
 
 
 def _split(texts: Sequence[str], lower: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the keys of all words, and how many each text has."""
-    fold = str.lower if lower else str
-    rows = [text if text.isascii() else _spaced(fold(text)) for text in texts]
-    data = _bytes(rows, lower)
-    if np.count_nonzero(data[:-8] < _SPACE) != len(rows):  # tabs, line breaks or control characters within a text
-        data = _bytes([_spaced(row) for row in rows], lower)
-    gaps = np.flatnonzero((data[:-8] == _SPACE) | (data[:-8] == _END))  # after each word, or after each text
+    data = _bytes(texts, lower)
+    if data is None:
+        fold = str.lower if lower else str
+        data = _bytes([text if text.isascii() else _spaced(fold(text)) for text in texts], lower, plain=False)
+    if data is None or np.count_nonzero(data[:-8] < _SPACE) != len(texts):  # tabs or control characters within a text
+        data = _bytes([_spaced(text.lower() if lower else text) for text in texts], lower, plain=False)
+    assert data is not None
+    end = data[:-8] == _END
+    gaps = np.flatnonzero((data[:-8] == _SPACE) | end)  # after each word, or after each text
+    ends = np.flatnonzero(end[gaps])
     starts = np.empty_like(gaps)
     starts[:1], starts[1:] = 0, gaps[:-1] + 1
     sizes = gaps - starts
+    if sizes.all():
+        return _keys(data, starts, sizes), np.diff(ends, prepend=-1)
     word = sizes > 0
-    ends = data[gaps] == _END
-    counts = np.diff(np.cumsum(word)[ends], prepend=0)
-    if not word.all():
-        starts, sizes = starts[word], sizes[word]
-    return _keys(data, starts, sizes), counts
+    return _keys(data, starts[word], sizes[word]), np.diff(np.cumsum(word)[ends], prepend=0)
 
 
 def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _bytes(rows: list[str], lower: bool) -> np.ndarray:
-    """Return the texts as bytes, each followed by a line break, and eight bytes more to read beyond the last word."""
-    data = ("\n".join(rows) + "\n" if rows else "").encode("utf-8", "surrogatepass")
+def _bytes(texts: Sequence[str], lower: bool, *, plain: bool = True) -> np.ndarray | None:
+    """Return the texts as bytes, each followed by a line break, and eight bytes more to read beyond the last word.
+
+    None if they should be `plain` and hold something that is not ASCII.
+    """
+    joined = "\n".join(texts) + "\n" if len(texts) else ""
+    if plain and not joined.isascii():
+        return None
+    data = joined.encode("utf-8", "surrogatepass")
     return np.frombuffer((data.lower() if lower else data) + bytes(8), dtype=np.uint8)
 
 

@@ -1,4 +1,4 @@
-"""Parsing a sentence without what stands in brackets: "Ann (born 1970) is ..." confuses a small parser."""
+"""Parsing a sentence without what only confuses a small parser: brackets ("Ann (born 1970) is ...") and odd spacing."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ from dataclasses import replace
 from opencse.syntax.tokens import Parser, Token
 
 _ASIDE = re.compile(r"\s*(?:\([^()\[\]]*\)|\[[^()\[\]]*\])")
+_ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
 def parse_without_asides(parser: Parser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
-    """Yield the tokens of each text that stand outside brackets, with their offsets in the whole text."""
-    spans = [[match.span() for match in _ASIDE.finditer(text)] for text in texts]
-    for text, cut, tokens in zip(texts, spans, parser.parse(map(_without, texts, spans)), strict=True):
-        yield tokens if not cut else tuple(_moved(tokens, cut, len(text)))
+    """Yield the tokens of each text that stand outside brackets, with their offsets in the text as it is."""
+    cleaned = [_cleaned(text) for text in texts]
+    for (_, places), tokens in zip(cleaned, parser.parse([text for text, _ in cleaned]), strict=True):
+        if places is None:
+            yield tokens
+        else:  # a token that the cut glued together reaches over it
+            yield tuple(replace(t, start=places[t.start], end=places[t.end - 1] + 1) for t in tokens)
 
 
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    for start, end in reversed(spans):
-        text = text[:start] + text[end:]
-    return text
-
-
-def _moved(tokens: Sequence[Token], spans: Sequence[tuple[int, int]], size: int) -> Iterator[Token]:
-    """Shift tokens to where they stand with the brackets in; one that the cut glued together ends where it ended."""
-    places = [i for i in range(size) if not any(start <= i < end for start, end in spans)]
-    for token in tokens:
-        yield replace(token, start=places[token.start], end=places[token.end - 1] + 1)
+def _cleaned(text: str) -> tuple[str, list[int] | None]:
+    """Return what is parsed, and the place of each of its characters in the text; None where they are the same."""
+    cut = [match.span() for match in _ASIDE.finditer(text)]
+    if not cut and not _ODD_SPACE.search(text):
+        return text, None
+    places: list[int] = []
+    start = 0
+    for first, end in [*cut, (len(text), len(text))]:
+        for i in range(start, first):
+            if not text[i].isspace() or (places and not text[places[-1]].isspace()):
+                places.append(i)
+        start = end
+    while places and text[places[-1]].isspace():
+        places.pop()
+    return "".join(" " if text[i].isspace() else text[i] for i in places), places

@@ -17,13 +17,16 @@ class Row:
 
     Attributes:
         id: Its number, counted from 0 over the lines that are not blank.
-        text: The sentence.
+        text: The sentence; half a surrogate pair, which UTF-8 cannot hold, becomes "?".
         views: Columns that were built before, by name: null where that constructor could not do its job.
     """
 
     id: int
     text: str
     views: Mapping[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.encode("utf-8", "replace").decode("utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -32,9 +33,9 @@ def build(
     """Build columns of related sentences.
 
     Writes `part-00000-of-00012.parquet` and so on, each whole or not at all: `id`, `text`, and for each built column
-    `NAME` (null where the constructor could not do its job), `NAME.rule` and its scores. The schema's metadata holds the
-    header: hash of the texts, version, parameters, hashes of weights. The bytes depend on nothing else, in particular not
-    on the number of workers, nor on how often the build was stopped and resumed.
+    `NAME` (null where the constructor could not do its job), `NAME.rule` and its scores. The schema's metadata holds
+    the header: hash of the texts, version, parameters, hashes of weights. The bytes depend on nothing else, in
+    particular not on the number of workers, nor on how often the build was stopped and resumed.
 
     Args:
         corpus_path: Sentences, in any format that `opencse.text` reads; blank ones are left out.
@@ -177,6 +178,7 @@ def _mapped(
 ) -> Iterator[tuple[Path, bool, list[Row], dict[str, list[View]]]]:
     """Build units in order, at most a few ahead of what is asked for."""
     if unit.workers == 1:
+        unit.open()
         with _one_thread():
             for part, last, rows in jobs:
                 yield part, last, rows, unit(rows)
@@ -199,19 +201,21 @@ _UNIT: _Unit | None = None  # of a worker process
 def _start(unit: _Unit) -> None:
     global _UNIT
     _UNIT = unit  # it opens its constructors with its first rows: an error here would start processes for ever
-    _torch_threads(1)
 
 
 def _run(rows: list[Row]) -> dict[str, list[View]]:
     assert _UNIT is not None
+    _UNIT.open()
+    _torch_threads(1)
     return _UNIT(rows)
 
 
 def _torch_threads(count: int) -> int:
-    """Set the number of threads of one operation, and return what it was."""
-    import torch
-
-    before = torch.get_num_threads()
+    """Set the number of threads of one operation, and return what it was; nothing where torch is not loaded."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return count
+    before: int = torch.get_num_threads()
     torch.set_num_threads(count)
     return before
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from opencse.errors import OpencseError
 from opencse.views.base import ConstructorSpec, Row, View, row_random
@@ -147,7 +147,7 @@ class TableChooser:
         return choose(rows, found, window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
 
 
-def _read_table(path: Path):  # noqa: ANN202 - a pyarrow table, which is not imported up here
+def _read_table(path: Path) -> Any:
     import pyarrow as pa
 
     try:

@@ -20,7 +20,8 @@ BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’
 SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 NOT = ("not", "n't", "n’t", "nt")
 NEGATIVE = frozenset(
-    "no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without cannot".split()
+    """no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without
+    cannot""".split()
 )
 
 
@@ -64,12 +65,20 @@ class Clause:
             last = max([last, *front])
         return last
 
+    def _joins(self, i: int) -> bool:
+        """Whether a dependent is a conjunct, also one in a list ("came, saw and left") that got another relation."""
+        token = self.tokens[i]
+        if token.relation in ("ccomp", "parataxis", "dep"):
+            same = token.tag in FINITE and token.tag == self.tokens[token.head].tag
+            return same and i > token.head and self.tokens[i - 1].text == "," and not self.has(i, (*SUBJECTS, "mark"))
+        return token.relation == "conj"
+
     def shared_verbs(self) -> list[int]:
         """Verbs joined to the predicate that have neither subject nor auxiliary of their own."""
         out: list[int] = []
         front = [self.predicate]
         while front:
-            joined = [i for h in front for i in self.children(h) if self.tokens[i].relation == "conj"]
+            joined = [i for h in front for i in self.children(h) if self._joins(i)]
             for i in joined:
                 if self.has(i, SUBJECTS) or any(self.tokens[j].relation in AUXILIARIES for j in self.children(i)):
                     return sorted(out)  # from here on the clauses stand on their own
@@ -129,7 +138,8 @@ def is_finite_auxiliary(token: Token) -> bool:
 def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Find what negates the clause itself, and negative words deeper in it (but not in clauses of their own)."""
     tokens = clause.tokens
-    whole, inner = [], []
+    whole: list[int] = []
+    inner: list[int] = []
     front = [root]
     while front:
         following = []
@@ -137,7 +147,7 @@ def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int
             for i in clause.children(head):
                 relation = tokens[i].relation
                 if tokens[i].text.lower() in NEGATIVE:
-                    direct = head == root or head == finite or tokens[head].relation in AUXILIARIES
+                    direct = head in (root, finite) or tokens[head].relation in AUXILIARIES
                     is_whole = tokens[i].text.lower() in (*NOT, "never") and direct and relation != "cc:preconj"
                     (whole if is_whole else inner).append(i)
                 if relation.split(":")[0] not in CLAUSES:
@@ -156,7 +166,8 @@ def _mended_tag(clause: Clause, verb: Token) -> str:
     if verb.tag == "VBZ":
         return "VBZ" if form.endswith("s") else ""
     if verb.tag in ("VBD", "VBN"):
-        return "VBD" if is_past(form) else ""
+        finite = verb.tag == "VBD" or not any(t.end <= verb.start and is_finite_auxiliary(t) for t in clause.tokens)
+        return "VBD" if finite and is_past(form) else ""  # "was the last game released": a participle
     same = is_past(form) and base_form(form, "VBD", form) == form  # put, set, cut
     if is_past(form) and not same:
         return "VBD"

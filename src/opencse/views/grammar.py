@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from opencse.syntax.tokens import Token
-from opencse.syntax.verbs import base_form, inflect
+from opencse.syntax.verbs import base_form, inflect, is_past
 from opencse.views.clause import AUXILIARIES, BE, NOT, Clause, main_clause
 from opencse.views.edits import Edit, apply, decapitalised, like
 
@@ -14,14 +15,14 @@ Result = tuple[str | None, str]
 # Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
 SENTENTIAL = frozenset(
     """also probably possibly perhaps maybe certainly definitely clearly apparently evidently presumably reportedly
-    allegedly supposedly obviously surely undoubtedly thus therefore hence however still now then currently subsequently
-    eventually later originally initially finally soon again furthermore moreover nevertheless instead additionally
-    consequently accordingly similarly likewise meanwhile otherwise formerly previously recently""".split()
+    allegedly supposedly obviously surely undoubtedly thus therefore hence however still now then currently furthermore
+    moreover nevertheless instead additionally consequently accordingly similarly likewise meanwhile
+    otherwise""".split()
 )
 # Words that live on a negation: without it they are left hanging, so such a negation is not removed.
 HANGING = frozenset(
-    "any anything anyone anybody anywhere anymore ever yet either until till necessarily only just merely simply but "
-    "rather nor unless slightest longer at_all so quite".split()
+    """any anything anyone anybody anywhere anymore ever yet either until till necessarily only just merely simply but
+    rather nor unless slightest longer so quite""".split()
 )
 LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
 REMARKS = frozenset("note see consider suppose recall assume say notice compare cf".split())  # no requests
@@ -55,6 +56,8 @@ def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract:
         return _imperative(text, clause)
     if clause.subject is None:
         return None, "no subject"
+    if tokens[0].text.lower() == "the" and len(tokens) > 1 and tokens[1].tag in ("RBR", "JJR"):
+        return None, "the more the more"
     following = tokens[clause.finite + 1] if clause.finite + 1 < len(tokens) else None
     if tokens[clause.finite].text.lower() == "had" and following and following.text.lower() == "better":
         return apply(text, [(following.end, following.end, " not")]), "had better"
@@ -137,7 +140,7 @@ def _do_support(text: str, clause: Clause, contract: bool) -> Result:
     if clause.subject > clause.finite:
         return None, "inverted"
     base = _checked_base(verb, clause.tag)
-    if base is None:
+    if base is None or _meets_finite(clause):
         return None, "verb form"
     first = clause.finite
     while (
@@ -160,17 +163,31 @@ def _do_support(text: str, clause: Clause, contract: bool) -> Result:
     else:
         edits = [(tokens[first].start, tokens[first].start, helper), (verb.start, verb.end, base)]
     for i in clause.shared_verbs():
-        shared = _checked_base(tokens[i], clause.tag if tokens[i].tag == "VBN" else tokens[i].tag)
+        past = is_past(tokens[i].text)  # whatever the tagger says
+        if past != (clause.tag == "VBD"):
+            break  # another tense: a statement of its own
+        shared = _checked_base(tokens[i], "VBD" if past else tokens[i].tag)
         if shared is None or i < clause.finite:
             break
         edits += [(tokens[i].start, tokens[i].end, shared), *_or(clause, i)]
     return apply(text, edits), f"do-support {clause.tag}"
 
 
+def _meets_finite(clause: Clause) -> bool:
+    """Whether another finite verb follows with no room for a subject: "taxa included here were", no main verb then."""
+    assert clause.finite is not None
+    for token in clause.tokens[clause.finite + 1 :]:
+        if token.tag in ("MD", "VBZ", "VBD") or token.text.lower() in BE:
+            return True
+        if token.pos not in ("ADV", "ADP", "ADJ", "PART"):
+            return False
+    return False
+
+
 def _checked_base(verb: Token, tag: str) -> str | None:
     """Return the base of a finite verb if inflecting it gives the form back, up to spelling variants."""
     form = verb.text.lower()
-    if not form.isalpha() or tag not in ("VBZ", "VBP", "VBD"):
+    if not form.isalpha() or (verb.start and verb.text.istitle()):  # a name or tag not in ("VBZ", "VBP", "VBD"):
         return None
     base = base_form(form, tag, verb.lemma)
     if base == form:
@@ -207,7 +224,7 @@ def _imperative(text: str, clause: Clause) -> Result:
     if before not in ("", "please", ",", ":", '"', "“") or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
         return None, "no subject"
     verb = tokens[start]
-    if verb.text.lower() in REMARKS:
+    if verb.text.lower() in REMARKS or re.search(r"[^s]s$", verb.text.lower()):  # "Roads in ..." is a mistagged noun
         return None, "remark"
     if verb.text.lower() == "let" and start + 1 < len(tokens) and tokens[start + 1].text.lower() in ("'s", "’s", "us"):
         return apply(text, [(tokens[start + 1].end, tokens[start + 1].end, " not")]), "let us"
@@ -236,7 +253,8 @@ def _remove(text: str, clause: Clause) -> Result:
     if helper is None:  # "Do not go", where the parser has "do" as an auxiliary or as nothing
         return None, "negative imperative"
     stem = helper.text.lower()
-    if stem == "ai" or (clause.finite and tokens[clause.finite - 1].text.lower() == "or"):  # "may or may not"
+    between = tokens[max((clause.finite or 0) - 1, 0) : place]
+    if stem == "ai" or any(token.text.lower() == "or" for token in between):  # "may or may not"
         return None, "negative words"
     if stem in UNCONTRACTED and word in NOT[1:]:
         return apply(text, [(helper.start, tokens[place].end, like(UNCONTRACTED[stem], helper.text))]), "not removed"

@@ -26,17 +26,17 @@ PROMPTS = {
         "their parts of speech.\n"
         "Output:\nModified sentence: {{your-outputs}}\n"
         "Notes:\nOnly modify nouns, verbs, adjectives, and adverbs.\n"
-        "Keep the syntactic structure of the original sentence unchanged. If there are no suitable antonyms, the original "
-        "words can be replace with semantically unrelated vocabularies. The modified sentence should still be a "
-        "grammatically correct sentence."
+        "Keep the syntactic structure of the original sentence unchanged. If there are no suitable antonyms, the "
+        "original words can be replace with semantically unrelated vocabularies. The modified sentence should still "
+        "be a grammatically correct sentence."
     ),
     "paraphrase": (
         "Rewrite the sentence below so that it means exactly the same, but is worded as differently as possible: other "
         "words, another construction. Answer with the rewritten sentence alone.\nSentence: {text}"
     ),
     "negation": (
-        "Negate the main statement of the sentence below, changing as few words as possible. If it is negative already, "
-        "make it affirmative. Answer with the changed sentence alone.\nSentence: {text}"
+        "Negate the main statement of the sentence below, changing as few words as possible. If it is negative "
+        "already, make it affirmative. Answer with the changed sentence alone.\nSentence: {text}"
     ),
 }
 _LABELS = ("modified sentence:", "sentence:", "output:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ class MaskedLM:
         from transformers import AutoModelForMaskedLM, AutoTokenizer
 
         name = resolve(name)
+        local = Path(name).is_dir()  # then nothing is to be looked up on the hub
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(name)
-            self.model: Any = AutoModelForMaskedLM.from_pretrained(name, use_safetensors=True)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
+            self.model: Any = AutoModelForMaskedLM.from_pretrained(name, use_safetensors=True, local_files_only=local)
         except (OSError, ValueError) as error:
             raise OpencseError(
                 f"no masked language model {name!r}: {str(error).splitlines()[0]}",
@@ -51,9 +53,10 @@ class MaskedLM:
             joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
         return joined.hexdigest()
 
-    def encode(self, texts: Sequence[str]) -> Any:
-        """Tokenise, with special tokens and offsets, cut to what the model takes."""
-        return self.tokenizer(list(texts), truncation=True, max_length=self.max_length, return_offsets_mapping=True)
+    def encode(self, texts: Sequence[str], *, room: float = 0.0) -> Any:
+        """Tokenise, with special tokens and offsets, cut to what the model takes less a share of room to grow."""
+        longest = int(self.max_length * (1 - room))
+        return self.tokenizer(list(texts), truncation=True, max_length=longest, return_offsets_mapping=True)
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Yield row numbers, rows of like length together, so that little is padding."""

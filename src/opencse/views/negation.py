@@ -1,7 +1,8 @@
 """Negation: the sentence with its main clause negated, or freed of its negation (OssCSE §4, SNCSE).
 
-`sound` (default) edits the original string: "not" after a form of be, have, do or a modal, do-support elsewhere, existing
-negation removed, null where no rule is safe. `faithful` follows SNCSE's published rules and joins tokens with spaces.
+`sound` (default) edits the original string: "not" after a form of be, have, do or a modal, do-support elsewhere,
+existing negation removed, null where no rule is safe. `faithful` follows SNCSE's published rules and joins tokens
+with spaces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small changes by chance: word repetition (ESimCSE), and the deletion and the other sentence of OssCSE's probe (§3.2)."""
+"""Changes by chance: word repetition (ESimCSE), and the deletion and the other sentence of OssCSE's probe (§3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Insertions and substitutions that a masked language model finds likely (OssCSE §3.2): probes of small surface change."""
+"""Insertions and substitutions that a masked language model finds likely (OssCSE §3.2): probes of small changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from opencse.views.base import ConstructorSpec, Row, View, row_random, with_error_rate
-from opencse.views.edits import apply
+from opencse.views.edits import Edit, apply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Prober:
     def __call__(self, rows: Sequence[Row]) -> list[View]:
         """Touch each row's text."""
         insert = isinstance(self._spec, Insertion)
-        encoded = self._lm.encode([row.text for row in rows])
+        encoded = self._lm.encode([row.text for row in rows], room=self._spec.share[1])
         places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
         made: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
         live = [i for i, few in enumerate(places) if few]
@@ -75,7 +75,8 @@ class Prober:
             logits = self._lm.logits([shown[i][0] for i in chosen])
             for k, i in enumerate(chosen):
                 ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
-                edits, last = [], None
+                edits: list[Edit] = []
+                last = None
                 for place, at in zip(places[i], shown[i][1], strict=True):
                     word = self._likeliest(logits[k, at], ids[place], last)
                     last = word
@@ -98,12 +99,14 @@ class Prober:
         count = len(row.text.split())
         chance = row_random(self._seed, self._spec.kind, row)
         wanted = max(1, math.floor(count * chance.uniform(*self._spec.share)))
-        return sorted(chance.sample(single, min(wanted, len(single))))
+        room = self._lm.max_length - len(words)
+        return sorted(chance.sample(single, max(0, min(wanted, len(single), room))))
 
     def _shown(self, ids: Sequence[int], places: Sequence[int], insert: bool) -> tuple[list[int], list[int]]:
         """Return the ids with masks, and where the masks are."""
         mask = self._lm.tokenizer.mask_token_id
-        out, at = [], []
+        out: list[int] = []
+        at: list[int] = []
         for k, token in enumerate(ids):
             if k in places:
                 at.append(len(out))

@@ -85,25 +85,20 @@ def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.
     for name, spec in specs.items():
         fields += [pa.field(name, pa.string()), pa.field(f"{name}.rule", pa.string(), nullable=False)]
         fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in spec.scores.items()]
-    return pa.schema(fields, metadata={HEADER: json.dumps(head, sort_keys=True).encode()})
+    return pa.schema(fields, metadata={HEADER: json.dumps(head).encode()})
 
 
 def table(
     rows: Sequence[Row], views: Mapping[str, Sequence[View]], specs: Mapping[str, ConstructorSpec], layout: pa.Schema
 ) -> pa.Table:
     """Return rows and their views in this layout."""
-    columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [_valid(row.text) for row in rows]}
+    columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}
     for name, spec in specs.items():
-        columns[name] = [None if view.text is None else _valid(view.text) for view in views[name]]
+        columns[name] = [view.text for view in views[name]]
         columns[f"{name}.rule"] = [view.rule for view in views[name]]
         for score in spec.scores:
             columns[f"{name}.{score}"] = [view.scores.get(score) for view in views[name]]
     return pa.table(columns, schema=layout)
-
-
-def _valid(text: str) -> str:
-    """Replace what UTF-8 cannot hold: half of a surrogate pair."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def read_header(path: str | Path) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """SNCSE's published negation, token by token, with its weak spots.
 
-Rules: a "not" is deleted; else "not" follows the first auxiliary before the root; else by the root: after be and modals,
-"do/does/did not" with the lemma by its tag, or "Not" before everything. Tokens are joined by single spaces, "n't" and
-"never" are not seen. The published rules speak of spaCy's English scheme, where a copula is the root; with Universal
-Dependencies the copula is taken for the root.
+Rules: a "not" is deleted; else "not" follows the first auxiliary before the root; else by the root: after be and
+modals, "do/does/did not" with the lemma by its tag, or "Not" before everything. Tokens are joined by single spaces,
+"n't" and "never" are not seen. The published rules speak of spaCy's English scheme, where a copula is the root; with
+Universal Dependencies the copula is taken for the root.
 """
 
 from __future__ import annotations

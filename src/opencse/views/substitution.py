@@ -1,4 +1,4 @@
-"""Syntactically aligned negatives by a masked language model (SAN §3.1): weighty words are masked and predicted anew."""
+"""Syntactically aligned negatives by a masked LM (SAN §3.1): weighty words are masked and predicted anew."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 SAN_SCORES: dict[str, float] = {
-    "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5, "SCONJ": 5,
-    "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
+    "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5,
+    "SCONJ": 5, "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
 }  # fmt: skip
 """SAN Table 2: how much each part of speech weighs for the meaning."""
 
@@ -37,7 +37,7 @@ class Substitution(ConstructorSpec):
         temperature: Of sampling.
         top_k: Sample among so many; 0 for all.
         fallback: Column that stands in where the output is spoilt ("negation"); "" for null.
-        short_filter: Spoilt are outputs of at most 50 characters with a third as many punctuation marks as spaces or more
+        short_filter: Spoilt are outputs of at most 50 characters in which 3 of 10 spaces and marks or more are marks
             (SAN's published filter).
         drop_unchanged: An output with the words of its source is spoilt too.
         max_characters: Sentences are cut to this length before (300 as published).

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from opencse.errors import OpencseError
@@ -15,10 +16,11 @@ from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_ra
 from opencse.views.candidates import Candidate, Pick, check_window, choose
 
 FREQUENT = tuple(
-    """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which one
-    you were her all she there would their we him been has when who will more no if out so said what up its about into than
-    them can only other new some could time these two may then do first any my now such like our over man me even most made
-    after also did many before must through back years where much your way well down should because each just those""".split()
+    """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
+    one you were her all she there would their we him been has when who will more no if out so said what up its
+    about into than them can only other new some could time these two may then do first any my now such like our
+    over man me even most made after also did many before must through back years where much your way well down
+    should because each just those""".split()
 )
 """A hundred frequent English words: the noise that DebCSE injects before translation."""
 
@@ -137,13 +139,14 @@ class Translator:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         name = resolve(name)
+        local = Path(name).is_dir()  # then nothing is to be looked up on the hub
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(name)
-            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
+            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, local_files_only=local)
         except (OSError, ValueError, ImportError) as error:
             raise OpencseError(
                 f"no translation model {name!r}: {str(error).strip().splitlines()[0]}",
-                "Pass a local folder or a hub id; Marian needs the packages sentencepiece and sacremoses.",
+                "Pass a folder or hub id with model.safetensors; Marian needs sentencepiece and sacremoses.",
             ) from error
         self._spec = spec
         self._device = spec.device or ("cuda" if torch.cuda.is_available() else "cpu")

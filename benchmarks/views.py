@@ -1,0 +1,177 @@
+"""Speed and memory of the constructors beside the plain way of doing the same, alternating in one run.
+
+    python benchmarks/views.py --data FOLDER [--rounds 3]
+
+FOLDER holds `eval/STS*/test.tsv.gz` and `corpus/wiki_sentences_00.txt.gz`. Each measurement has a process of its own,
+whose peak memory is reported. Match error rate is compared with jiwer's per-pair call; substitution, with a
+random model of MiniLM's shape, with a loop over single sentences; negation is timed through the builder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import multiprocessing
+import os
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+SENTENCES = 256  # for substitution
+NEGATED = 8192
+LOOPED = 4000  # pairs for the per-pair call
+
+
+def pairs(data: Path) -> tuple[list[str], list[str]]:
+    sides: tuple[list[str], list[str]] = ([], [])
+    for path in sorted((data / "eval").glob("STS1*/test.tsv.gz")):
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+                sides[0].append(row["sentence1_senteval"])
+                sides[1].append(row["sentence2_senteval"])
+    return sides
+
+
+def sentences(data: Path, count: int) -> list[str]:
+    with gzip.open(data / "corpus" / "wiki_sentences_00.txt.gz", "rt", encoding="utf-8", newline="\n") as file:
+        return [line.rstrip("\n") for line in islice(file, count)]
+
+
+def timed(function: Callable[[], object], count: int) -> tuple[float, float]:
+    """Return items per second of wall time, and per second of processor time."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    function()
+    return count / (time.perf_counter() - wall), count / (time.process_time() - cpu)
+
+
+def match_error_rates(data: Path, rounds: int) -> list[str]:
+    import jiwer
+
+    from opencse.surface import match_error_rate
+
+    out = []
+    a, b = pairs(data)
+    few_a, few_b = a[:: len(a) // LOOPED], b[:: len(b) // LOOPED]
+    many_a, many_b = a * 16, b * 16
+    views = sentences(data, LOOPED)
+    near = [" ".join([*text.split()[:3], "not", *text.split()[3:]]) for text in views]
+    for name, slow, fast in (
+        ("STS12-16 pairs", (few_a, few_b), (many_a, many_b)),
+        ("a sentence and its negation", (views, near), (views * 40, near * 40)),
+    ):
+        loop, ours = [], []
+        for _ in range(rounds):
+            loop.append(timed(lambda pair=slow: [jiwer.mer(x, y) for x, y in zip(*pair, strict=True)], len(slow[0])))
+            ours.append(timed(lambda pair=fast: match_error_rate(*pair), len(fast[0])))
+        ratio = [statistics.median(x[k] / y[k] for x, y in zip(ours, loop, strict=True)) for k in (0, 1)]
+        out.append(
+            f"MER, {name}: jiwer {max(x[0] for x in loop):,.0f} pairs/s, ours {max(x[0] for x in ours):,.0f} pairs/s; "
+            f"{ratio[0]:.1f} times as fast by wall time, {ratio[1]:.1f} times by processor time"
+        )
+    return out
+
+
+def substitution(data: Path, rounds: int) -> list[str]:
+    import torch
+
+    torch.set_num_threads(1)  # as the builder's processes compute
+    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+
+    from opencse.models import resolve
+    from opencse.views import Row, Substitution
+
+    rows = [Row(id=i, text=text) for i, text in enumerate(sentences(data, SENTENCES))]
+    with tempfile.TemporaryDirectory() as folder:
+        torch.manual_seed(0)
+        tokenizer = AutoTokenizer.from_pretrained(resolve("minilm"), local_files_only=True)
+        shape = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+        BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **shape)).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        opened = Substitution(model=folder, fallback="").open()
+        opened(rows[:8])
+        batched, single = [], []
+        for _ in range(rounds):
+            single.append(timed(lambda: [opened([row]) for row in rows[: SENTENCES // 8]], SENTENCES // 8)[0])
+            batched.append(timed(lambda: opened(rows), SENTENCES)[0])
+        ratio = statistics.median(x / y for x, y in zip(batched, single, strict=True))
+        share = masked_share(opened, [row.text for row in rows])
+    return [
+        f"substitution, 4 cycles: {max(single):.1f} sentences/s one by one, {max(batched):.1f} sorted and batched; "
+        f"{ratio:.1f} times as fast",
+        *share,
+    ]
+
+
+def masked_share(opened: object, texts: list[str]) -> list[str]:
+    """P(token masked) per tag beside score over divisor, with twice the standard error of the difference."""
+    import numpy as np
+
+    from opencse.syntax.lexicon import static_lexicon
+
+    tags = static_lexicon(opened._lm.tokenizer, opened._parser)
+    encoded = opened._lm.encode(texts)
+    probability = opened.mask_probabilities(texts, encoded)
+    chance = np.random.default_rng(0)
+    seen: dict[str, list[tuple[float, float]]] = {}
+    for i, ids in enumerate(encoded["input_ids"]):
+        words = encoded.word_ids(i)
+        for k, index in enumerate(ids):
+            inner = k > 0 and words[k] is not None and words[k] == words[k - 1]
+            tag = "special" if words[k] is None else "X" if inner else tags[index]
+            seen.setdefault(tag, []).append((probability[i][k], float((chance.random(20) < probability[i][k]).mean())))
+    lines = []
+    for tag, values in sorted(seen.items()):
+        expected, measured = np.mean(values, axis=0)
+        error = 2 * np.sqrt(max(expected * (1 - expected), 0) / (20 * len(values)))
+        lines.append(
+            f"  masked {tag}: {measured:.3f}, score / divisor {expected:.3f} (± {error:.3f}, {len(values)} tokens)"
+        )
+    return lines
+
+
+def negation(data: Path, rounds: int) -> list[str]:
+    from opencse.views import Negation, Row, build
+
+    texts = sentences(data, NEGATED)
+    opened = Negation().open()
+    rows = [Row(id=i, text=text) for i, text in enumerate(texts[:2048])]
+    alone = max(timed(lambda: opened(rows), len(rows)) for _ in range(rounds))
+    out = [f"negation: {alone[0]:.0f} sentences/s in one process ({alone[1]:.0f} by processor time)"]
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "corpus.txt"
+        corpus.write_text("\n".join(texts), encoding="utf-8")
+        for workers in (1, os.cpu_count() or 1):
+            views = Path(folder) / str(workers)
+            speed = timed(lambda: build(corpus, {"negation": Negation()}, views, workers=workers), len(texts))[0]  # noqa: B023
+            out.append(f"negation through the builder, {workers} process(es), start included: {speed:.0f} sentences/s")
+    return out
+
+
+def _child(part: Callable[[Path, int], list[str]], data: Path, rounds: int, queue: multiprocessing.Queue) -> None:
+    lines = part(data, rounds)
+    peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF,)) / 1024
+    below = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    queue.put([*lines, f"  peak memory {peak:.0f} MiB" + (f", of a worker {below:.0f} MiB" if below else "")])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--rounds", type=int, default=3, help="times that each is measured")
+    args = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    for part in (match_error_rates, substitution, negation):
+        queue = context.Queue()
+        process = context.Process(target=_child, args=(part, args.data, args.rounds, queue))
+        process.start()
+        print("\n".join(queue.get()), flush=True)
+        process.join()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opencse.surface import align
+from opencse.surface.words import split_words
+
+
+def back_trace(reference: str, hypothesis: str) -> tuple[int, int, int, int]:
+    """S, D, I, C by the textbook: the whole matrix, then back from the end."""
+    r, h = reference.lower().split(), hypothesis.lower().split()
+    d = [[max(i, j) if i == 0 or j == 0 else 0 for j in range(len(h) + 1)] for i in range(len(r) + 1)]
+    for i in range(1, len(r) + 1):
+        for j in range(1, len(h) + 1):
+            d[i][j] = min(d[i - 1][j - 1] + (r[i - 1] != h[j - 1]), d[i][j - 1] + 1, d[i - 1][j] + 1)
+    i, j, s, deleted, inserted, correct = len(r), len(h), 0, 0, 0, 0
+    while i or j:
+        if i and j and r[i - 1] == h[j - 1]:
+            i, j, correct = i - 1, j - 1, correct + 1
+        elif i and j and d[i][j] == d[i - 1][j - 1] + 1:
+            i, j, s = i - 1, j - 1, s + 1
+        elif j and d[i][j] == d[i][j - 1] + 1:
+            j, inserted = j - 1, inserted + 1
+        else:
+            i, deleted = i - 1, deleted + 1
+    return s, deleted, inserted, correct
+
+
+texts = st.lists(
+    st.sampled_from(["a", "b", "c", "d", "E", "e", "longer-than-eight-bytes", "longer-than-eight-bytez", "é"]),
+    max_size=14,
+)
+pairs = st.lists(st.tuples(texts, texts), max_size=40)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs)
+def test_counts_are_those_of_the_literal_back_trace(words):
+    a, b = [" ".join(left) for left, _ in words], [" ".join(right) for _, right in words]
+    found = align(a, b)
+    counts = list(zip(found.substitutions, found.deletions, found.insertions, found.correct, strict=True))
+    assert counts == [back_trace(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def test_long_and_short_pairs_side_by_side():
+    chance = np.random.default_rng(0)
+    lengths = [0, 1, 2, 30, 61, 62, 63, 64, 126, 127, 128, 129, 300]
+    a = [" ".join(chance.choice(list("abcdef"), n)) for n in lengths]
+    b = [" ".join(chance.choice(list("abcdef"), n)) for n in reversed(lengths)]
+    found = align(a, b)
+    assert list(zip(found.substitutions, found.deletions, found.insertions, found.correct, strict=True)) == [
+        back_trace(x, y) for x, y in zip(a, b, strict=True)
+    ]
+
+
+def test_many_pairs_on_several_threads_equal_one_by_one():
+    chance = np.random.default_rng(1)
+    a = [" ".join(chance.choice(list("abc"), n)) for n in chance.integers(0, 9, 70_000)]
+    b = a[::-1]
+    together = align(a, b, workers=2).match_error_rate
+    assert np.array_equal(together, align(a, b, workers=1).match_error_rate)
+    for i in chance.integers(0, len(a), 50):
+        assert together[i] == align([a[i]], [b[i]]).match_error_rate[0]
+
+
+def test_order_of_the_back_trace_matters():
+    # Three edits either way; preferring substitution over insertion leaves one correct word in place of two.
+    found = align(["a b c"], ["x a b y"], workers=1)
+    s, d, i, c = back_trace("a b c", "x a b y")
+    assert (found.substitutions[0], found.deletions[0], found.insertions[0], found.correct[0]) == (s, d, i, c)
+
+
+def test_five_thousand_words():
+    a = " ".join(f"w{k % 700}" for k in range(5000))
+    b = " ".join(f"w{k % 701}" for k in range(4900))
+    found = align([a], [b])
+    assert found.correct[0] + found.substitutions[0] + found.deletions[0] == 5000
+    assert found.correct[0] + found.substitutions[0] + found.insertions[0] == 4900
+
+
+def test_empty_and_unequal_columns():
+    assert len(align([], []).match_error_rate) == 0
+    assert align(["", "a", ""], ["", "", "b c"]).match_error_rate.tolist() == [0.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match="2 references, but 1"):
+        align(["a", "b"], ["a"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(max_size=30), max_size=6), st.booleans())
+def test_words_are_those_of_str_split(column, lower):
+    found = split_words(column, lower=lower)
+    expected = [(text.lower() if lower else text).split() for text in column]
+    assert found.lengths.tolist() == [len(words) for words in expected]
+    spelled: dict[int, str] = {}
+    for key, word in zip(found.keys.tolist(), (word for words in expected for word in words), strict=True):
+        assert spelled.setdefault(key, word) == word
+
+
+def test_every_kind_of_white_space_cuts():
+    spaces = [chr(c) for c in range(0x3100) if chr(c).isspace()]
+    column = [f"{space}a{space}{space}b{space}" for space in spaces] + ["a\x00b \x01 c"]
+    assert split_words(column).lengths.tolist() == [len(text.split()) for text in column]
