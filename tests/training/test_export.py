@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from tiny import tiny_bert, tiny_roberta
 
 from opencse.encoder.embedder import Embedder
+from tiny import tiny_bert, tiny_roberta
 
 from .helpers import run, write_corpus
 

@@ -61,7 +61,8 @@ class Packing:
     def unpack(self, values: Tensor) -> Tensor:
         """A packed (1, T, ...) tensor as padded (B, L, ...), zero at padding."""
         padded = values.new_zeros(self.mask.numel(), *values.shape[2:])
-        return padded.index_copy(0, self.tokens, values[0, : len(self.tokens)]).view(*self.mask.shape, *values.shape[2:])
+        real = values[0, : len(self.tokens)]
+        return padded.index_copy(0, self.tokens, real).view(*self.mask.shape, *values.shape[2:])
 
 
 def _first_position(model: nn.Module) -> int:
