@@ -78,7 +78,7 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
     """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`.
 
     Columns `sentence1`, `sentence2`, `score` (or an alias in `ALIASES`), in any order among others; a column `subset`
-    is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character like any other.
+    or `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character like any other.
 
     Args:
         path: The file.
@@ -105,8 +105,9 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
                 columns[column].append(cell)
             else:
                 raise OpencseError(f"{path}, line {line}: {column} is {cell!r}, not text", "Give a string.")
-        if row.get("subset") is not None:
-            columns["subset"].append(str(row["subset"]))
+        subset = row.get("subset", row.get("kind"))
+        if subset is not None:
+            columns["subset"].append(str(subset))
     if not scores:
         raise OpencseError(f"{path} holds no sentence pair", "Give a header and at least two scored pairs.")
     return ScoredPairs(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,12 +52,11 @@ class PairsTask:
         metrics = {"spearman": _percent(spearman(gold, cosine)), "pearson": _percent(pearson(gold, cosine))}
         reason = why_undefined(gold, cosine)
         undefined = dict.fromkeys(metrics, reason) if reason else {}
-        details: dict[str, object] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
+        details: dict[str, Any] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
         if self.pairs.subsets is not None and len(set(self.pairs.subsets)) > 1:
-            subsets = self._by_subset(gold, cosine)
-            details["subsets"] = {name: {"rows": rows, "spearman": value} for name, (rows, value) in subsets.items()}
-            missing = [name for name, (_, value) in subsets.items() if value is None]
-            values = [(rows, value) for rows, value in subsets.values() if value is not None]
+            subsets = details["subsets"] = self._by_subset(gold, cosine)
+            missing = [name for name, found in subsets.items() if found["spearman"] is None]
+            values = [(f["rows"], f["spearman"]) for f in subsets.values() if f["spearman"] is not None]
             total = sum(rows for rows, _ in values)
             metrics["spearman_mean"] = None if missing else sum(v for _, v in values) / len(values)
             metrics["spearman_weighted_mean"] = None if missing else sum(r * v for r, v in values) / total
@@ -73,12 +73,20 @@ class PairsTask:
             details=details,
         )
 
-    def _by_subset(self, gold: np.ndarray, cosine: np.ndarray) -> dict[str, tuple[int, float | None]]:
-        """Pairs and Spearman of each subset, in order of first occurrence."""
+    def _by_subset(self, gold: np.ndarray, cosine: np.ndarray) -> dict[str, dict[str, Any]]:
+        """Pairs, Spearman, mean gold score and mean cosine of each subset, in order of first occurrence."""
         subsets = np.asarray(self.pairs.subsets)
         names = dict.fromkeys(self.pairs.subsets or ())
         members = {name: subsets == name for name in names}
-        return {n: (int(m.sum()), _percent(spearman(gold[m], cosine[m]))) for n, m in members.items()}
+        return {
+            name: {
+                "rows": int(m.sum()),
+                "spearman": _percent(spearman(gold[m], cosine[m])),
+                "gold_mean": float(gold[m].mean()),
+                "cosine_mean": float(cosine[m].mean()),
+            }
+            for name, m in members.items()
+        }
 
 
 def _percent(value: float | None) -> float | None:
