@@ -59,10 +59,18 @@ class MaskedLM:
         return self.tokenizer(list(texts), truncation=True, max_length=longest, return_offsets_mapping=True)
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield row numbers, rows of like length together, so that little is padding."""
-        order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
-        for start in range(0, len(order), self.batch_size):
-            yield order[start : start + self.batch_size]
+        """Yield row numbers, rows of like length together, so that little is padding; fewer rows where they are long.
+
+        Scores over the vocabulary fill the memory, so a batch has at most as many tokens as `batch_size` rows of 32.
+        """
+        batch: list[int] = []
+        for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+            if batch and (len(batch) == self.batch_size or (len(batch) + 1) * lengths[i] > 32 * self.batch_size):
+                yield batch
+                batch = []
+            batch.append(i)
+        if batch:
+            yield batch
 
     def logits(self, ids: Sequence[Sequence[int]]) -> Any:
         """Return scores (batch, longest, vocabulary) as a tensor; special tokens have -inf, so none is predicted."""
