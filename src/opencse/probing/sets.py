@@ -1,0 +1,73 @@
+"""Which sets of scored pairs are probed: those of OssCSE Table 2, cut out of the STS tasks, and the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opencse.errors import OpencseError
+from opencse.evaluation import STS_TASKS, ScoredPairs, load_sts
+from opencse.evaluation.sources import Text
+from opencse.probing.published import SPLITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSets:
+    """Sets of scored pairs to probe on.
+
+    Attributes:
+        tasks: The seven STS tasks.
+        split_sets: Those sets of OssCSE Table 2 that there are.
+        lacking: The others, and why they are not there.
+    """
+
+    tasks: tuple[ScoredPairs, ...]
+    split_sets: tuple[ScoredPairs, ...]
+    lacking: dict[str, str]
+
+
+def load_probe_sts(source: str | Path, *, text: Text = "senteval") -> ProbeSets:
+    """Load the seven STS tasks, and the sixteen sets of OssCSE Table 2 cut out of them.
+
+    Args:
+        source: As for `opencse.evaluation.load_sts`.
+        text: `senteval`, which the published splits were made from, or `raw`.
+
+    The training part of STS-B, which evaluation does not need, may be absent.
+
+    Raises:
+        OpencseError: As `load_sts`.
+    """
+    tasks = load_sts(source, text=text, tasks=STS_TASKS)
+    whole = [replace(task, name="STS-B test") for task in tasks if task.name == "STS-B"]
+    lacking = {}
+    try:
+        train = load_sts(source, text=text, tasks=["STS-B"], split="train")[0]
+        whole.append(replace(train, name="STS-B train"))
+    except OpencseError as error:
+        lacking["STS-B train"] = error.problem
+    found = {part.name: part for part in [*(part for task in tasks for part in by_subset(task)), *whole]}
+    lacking |= {name: "the source has no such subset" for name in SPLITS if name not in found and name not in lacking}
+    sets = tuple(found[name] for name in SPLITS if name in found)
+    return ProbeSets(tasks=tuple(tasks), split_sets=sets, lacking=lacking)
+
+
+def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
+    """Return one set per subset, in order of first occurrence, or the set itself where it has none."""
+    if pairs.subsets is None:
+        return [pairs]
+    members: dict[str, list[int]] = {}
+    for row, subset in enumerate(pairs.subsets):
+        members.setdefault(subset, []).append(row)
+    return [_rows(pairs, f"{pairs.name} {subset}", rows) for subset, rows in members.items()]
+
+
+def _rows(pairs: ScoredPairs, name: str, rows: Sequence[int]) -> ScoredPairs:
+    return ScoredPairs(
+        name=name,
+        sentence1=[pairs.sentence1[row] for row in rows],
+        sentence2=[pairs.sentence2[row] for row in rows],
+        scores=[pairs.scores[row] for row in rows],
+        text=pairs.text,
+    )
