@@ -16,7 +16,7 @@ from opencse.probing.probe import Findings, Material, Prober, probe
 from opencse.probing.retrieval import Retrieval, RetrievalProbe
 from opencse.probing.sentences import KINDS, Sentences, packaged, read_sentences
 from opencse.probing.sets import ProbeSets, by_subset, load_probe_sts
-from opencse.probing.splits import SplitProbe, SplitResult, SplitResults
+from opencse.probing.splits import SplitAverage, SplitProbe, SplitResult, SplitResults
 from opencse.probing.suppression import Suppression, SuppressionProbe
 from opencse.probing.training_pairs import PairKind, TrainingPairsProbe
 from opencse.probing.transformations import TransformationProbe, Transformations
@@ -34,6 +34,7 @@ __all__ = [
     "Retrieval",
     "RetrievalProbe",
     "Sentences",
+    "SplitAverage",
     "SplitProbe",
     "SplitResult",
     "SplitResults",

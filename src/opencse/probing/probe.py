@@ -14,7 +14,7 @@ from opencse.evaluation import Embeddings, Encode, PairsTask, ScoredPairs, TaskR
 from opencse.probing.length import LengthBias, LengthProbe
 from opencse.probing.retrieval import Retrieval, RetrievalProbe
 from opencse.probing.sentences import Sentences
-from opencse.probing.splits import SplitProbe, SplitResults
+from opencse.probing.splits import SplitProbe, SplitResults, published_averages
 from opencse.probing.suppression import Suppression, SuppressionProbe
 from opencse.probing.training_pairs import PairKind, TrainingPairsProbe
 from opencse.probing.transformations import TransformationProbe, Transformations
@@ -26,8 +26,8 @@ class Material:
 
     Args:
         sts: STS tasks, scored as `evaluate` does.
-        split_sets: The sets of OssCSE Table 2.
-        pairs: The user's own scored pairs; split, too, but never averaged with those of the table.
+        split_sets: STS sets that are cut in consistent and opposed pairs.
+        pairs: The user's own scored pairs; split, too, but never averaged with the others.
         sentences: Sentences with transformations.
         views: Training views; the same as `sentences` or others.
     """
@@ -45,7 +45,7 @@ class Findings:
 
     Attributes:
         sts: Results of the STS tasks and of the user's pairs.
-        splits: Consistency and opposition on the sets of OssCSE Table 2.
+        splits: Consistency and opposition in STS sets.
         own_splits: The same on the user's pairs.
         transformations: The six transformations.
         retrieval: Search among negations.
@@ -81,7 +81,7 @@ class Prober:
         self._tasks = [PairsTask(pairs=each) for each in scored]
         self._probes: dict[str, Any] = {}
         if material.split_sets:
-            self._probes["splits"] = SplitProbe(material.split_sets)
+            self._probes["splits"] = SplitProbe(material.split_sets, published_averages(material.split_sets))
         if material.pairs:
             self._probes["own_splits"] = SplitProbe(material.pairs)
         if material.sentences is not None:

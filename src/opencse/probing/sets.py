@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from opencse.errors import OpencseError
 from opencse.evaluation import STS_TASKS, ScoredPairs, load_sts
 from opencse.evaluation.sources import Text
@@ -18,8 +20,9 @@ class ProbeSets:
 
     Attributes:
         tasks: The seven STS tasks.
-        split_sets: Those sets of OssCSE Table 2 that there are.
-        lacking: The others, and why they are not there.
+        split_sets: Their subsets that OssCSE's rule admits (the median score lies within [2, 3.5]), and both parts of
+            STS-B. The sixteen sets of OssCSE Table 2 are among them.
+        lacking: Sets of Table 2 that are not there, and why.
     """
 
     tasks: tuple[ScoredPairs, ...]
@@ -28,7 +31,7 @@ class ProbeSets:
 
 
 def load_probe_sts(source: str | Path, *, text: Text = "senteval") -> ProbeSets:
-    """Load the seven STS tasks, and the sixteen sets of OssCSE Table 2 cut out of them.
+    """Load the seven STS tasks, and the sets cut out of them on which surface bias is measured.
 
     Args:
         source: As for `opencse.evaluation.load_sts`.
@@ -40,17 +43,18 @@ def load_probe_sts(source: str | Path, *, text: Text = "senteval") -> ProbeSets:
         OpencseError: As `load_sts`.
     """
     tasks = load_sts(source, text=text, tasks=STS_TASKS)
-    whole = [replace(task, name="STS-B test") for task in tasks if task.name == "STS-B"]
+    parts = [part for task in tasks if task.name != "SICK-R" for part in by_subset(task)]
     lacking = {}
     try:
         train = load_sts(source, text=text, tasks=["STS-B"], split="train")[0]
-        whole.append(replace(train, name="STS-B train"))
+        parts.append(replace(train, name="STS-B train"))
     except OpencseError as error:
         lacking["STS-B train"] = error.problem
-    found = {part.name: part for part in [*(part for task in tasks for part in by_subset(task)), *whole]}
-    lacking |= {name: "the source has no such subset" for name in SPLITS if name not in found and name not in lacking}
-    sets = tuple(found[name] for name in SPLITS if name in found)
-    return ProbeSets(tasks=tuple(tasks), split_sets=sets, lacking=lacking)
+    parts = [replace(part, name="STS-B test") if part.name == "STS-B" else part for part in parts]
+    parts = [part for part in parts if part.name in SPLITS or 2 <= np.median(part.gold) <= 3.5]
+    there = {part.name for part in parts}
+    lacking |= {name: "the source has no such subset" for name in SPLITS if name not in there | lacking.keys()}
+    return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), lacking=lacking)
 
 
 def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:

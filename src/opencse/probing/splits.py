@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from opencse.evaluation import Embeddings, ScoredPairs
 from opencse.evaluation.correlation import paired_cosine, spearman, why_undefined
 from opencse.probing.estimates import Estimate, weighted
+from opencse.probing.published import SPLITS
 from opencse.surface import Split, consistency_opposition
 
 
@@ -37,12 +38,38 @@ class SplitResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitResults:
-    """Both parts of several sets, and the averages weighted by the pairs of each part (OssCSE Table 3)."""
+class SplitAverage:
+    """Averages over some of the sets, weighted by the pairs of each part (OssCSE Table 3).
 
-    sets: tuple[SplitResult, ...]
+    Attributes:
+        name: Which sets.
+        sets: Their names.
+        consistent: Average over the consistent parts.
+        opposed: Average over the opposed parts.
+    """
+
+    name: str
+    sets: tuple[str, ...]
     consistent: Estimate
     opposed: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitResults:
+    """Both parts of several sets, and averages; the first average is the headline."""
+
+    sets: tuple[SplitResult, ...]
+    averages: tuple[SplitAverage, ...]
+
+    @property
+    def consistent(self) -> Estimate:
+        """The headline average over consistent parts."""
+        return self.averages[0].consistent
+
+    @property
+    def opposed(self) -> Estimate:
+        """The headline average over opposed parts."""
+        return self.averages[0].opposed
 
 
 class SplitProbe:
@@ -51,10 +78,12 @@ class SplitProbe:
     Args:
         sets: The sets. The published rule leaves out those whose median score is outside [2, 3.5] of a 0 to 5 scale;
             here this only sets `SplitResult.balanced`, since scores of one's own may be on another scale.
+        averages: Names of averages, and the sets that each is over; by default one over all sets.
     """
 
-    def __init__(self, sets: Sequence[ScoredPairs]) -> None:
+    def __init__(self, sets: Sequence[ScoredPairs], averages: Mapping[str, Sequence[str]] | None = None) -> None:
         self.sets = tuple(sets)
+        self._averages = averages or {"all sets": [each.name for each in sets]}
         self._splits = [consistency_opposition(each.sentence1, each.sentence2, each.scores) for each in self.sets]
 
     def texts(self) -> Iterator[str]:
@@ -66,11 +95,28 @@ class SplitProbe:
     def measure(self, embeddings: Embeddings) -> SplitResults:
         """Correlate cosines with human scores on both parts of every set."""
         sets = tuple(_measured(each, split, embeddings) for each, split in zip(self.sets, self._splits, strict=True))
-        return SplitResults(
-            sets=sets,
-            consistent=weighted([each.consistent for each in sets]),
-            opposed=weighted([each.opposed for each in sets]),
+        averages = (
+            SplitAverage(
+                name=name,
+                sets=tuple(names),
+                consistent=weighted([each.consistent for each in sets if each.name in names]),
+                opposed=weighted([each.opposed for each in sets if each.name in names]),
+            )
+            for name, names in self._averages.items()
         )
+        return SplitResults(sets=sets, averages=tuple(averages))
+
+
+def published_averages(sets: Sequence[ScoredPairs]) -> dict[str, list[str]]:
+    """The averages over STS sets: those of OssCSE Table 2, and all test sets that its rule admits.
+
+    The rule (median score within [2, 3.5]) admits four subsets that are not in the table: STS12 MSRpar, STS14 deft-news,
+    OnWN and tweet-news.
+    """
+    table = [each.name for each in sets if each.name in SPLITS]
+    count = f"{len(table)} of {len(SPLITS)} sets" if len(table) < len(SPLITS) else f"{len(SPLITS)} sets"
+    tests = [each.name for each in sets if each.name != "STS-B train"]
+    return {f"OssCSE Table 2, {count}": table, f"all test sets by its rule, {len(tests)} sets": tests}
 
 
 def _measured(pairs: ScoredPairs, split: Split, embeddings: Embeddings) -> SplitResult:
