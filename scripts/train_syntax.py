@@ -244,9 +244,7 @@ def evaluate(nlp: Language, data: str, split: str = "test") -> dict[str, float]:
     docs = list(nlp.pipe(texts))
     seconds = time.perf_counter() - begin
     raw = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in gold])
-    blank = [
-        Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in gold
-    ]
+    blank = [Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in gold]
     cut = nlp.evaluate([Example(predicted, doc) for predicted, doc in zip(blank, gold, strict=True)])
     names = {"tag": "tag_acc", "upos": "pos_acc", "lemma": "lemma_acc", "uas": "dep_uas", "las": "dep_las"}
     scores = {f"{name} (raw text)": 100 * raw[key] for name, key in names.items()}

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from conftest import sentences
 from scipy.stats import pearsonr, spearmanr
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
+from conftest import sentences
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, distinct_texts, evaluate, load_sts, score

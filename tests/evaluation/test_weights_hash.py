@@ -4,10 +4,10 @@ import copy
 
 import pytest
 import torch
-from conftest import tiny_bert
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer, WeightedLayerPooling
 
+from conftest import tiny_bert
 from opencse.evaluation.weights_hash import pooling_name, weights_hash
 
 

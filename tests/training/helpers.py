@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 from opencse.training import Run, train
 
-WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()  # noqa: SIM905
+WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
 
 
 def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text",)) -> Path:

@@ -16,7 +16,9 @@ def build(
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
     seed: Annotated[int, typer.Option(help="The only source of chance.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; one per core by default. The output is the same.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; one per core by default. The output is the same.")
+    ] = None,
     column: Annotated[str, typer.Option(help="Column of the corpus that holds the sentence.")] = "text",
     only: Annotated[
         list[str], typer.Option(help="Build this column (and those it needs) alone; repeatable. All by default.")

@@ -111,9 +111,8 @@ def evaluate(
     tasks = _load(data, pairs, text)
     from opencse.encoder import load_encoder
     from opencse.evaluation.run import evaluate_pairs
-    from opencse.models import resolve
 
-    encoder = load_encoder(resolve(model), **({"pooling": pooling} if pooling else {}))
+    encoder = load_encoder(model, pooling=pooling or "backbone")
     outcome = evaluate_pairs(
         encoder, tasks, name=model, precision=precision.value, whiten=whiten, whiten_dimension=whiten_dimension
     )

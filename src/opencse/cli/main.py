@@ -36,7 +36,7 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 def main() -> None:
     """Run the command line; what a user can mend is one line and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        sys.exit(app(prog_name="opencse", standalone_mode=False) or 0)
     except OpencseError as error:
         _stop(str(error), 2)
     except Interrupted as stop:

@@ -22,7 +22,8 @@ def decode(cls: type[T], table: object, where: str) -> T:
 
     Args:
         cls: A dataclass whose annotations use `str`, `int`, `float`, `bool`, `None`, `Literal`, unions,
-            `tuple[X, ...]`, `dict[str, X]` and other dataclasses. Its `__post_init__` may raise `ValueError` for impossible values.
+            `tuple[X, ...]`, `dict[str, X]` and other dataclasses. Its `__post_init__` may raise `ValueError` for
+            impossible values.
         table: What the file holds.
         where: The file and key, for messages: `simcse.toml: views.anchor`.
 
@@ -64,7 +65,8 @@ def unknown(what: str, name: str, allowed: Iterable[str], where: str) -> Opencse
 def encode(value: object) -> Any:
     """Turn a decoded dataclass back into plain tables; `None` is left out, as TOML has no null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        table = {"kind": value.kind} if hasattr(type(value), "kind") else {}
+        kind = getattr(type(value), "kind", None)
+        table = {} if kind is None else {"kind": kind}
         pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
         return table | {k: encode(v) for k, v in pairs if v is not None}
     if isinstance(value, Mapping):

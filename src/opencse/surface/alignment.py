@@ -110,9 +110,7 @@ def _distance_and_substitutions(reference: WordColumn, hypothesis: WordColumn) -
     return distance, substitutions
 
 
-def _trimmed(
-    reference: WordColumn, hypothesis: WordColumn
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _trimmed(reference: WordColumn, hypothesis: WordColumn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """First word (of all keys) and number of words of each text, without the words that a pair begins or ends with.
 
     This changes neither the distance nor the substitutions. At the end the back-trace takes the matches first anyway.

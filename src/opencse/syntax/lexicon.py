@@ -60,7 +60,7 @@ def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> lis
 def _readable(tokenizer: Any, entry: str) -> str:
     """Return the word of an entry, bytes of byte-level vocabularies turned back into characters."""
     word = word_of(entry)
-    if word and "Ġ" in entry or (word and not word.isascii()):
+    if (word and "Ġ" in entry) or (word and not word.isascii()):
         return tokenizer.convert_tokens_to_string([entry]).strip()
     return "" if word.startswith("[unused") else word
 

@@ -58,7 +58,15 @@ def _irregular() -> tuple[dict[str, tuple[list[str], list[str]]], dict[str, str]
         for form in forms[base][0] + forms[base][1]:
             if form != base:
                 bases.setdefault(form, base)
-    bases |= {"found": "find", "lay": "lie", "saw": "see", "felt": "feel", "wound": "wind", "ground": "grind", "felled": "fell"}
+    bases |= {
+        "found": "find",
+        "lay": "lie",
+        "saw": "see",
+        "felt": "feel",
+        "wound": "wind",
+        "ground": "grind",
+        "felled": "fell",
+    }
     return forms, bases
 
 
@@ -76,7 +84,9 @@ def _doubles(base: str) -> bool:
     if not re.search(r"[^aeiou][aeiou][bdgklmnprt]$|qu[aeiou][bdgklmnprtz]$", base):
         return False
     syllables = len(re.findall(r"[aeiouy]+", base))
-    stressed = re.search(r"(?:(?<!of)(?<!suf)(?<!dif)fer|cur|(?<!li)(?<!vo)mit|pel|trol|gret|quip|bed|zip|kidnap|gram)$", base)
+    stressed = re.search(
+        r"(?:(?<!of)(?<!suf)(?<!dif)fer|cur|(?<!li)(?<!vo)mit|pel|trol|gret|quip|bed|zip|kidnap|gram)$", base
+    )
     return syllables == 1 or bool(stressed)
 
 

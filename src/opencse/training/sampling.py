@@ -26,7 +26,7 @@ class Sampler:
         """The rows of the batch of a step, over all epochs counted from 0."""
         epoch, position = divmod(step, self.batches_per_epoch)
         if epoch != self._epoch:
-            order = np.arange(self.rows, dtype=np.int32 if self.rows < 1 << 31 else np.int64)
+            order = np.arange(self.rows, dtype=np.int64)
             np.random.default_rng([self.seed, epoch]).shuffle(order)
             self._epoch, self._order = epoch, order
         start = position * self.batch_size

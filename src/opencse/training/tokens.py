@@ -1,7 +1,7 @@
 """The token store: a corpus tokenised once, read from disk by row.
 
 Each distinct text (a column, with a prompt's prefix where it has one) is one array of token ids and one of lengths, in
-a cache folder whose name is a hash of all that they depend on. Both are memory-mapped: a step touches only its own rows.
+a cache folder whose name is a hash of all that they depend on. Ids are memory-mapped: a step touches only its rows.
 Building takes O(rows) time and a constant amount of memory; the store takes 2 or 4 bytes per token and 4 per row.
 """
 

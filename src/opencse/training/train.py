@@ -29,6 +29,7 @@ from opencse.training.checkpoint import Checkpoints
 from opencse.training.folder import check_folder, environment, prepare_folder
 from opencse.training.log import check_trackers
 from opencse.training.loop import Loop, Outcome
+from opencse.training.memory import keep_freed_memory
 from opencse.training.sampling import Sampler
 from opencse.training.tokens import Source, TokenStore, open_store
 
@@ -121,7 +122,10 @@ def train(
         backbone, pooling=recipe.encoder.pooling, prompt=_prompt(recipe), dropout=recipe.encoder.dropout
     )
     _check_dropout(recipe, encoder, backbone)
-    packed = prepare_for_training(encoder) and accelerator.device.type == "cpu"
+    on_cpu = accelerator.device.type == "cpu"
+    packed = prepare_for_training(encoder) and on_cpu
+    if on_cpu:
+        keep_freed_memory()
     with accelerator.main_process_first():
         store, views = _tokens(recipe, corpus, encoder, backbone, progress and main)
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": _weights_hash(encoder)}
@@ -159,9 +163,7 @@ def train(
             store,
             views,
             encoder.tokenizer.pad_token_id or 0,
-            group_overhead=_GROUP_OVERHEAD[accelerator.device.type == "cpu"]
-            if recipe.training.length_groups and not packed
-            else None,
+            group_overhead=_GROUP_OVERHEAD[on_cpu] if recipe.training.length_groups and not packed else None,
         ),
         sampler=sampler,
         recipe=recipe,

@@ -13,7 +13,16 @@ from opencse.views.base import bundle_digest
 from opencse.views.clause import main_clause
 from opencse.views.edits import Edit, apply, like
 
-_POS = {"JJ": "ADJ", "RB": "ADV", "VB": "VERB", "VBZ": "VERB", "VBP": "VERB", "VBD": "VERB", "VBN": "VERB", "VBG": "VERB"}
+_POS = {
+    "JJ": "ADJ",
+    "RB": "ADV",
+    "VB": "VERB",
+    "VBZ": "VERB",
+    "VBP": "VERB",
+    "VBD": "VERB",
+    "VBN": "VERB",
+    "VBG": "VERB",
+}
 _NOT_OPPOSED = frozenset("be have do go come get take give make let keep put say know".split())  # too many senses
 
 

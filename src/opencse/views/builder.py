@@ -227,7 +227,10 @@ def _one_thread() -> Iterator[None]:
 
 
 def _write(
-    part: Path, units: Sequence[tuple[list[Row], dict[str, list[View]]]], specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]
+    part: Path,
+    units: Sequence[tuple[list[Row], dict[str, list[View]]]],
+    specs: Mapping[str, ConstructorSpec],
+    head: Mapping[str, Any],
 ) -> None:
     import pyarrow.parquet as pq
 

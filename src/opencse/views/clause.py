@@ -97,7 +97,9 @@ def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
     )
     children = list(bare.children(root))
     subjects = [i for i in children if tokens[i].relation.split(":")[0] in (*SUBJECTS, "nsubjpass", "csubjpass")]
-    subject = next((i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None)
+    subject = next(
+        (i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None
+    )
     finite = next((i for i in children if tokens[i].relation in AUXILIARIES and is_finite_auxiliary(tokens[i])), None)
     negators, negatives = _negatives(bare, root, finite)
     clause = replace(bare, subject=subject, negators=negators, negatives=negatives)
@@ -117,7 +119,9 @@ def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
 def is_finite_auxiliary(token: Token) -> bool:
     """Whether a token is a finite form of be, have, do, or a modal."""
     text = token.text.lower().replace("’", "'")
-    finite = "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've ca wo sha"
+    finite = (
+        "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've ca wo sha"
+    )
     barred = ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")  # "Do not open" has VB
     return (text in BE or text in finite.split()) and token.tag not in barred
 

@@ -95,9 +95,14 @@ def _fits(clause: Clause, helper: str) -> bool:
     """Whether what depends on an auxiliary has a form that it can govern: "had hopes" is no perfect tense."""
     if clause.finite == clause.predicate or helper in BE or helper in ("'d", "’d", "'s", "’s"):
         return True
-    verbs = [clause.predicate, *(i for i in clause.children(clause.predicate) if clause.tokens[i].relation in AUXILIARIES)]
+    verbs = [
+        clause.predicate,
+        *(i for i in clause.children(clause.predicate) if clause.tokens[i].relation in AUXILIARIES),
+    ]
     tags = {clause.tokens[i].tag for i in verbs if i != clause.finite}
-    return bool(tags & ({"VBN", "VBD"} if helper in ("have", "has", "had", "'ve", "’ve") else {"VB", "VBP", "VBD", "VBN"}))
+    return bool(
+        tags & ({"VBN", "VBD"} if helper in ("have", "has", "had", "'ve", "’ve") else {"VB", "VBP", "VBD", "VBN"})
+    )
 
 
 def _contracted(text: str, finite: Token, edits: list[Edit]) -> str:
@@ -142,7 +147,9 @@ def _do_support(text: str, clause: Clause, contract: bool) -> Result:
         and tokens[first - 1].text.lower() not in SENTENTIAL
     ):
         first -= 1
-    if any(tokens[i].text.lower() in LIMITING for i in (first, clause.finite - 1, clause.finite + 1) if i < len(tokens)):
+    if any(
+        tokens[i].text.lower() in LIMITING for i in (first, clause.finite - 1, clause.finite + 1) if i < len(tokens)
+    ):
         return None, "not only"
     helper = {"VBZ": "does", "VBP": "do", "VBD": "did"}[clause.tag]
     helper = helper + "n't " if contract else helper + " not "
@@ -173,7 +180,12 @@ def _checked_base(verb: Token, tag: str) -> str | None:
 
 def _shared_or(clause: Clause) -> list[Edit]:
     """Turn the "and" of verbs that share the auxiliary into "or": "was not built or tested"."""
-    return [edit for i in clause.shared_verbs() if clause.tokens[i].tag not in ("VBD", "VBZ", "VBP") for edit in _or(clause, i)]
+    return [
+        edit
+        for i in clause.shared_verbs()
+        if clause.tokens[i].tag not in ("VBD", "VBZ", "VBP")
+        for edit in _or(clause, i)
+    ]
 
 
 def _or(clause: Clause, verb: int) -> list[Edit]:
@@ -192,7 +204,7 @@ def _imperative(text: str, clause: Clause) -> Result:
     copula = next((i for i in clause.children(clause.predicate) if clause.tokens[i].relation == "cop"), None)
     start = clause.predicate if copula is None else copula
     before = tokens[start - 1].text.lower() if start else ""
-    if before not in ("", "please", ",", ":", "\"", "“") or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
+    if before not in ("", "please", ",", ":", '"', "“") or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
         return None, "no subject"
     verb = tokens[start]
     if verb.text.lower() in REMARKS:

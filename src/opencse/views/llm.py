@@ -83,7 +83,9 @@ class PromptedLLM(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
-            raise ValueError(f"url must begin with http:// or https://, as in http://localhost:8000/v1, not {self.url!r}")
+            raise ValueError(
+                f"url must begin with http:// or https://, as in http://localhost:8000/v1, not {self.url!r}"
+            )
         if self.prompt and "{text}" not in self.prompt:
             raise ValueError("prompt must have {text} where the sentence goes")
 
@@ -190,7 +192,7 @@ def _cleaned(answer: str) -> str:
     for label in _LABELS:
         if line.lower().startswith(label):
             line = line[len(label) :].strip()
-    if len(line) > 1 and line[0] in "\"“" and line[-1] in "\"”" and not any(mark in line[1:-1] for mark in "\"“”"):
+    if len(line) > 1 and line[0] in '"“' and line[-1] in '"”' and not any(mark in line[1:-1] for mark in '"“”'):
         line = line[1:-1].strip()
     return line.strip("{}").strip()
 

@@ -74,7 +74,11 @@ class Deletion(ConstructorSpec):
             return None, "too short"
         chosen = set(row_random(seed, self.kind, row).sample(range(len(words)), self.words))
         starts = [0, *(word.end() for word in words[:-1])]  # each word goes with the space before it
-        kept = [row.text[start : word.end()] for i, (start, word) in enumerate(zip(starts, words, strict=True)) if i not in chosen]
+        kept = [
+            row.text[start : word.end()]
+            for i, (start, word) in enumerate(zip(starts, words, strict=True))
+            if i not in chosen
+        ]
         text = "".join(kept) + row.text[words[-1].end() :]
         return (text.lstrip() if 0 in chosen else text), "deleted"
 

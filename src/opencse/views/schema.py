@@ -45,7 +45,13 @@ def in_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
 
 
 def header(
-    specs: Mapping[str, ConstructorSpec], digests: Mapping[str, str], *, corpus: str, rows: int, seed: int, part_rows: int
+    specs: Mapping[str, ConstructorSpec],
+    digests: Mapping[str, str],
+    *,
+    corpus: str,
+    rows: int,
+    seed: int,
+    part_rows: int,
 ) -> dict[str, Any]:
     """Return what determines the output: content hash of the texts, version, parameters and hashes of weights."""
     columns = {

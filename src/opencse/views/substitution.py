@@ -139,7 +139,11 @@ class Substituter:
         masked = [chance.random(len(row)) < p for row, p, chance in zip(ids, probability, chances, strict=True)]
         out = [""] * len(texts)
         for batch in self._lm.batches([len(row) for row in ids]):
-            for i, row in zip(batch, self._predict([ids[i] for i in batch], [masked[i] for i in batch], [chances[i] for i in batch]), strict=True):
+            for i, row in zip(
+                batch,
+                self._predict([ids[i] for i in batch], [masked[i] for i in batch], [chances[i] for i in batch]),
+                strict=True,
+            ):
                 out[i] = self._lm.tokenizer.decode(
                     row, skip_special_tokens=True, clean_up_tokenization_spaces=True
                 ).strip()
@@ -155,7 +159,9 @@ class Substituter:
         for i, ids in enumerate(encoded["input_ids"]):
             ids = np.asarray(ids)
             words = encoded.word_ids(i)
-            first = np.array([k == 0 or word is None or word != words[k - 1] for k, word in enumerate(words)], dtype=bool)
+            first = np.array(
+                [k == 0 or word is None or word != words[k - 1] for k, word in enumerate(words)], dtype=bool
+            )
             if dynamic is None:
                 p = self._of_id[ids].copy()
             else:
@@ -176,7 +182,9 @@ class Substituter:
         place = np.maximum(np.searchsorted(starts, [start for start, _ in offsets], side="right") - 1, 0)
         return np.array([self._of_tag.get(tags[k], self._of_x) for k in place])
 
-    def _predict(self, ids: list[list[int]], masked: list[np.ndarray], chances: list[np.random.Generator]) -> list[list[int]]:
+    def _predict(
+        self, ids: list[list[int]], masked: list[np.ndarray], chances: list[np.random.Generator]
+    ) -> list[list[int]]:
         import numpy as np
 
         mask = self._lm.tokenizer.mask_token_id

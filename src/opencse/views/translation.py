@@ -165,7 +165,11 @@ class Translator:
         spec, out = self._spec, [""] * len(texts)
         lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
         order = sorted(range(len(texts)), key=lambda i: (lengths[i], i))
-        decoding: dict[str, Any] = {"max_new_tokens": spec.max_new_tokens, "num_beams": spec.beams, "do_sample": spec.sample}
+        decoding: dict[str, Any] = {
+            "max_new_tokens": spec.max_new_tokens,
+            "num_beams": spec.beams,
+            "do_sample": spec.sample,
+        }
         if spec.sample:
             decoding |= {"temperature": spec.temperature, "top_p": spec.top_p, "top_k": 0, "num_beams": 1}
         for start in range(0, len(order), spec.batch_size):
