@@ -110,8 +110,8 @@ class SplitProbe:
 def published_averages(sets: Sequence[ScoredPairs]) -> dict[str, list[str]]:
     """The averages over STS sets: those of OssCSE Table 2, and all test sets that its rule admits.
 
-    The rule (median score within [2, 3.5]) admits four subsets that are not in the table: STS12 MSRpar, STS14 deft-news,
-    OnWN and tweet-news.
+    The rule (median score within [2, 3.5]) admits four subsets that are not in the table: STS12 MSRpar, and STS14
+    deft-news, OnWN and tweet-news.
     """
     table = [each.name for each in sets if each.name in SPLITS]
     count = f"{len(table)} of {len(SPLITS)} sets" if len(table) < len(SPLITS) else f"{len(SPLITS)} sets"

@@ -20,7 +20,7 @@ from opencse.reports.palette import LIGHT, STAND_IN, Palette
 Draw = Callable[[Palette], Figure]
 
 WIDTH = 4.6
-"""Width of all figures in inches of 72 units: about that of a phone, so that nothing is scaled down to be unreadable."""
+"""Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
 
 _SETTINGS: Any = {
     "font.size": 9.5,

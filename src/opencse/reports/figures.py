@@ -33,7 +33,7 @@ def splits(models: Models, palette: Palette) -> Figure:
         _dumbbells(axes, result, rows + offsets[index], palette.series[index % MODELS], shown(name, 28))
     axes.set_yticks(rows, names)
     axes.invert_yaxis()
-    axes.set_xlabel("Spearman: wording misleads (filled) to wording agrees (open)")
+    axes.set_xlabel("filled: wording misleads · open: it helps")
     legend(axes, palette, columns=1 if len(results) > 1 else 2)
     return drawn
 
@@ -77,8 +77,8 @@ def means(models: Models, palette: Palette) -> Figure:
     return drawn
 
 
-def scatter(result: Transformations, palette: Palette) -> Figure:
-    """Similarity against match error rate of paraphrases and negations (OssCSE Figure 1 c)."""
+def scatter(result: Transformations, lowest: float, palette: Palette) -> Figure:
+    """Similarity, from `lowest` on, against match error rate of paraphrases and negations (OssCSE Figure 1 c)."""
     drawn, axes = figure(palette, 3.3)
     looks = {"paraphrase": (palette.good, "o"), "negation": (palette.bad, "x")}
     for kind in result.kinds:
@@ -94,12 +94,18 @@ def scatter(result: Transformations, palette: Palette) -> Figure:
                 linewidths=1,
                 label=kind.kind,
             )
-    axes.set_xlim(right=1.02)
+    axes.set_xlim(lowest - 0.02, 1.02)
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("cosine with the sentence")
     axes.set_ylabel("match error rate")
     legend(axes, palette)
     return drawn
+
+
+def lowest_cosine(models: Models) -> float:
+    """Lowest cosine of a paraphrase or negation by any model, for axes that compare."""
+    kinds = [kind for each in models.values() if each.transformations for kind in each.transformations.kinds]
+    return min((min(kind.cosines) for kind in kinds if kind.kind in ("paraphrase", "negation")), default=0.0)
 
 
 def suppression(models: Models, palette: Palette) -> Figure:

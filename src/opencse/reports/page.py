@@ -135,6 +135,7 @@ def _pictures(models: Mapping[str, Findings]) -> list[Picture]:
                     "negations to the left, at any height.",
                     figures.scatter,
                     found.transformations,
+                    figures.lowest_cosine(models),
                 )
     if some.splits is not None:
         add(

@@ -51,25 +51,26 @@ def interval(estimate: Estimate, digits: int = 3, scale: float = 1) -> str:
 
 
 def verdict(models: Mapping[str, Findings]) -> list[str]:
-    """One or two sentences per model, and one for each model against the first."""
-    sentences = []
-    for name, found in models.items():
-        label = shown(name, 60)
-        rate = found.transformations.paraphrase_above_negation if found.transformations else None
-        if rate is not None and rate.value is not None:
-            right = round(rate.value * rate.rows)
-            sentences.append(
-                f"{label} puts a sentence's reworded version above its denial for {right} of {rate.rows} sentences "
-                f"({percent(rate)}); in the other {rate.rows - right} the wording counts for more than the meaning."
-            )
-            label = "It"
-        if found.splits is not None and found.splits.opposed.value is not None:
-            sentences.append(
-                f"{label} agrees with people at {number(found.splits.consistent, 2)} (Spearman) where wording goes with "
-                f"meaning, and at {number(found.splits.opposed, 2)} where wording misleads."
-            )
+    """One paragraph per model, and one for each further model against the first."""
+    paragraphs = [text for name, found in models.items() if (text := _about(shown(name, 60), found))]
     first, *others = models
-    return sentences + [sentence for other in others if (sentence := _against(models, first, other))]
+    return paragraphs + [text for other in others if (text := _against(models, first, other))]
+
+
+def _about(label: str, found: Findings) -> str:
+    sentences = []
+    rate = found.transformations.paraphrase_above_negation if found.transformations else None
+    if rate is not None and rate.value is not None:
+        sentences.append(
+            f"{label} finds a sentence's reworded version closer than its denial for {round(rate.value * rate.rows)} "
+            f"of {rate.rows} sentences ({percent(rate)})."
+        )
+    if found.splits is not None and found.splits.opposed.value is not None:
+        sentences.append(
+            f"{'It' if sentences else label} agrees with people at {number(found.splits.consistent, 2)} (rank "
+            f"correlation) where wording goes with meaning, and at {number(found.splits.opposed, 2)} where it misleads."
+        )
+    return " ".join(sentences)
 
 
 def _against(models: Mapping[str, Findings], first: str, other: str) -> str:
@@ -80,12 +81,14 @@ def _against(models: Mapping[str, Findings], first: str, other: str) -> str:
     change = mean_estimate(np.array(b.rows_above, dtype=float) - np.array(a.rows_above, dtype=float))
     if change.value is None or change.low is None or change.high is None:
         return ""
-    points, spread = 100 * change.value, f"95 % interval {interval(change, 0, 100)}"
+    points = 100 * change.value
+    amount = f"{number(abs(points), 0)} point{'' if round(abs(points)) == 1 else 's'}"
+    spread = f"95 % interval {interval(change, 0, 100)}"
     if change.low <= 0 <= change.high:
-        how = f"The difference between {shown(other, 60)} and {shown(first, 60)} on these sentences, "
-        return f"{how}{number(points, 0)} points ({spread}), is within chance."
+        pair = f"{shown(other, 60)} and {shown(first, 60)}"
+        return f"The difference between {pair} on these sentences is within chance: {amount} ({spread})."
     word = "more" if points > 0 else "less"
-    return f"{shown(other, 60)} does so {abs(points):.0f} points {word} often than {shown(first, 60)} ({spread})."
+    return f"{shown(other, 60)} does so {word} often than {shown(first, 60)}, by {amount} ({spread})."
 
 
 def cards(models: Mapping[str, Findings]) -> list[Card]:

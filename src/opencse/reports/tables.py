@@ -194,8 +194,8 @@ def _length(models: Models) -> Table | None:
     return Table(
         title="Bias that human scores do not explain",
         caption="Partial rank correlation of cosine with the relative difference of length (in words), and with the "
-        "match error rate, given the human score. 0 is free of bias; below 0 the model lowers the similarity of pairs that "
-        "differ in length or in words beyond what people do.",
+        "match error rate, given the human score. 0 is free of bias; below 0 the model lowers the similarity of pairs "
+        "that differ in length or in words beyond what people do.",
         head=("set", *head),
         rows=tuple(rows),
         strong=1,
