@@ -31,7 +31,7 @@ def splits(models: Models, palette: Palette) -> Figure:
     axes.plot([], [], color=palette.grid, linewidth=7, label="SimCSE, published")
     for index, (name, result) in enumerate(results.items()):
         _dumbbells(axes, result, rows + offsets[index], palette.series[index % MODELS], shown(name, 28))
-    axes.set_yticks(rows, names)
+    axes.set_yticks(rows, [shown(name, 24) for name in names])
     axes.invert_yaxis()
     axes.set_xlabel("filled: wording misleads · open: it helps")
     legend(axes, palette, columns=1 if len(results) > 1 else 2)
