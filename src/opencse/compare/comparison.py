@@ -121,9 +121,7 @@ def compare(
         rows.append(_row(group, baseline, suite, tasks, scores, golds, cosines, resamples))
     notes = [note for group in groups for note in group.notes]
     if any(len(group.runs) == 1 for group in groups):
-        notes.append(
-            "A group of one seed has no spread: its difference from others may be chance (run more --seeds)."
-        )
+        notes.append("A group of one seed has no spread: its difference from others may be chance (run more --seeds).")
     if cosines is None:
         notes.append("Without --data there are no pairs to resample: the scores are those of each run's results.json.")
     return Comparison(suite=suite, rows=tuple(rows), notes=tuple(notes))

@@ -88,19 +88,17 @@ def probe_models(
         pooling: For encoders without a pooling of their own.
 
     Returns:
-        Findings by model, and for each what its figures depend on.
+        Findings by short name, and for each what its figures depend on.
     """
-    for name in models:
-        if models.count(name) > 1:
-            raise OpencseError(f"the model {name} is named twice", "Name it once.")
     prober = Prober(material)
     findings: dict[str, Findings] = {}
     settings: dict[str, dict[str, Any]] = {}
-    for name in models:
+    for name, label in zip(models, short_names(models), strict=True):
         model = load_encoder(name, pooling=pooling or "backbone")
-        embedder = Embedder(model, precision=precision, progress=f"encode {Path(name).name}")
-        findings[name] = prober(embedder)
-        settings[name] = {
+        embedder = Embedder(model, precision=precision, progress=f"encode {label}")
+        findings[label] = prober(embedder)
+        settings[label] = {
+            "model": name,
             "weights sha256": weights_hash(model),
             "pooling": pooling_name(model),
             "dimension": embedder.dimension,
@@ -108,6 +106,27 @@ def probe_models(
             "prompt": embedder.prompt or "none",
             "precision": precision,
             "texts encoded": len(prober.texts),
-            "seconds": round(findings[name].seconds, 1),
+            "seconds": round(findings[label].seconds, 1),
         }
     return findings, settings
+
+
+def short_names(models: Sequence[str]) -> list[str]:
+    """The end of each name: as many parts of its path as tell it from the others, without a last `model`.
+
+    Raises:
+        OpencseError: A model is named twice.
+    """
+    parts = []
+    for name in models:
+        path = Path(name)
+        pieces = path.resolve().parts if path.is_dir() else path.parts
+        parts.append(pieces[:-1] if pieces[-1:] == ("model",) and len(pieces) > 1 else pieces)
+    if len(set(parts)) < len(parts):
+        name = next(name for name, pieces in zip(models, parts, strict=True) if parts.count(pieces) > 1)
+        raise OpencseError(f"the model {name} is named twice", "Name it once.")
+    for count in range(1, max(map(len, parts), default=1)):
+        short = ["/".join(pieces[-count:]) for pieces in parts]
+        if len(set(short)) == len(short):
+            return short
+    return ["/".join(pieces) for pieces in parts]

@@ -23,7 +23,7 @@ def splits(models: Models, palette: Palette) -> Figure:
     """Spearman on both parts of each set, and of published SimCSE (OssCSE Tables 3 and 6)."""
     results = {name: each.splits for name, each in models.items() if each.splits is not None}
     names = [each.name for each in next(iter(results.values())).sets]
-    drawn, axes = figure(palette, 1.2 + 0.34 * len(names))
+    drawn, axes = figure(palette, 1.2 + 0.34 * len(names) + 0.2 * len(results))
     rows = np.arange(len(names), dtype=np.float64)
     offsets = np.linspace(-0.18, 0.18, len(results)) if len(results) > 1 else [0.0]
     published = [SPLITS[name].unsupervised if name in SPLITS else (np.nan, np.nan) for name in names]
@@ -52,7 +52,7 @@ def means(models: Models, palette: Palette) -> Figure:
     """Mean cosine of each transformation, with 95 % intervals (OssCSE Figure 2)."""
     results = {name: each.transformations for name, each in models.items() if each.transformations is not None}
     kinds = [kind.kind for kind in next(iter(results.values())).kinds]
-    drawn, axes = figure(palette, 1.1 + 0.42 * len(kinds))
+    drawn, axes = figure(palette, 1.1 + 0.42 * len(kinds) + 0.1 * len(results))
     rows = np.arange(len(kinds), dtype=np.float64)
     offsets = np.linspace(-0.17, 0.17, len(results)) if len(results) > 1 else [0.0]
     for index, (name, result) in enumerate(results.items()):
