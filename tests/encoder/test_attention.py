@@ -96,6 +96,13 @@ def test_families_keep_their_outputs(family):
     assert model.config.to_dict().get("_attn_implementation") is None  # not written to config.json
 
 
+def test_another_choice_is_respected():
+    model = FAMILIES["bert"]()
+    model.set_attn_implementation("eager")
+    assert not use_dropout_attention(model)
+    assert model.config._attn_implementation == "eager"
+
+
 def test_name_is_registered():
     from transformers import AttentionInterface
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -23,7 +24,7 @@ from opencse.training.network import Network
 from opencse.training.tokens import Source, open_store
 from tiny import tiny_bert
 
-from .helpers import metrics, write_corpus
+from .helpers import metrics, weights, write_corpus
 
 VIEWS = ("text", "positive", "negative")
 TERMS = {
@@ -90,18 +91,40 @@ def test_gradients_are_those_of_one_process(two_processes, terms, projector) -> 
         torch.testing.assert_close(found[name], gradient, rtol=1e-6, atol=1e-6, msg=name)
 
 
+CRASHING = """
+import os
+from opencse.cli.main import main
+from opencse.training.sampling import Sampler
+original = Sampler.batch
+def batch(self, step):
+    if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:
+        os._exit(1)
+    return original(self, step)
+Sampler.batch = batch
+main()
+"""
+
+
 @pytest.mark.slow
 def test_a_launched_run_resumes_exactly(tmp_path) -> None:
     corpus, backbone = write_corpus(tmp_path, 64), tiny_bert(tmp_path / "bert")
+    (tmp_path / "script.py").write_text(CRASHING)
 
-    def launch(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    def launch(out: str, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
         settings = ("training.batch_size=8", "training.precision=fp32", "training.checkpoint_every=3")
-        command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2", "-m"]
-        command += ["opencse.cli.main", "train", "simcse", str(corpus), "--backbone", str(backbone), "-o", str(out)]
-        command += [part for s in settings for part in ("--set", s)]
-        return subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2"]
+        command += [str(tmp_path / "script.py"), "train", "simcse", str(corpus), "--backbone", str(backbone)]
+        command += ["-o", str(tmp_path / out), *(part for s in settings for part in ("--set", s)), *more]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
 
-    done = launch(tmp_path / "straight")
+    done = launch("straight")
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "straight" / "run.json").read_text())["outcome"]["steps"] == 8
-    assert [line["step"] for line in metrics(tmp_path / "straight")] == [8]
+    assert launch("crashed", CRASH="1").returncode != 0
+    assert [p.name for p in (tmp_path / "crashed" / "checkpoints").iterdir()] == ["step-00000003"]
+    done = launch("crashed", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert metrics(tmp_path / "crashed") == metrics(tmp_path / "straight")
+    expected = weights(tmp_path / "straight")
+    for name, tensor in weights(tmp_path / "crashed").items():
+        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)

@@ -180,3 +180,9 @@ def test_the_same_seed_gives_the_same_model_and_another_does_not(tmp_path, backb
     a, b, c = (weights(tmp_path / name) for name in "abc")
     assert all(np.array_equal(a[k], b[k]) for k in a)
     assert any(not np.array_equal(a[k], c[k]) for k in a)
+
+
+def test_trackers_are_written(tmp_path, backbone, corpus) -> None:
+    pytest.importorskip("tensorboard")
+    run(corpus, backbone, tmp_path / "out", track=["tensorboard"])
+    assert list((tmp_path / "out" / "tracking").rglob("events.out.*"))

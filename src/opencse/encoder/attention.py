@@ -162,10 +162,14 @@ def use_dropout_attention(model: nn.Module) -> bool:
         model: A transformers encoder.
 
     Returns:
-        False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet, DeBERTa):
-        `opencse.encoder.dropout.use_fast_dropout` reaches their attention dropout instead.
+        False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet, DeBERTa:
+        `opencse.encoder.dropout.use_fast_dropout` reaches their attention dropout instead), and where something else
+        than PyTorch's attention was chosen (`eager`, `flash_attention_2`).
     """
-    if not getattr(model, "_supports_attention_backend", False):
+    config: Any = model.config
+    if config._attn_implementation == ATTENTION:
+        return True
+    if config._attn_implementation != "sdpa" or not getattr(model, "_supports_attention_backend", False):
         return False
     model.set_attn_implementation(ATTENTION)  # type: ignore[operator]
     return True
