@@ -130,6 +130,12 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
     json.dumps(asdict(found), allow_nan=False)  # plain JSON, and no NaN anywhere
 
 
+def test_two_sets_of_one_name_are_refused():
+    toy = pairs([("a", "b", 1.0), ("c", "d", 2.0)], "STS12")
+    with pytest.raises(OpencseError, match="two sets of pairs are named 'STS12'"):
+        probe({"one": bag_of_words}, Material(sts=[toy], pairs=[toy]))
+
+
 def test_nothing_to_probe_is_an_error():
     with pytest.raises(OpencseError, match="nothing to probe"):
         probe({"one": bag_of_words}, Material())

@@ -13,7 +13,7 @@ from opencse.cli.evaluate import TextVariant
 
 if TYPE_CHECKING:
     from opencse.compare import RunRecord
-    from opencse.evaluation import Encode
+    from opencse.evaluation import Encode, ScoredPairs
 
 
 class TableFormat(StrEnum):
@@ -59,16 +59,17 @@ def compare(
     """
     from dataclasses import asdict
 
-    from opencse.cli.evaluate import _load
     from opencse.compare import compare, find_runs, group_runs, pair_cosines, read_run
     from opencse.compare.curves import save_curves
     from opencse.compare.tables import FORMATS
+    from opencse.evaluation import load_sts, read_pairs
     from opencse.files import write_json, write_text
 
     groups = group_runs([read_run(folder) for folder in find_runs(runs)])
-    sets, cosines = [], None
+    sets: list[ScoredPairs] = []
+    cosines = None
     if data is not None or pairs:
-        sets = _load(data, pairs, text)
+        sets = [read_pairs(path) for path in pairs] if pairs else load_sts(str(data), text=text.value)
         cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
     comparison = compare(groups, sets=sets, cosines=cosines, resamples=resamples)
     if out is not None:

@@ -73,11 +73,15 @@ class Prober:
         material: The data.
 
     Raises:
-        OpencseError: There is nothing to measure.
+        OpencseError: There is nothing to measure, or two sets have one name.
     """
 
     def __init__(self, material: Material) -> None:
         scored = [*material.sts, *material.pairs]
+        names = [each.name for each in scored]
+        for name in names:
+            if names.count(name) > 1:
+                raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
         self._tasks = [PairsTask(pairs=each) for each in scored]
         self._probes: dict[str, Any] = {}
         if material.split_sets:

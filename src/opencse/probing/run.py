@@ -66,14 +66,7 @@ def gather(
         sentences=own,
         views=None if sentences is None else own,
     )
-    _check_names([each.name for each in material.pairs])
     return Gathered(material=material, notes=tuple(notes))
-
-
-def _check_names(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise OpencseError(f"two files of pairs are named {name!r}", "Rename one: results are keyed by name.")
 
 
 def probe_models(

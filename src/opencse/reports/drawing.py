@@ -23,8 +23,7 @@ WIDTH = 4.6
 """Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
 
 _SETTINGS: Any = {
-    "font.size": 9.5,
-    "axes.titlesize": 10,
+    "font.size": 10.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,

@@ -33,7 +33,7 @@ def splits(models: Models, palette: Palette) -> Figure:
         _dumbbells(axes, result, rows + offsets[index], palette.series[index % MODELS], shown(name, 28))
     axes.set_yticks(rows, [shown(name, 24) for name in names])
     axes.invert_yaxis()
-    axes.set_xlabel("filled: wording misleads · open: it helps")
+    axes.set_xlabel("wording misleads (filled), helps (open)")
     legend(axes, palette, columns=1 if len(results) > 1 else 2)
     return drawn
 
@@ -133,7 +133,7 @@ def length(models: Models, palette: Palette) -> Figure:
         if each.length is not None:
             bins = [each for each in each.length.bins if each.excess is not None]
             axes.plot(
-                [f"{100 * b.low:.0f}–{100 * b.high:.0f} %" for b in bins],
+                [f"{100 * b.low:.0f}–{100 * b.high:.0f}" for b in bins],
                 np.array([b.excess for b in bins], dtype=np.float64),
                 marker=_MARKERS[index % len(_MARKERS)],
                 markersize=5,
@@ -141,7 +141,7 @@ def length(models: Models, palette: Palette) -> Figure:
                 linewidth=1.6,
                 label=shown(name, 28),
             )
-    axes.set_xlabel("difference of length, in words")
+    axes.set_xlabel("difference of length, % of the longer one's words")
     axes.set_ylabel("cosine above expectation")
     legend(axes, palette, columns=1 if len(models) > 2 else 2)
     return drawn

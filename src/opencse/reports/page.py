@@ -115,7 +115,7 @@ def _pictures(models: Mapping[str, Findings]) -> list[Picture]:
     def add(name: str, title: str, caption: str, draw: Callable[..., Any], *arguments: Any) -> None:
         made.append(Picture(name=name, title=title, caption=caption, draw=partial(draw, *arguments)))
 
-    if some.transformations is not None:
+    if some.transformations is not None and some.transformations.kinds:
         add(
             "transformations",
             "What the model takes for the same meaning",

@@ -47,7 +47,7 @@ def _sts(models: Models) -> Table | None:
     ]
     return Table(
         title="Agreement with people, whole sets",
-        caption="Spearman × 100 over all pairs of a set: the figures of `opencse evaluate`.",
+        caption="Spearman × 100 over all pairs of a set: the figures of opencse evaluate.",
         head=("set", "pairs", *_labels(parts)),
         rows=tuple(rows),
     )
