@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.reports import shown
+from opencse.reports.text import short
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))  # lone surrogates as well
@@ -25,3 +26,9 @@ def test_ordinary_text_is_left_alone():
 def test_long_and_tricky_texts():
     assert shown("a" * 100_000, 5) == "aaaaa… (100,000 characters)"
     assert shown("a\u202eb\tc\nd\x00") == "a⟨U+202E⟩b c d⟨U+0000⟩"
+
+
+def test_names_in_figures_are_short():
+    assert short("minilm") == "minilm"
+    assert short("x" * 1000) == "x" * 25 + "…"
+    assert len(short("\u202e" * 1000)) <= 52

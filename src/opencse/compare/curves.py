@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from opencse.compare.runs import Curve, Group
 from opencse.reports.drawing import figure, legend, save
 from opencse.reports.palette import MODELS, Palette
-from opencse.reports.text import shown
+from opencse.reports.text import short
 
 
 def save_curves(groups: Sequence[Group], path: Path) -> list[Path]:
@@ -35,7 +35,7 @@ def draw_curves(groups: Sequence[Group], what: str, palette: Palette) -> Figure:
             continue
         steps, values = _common(curves)
         colour = palette.series[index % MODELS]
-        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=1.6, label=shown(group.label, 56))
+        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=1.6, label=short(group.label, 56))
         if len(curves) > 1:
             axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0)
     axes.set_xlabel("step")

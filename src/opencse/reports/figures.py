@@ -13,7 +13,7 @@ from opencse.probing.published import SPLITS
 from opencse.probing.training_pairs import HISTOGRAM, PairKind
 from opencse.reports.drawing import figure, legend
 from opencse.reports.palette import MODELS, Palette
-from opencse.reports.text import shown
+from opencse.reports.text import short
 
 _MARKERS = "osD^vP"
 Models = Mapping[str, Findings]
@@ -23,18 +23,18 @@ def splits(models: Models, palette: Palette) -> Figure:
     """Spearman on both parts of each set, and of published SimCSE (OssCSE Tables 3 and 6)."""
     results = {name: each.splits for name, each in models.items() if each.splits is not None}
     names = [each.name for each in next(iter(results.values())).sets]
-    drawn, axes = figure(palette, 1.2 + 0.34 * len(names) + 0.2 * len(results))
+    drawn, axes = figure(palette, 1.2 + 0.34 * len(names) + 0.2 * (len(results) + 1))
     rows = np.arange(len(names), dtype=np.float64)
     offsets = np.linspace(-0.18, 0.18, len(results)) if len(results) > 1 else [0.0]
     published = [SPLITS[name].unsupervised if name in SPLITS else (np.nan, np.nan) for name in names]
     axes.hlines(rows, *zip(*[(b, a) for a, b in published], strict=True), color=palette.grid, linewidth=7)
     axes.plot([], [], color=palette.grid, linewidth=7, label="SimCSE, published")
     for index, (name, result) in enumerate(results.items()):
-        _dumbbells(axes, result, rows + offsets[index], palette.series[index % MODELS], shown(name, 28))
-    axes.set_yticks(rows, [shown(name, 24) for name in names])
+        _dumbbells(axes, result, rows + offsets[index], palette.series[index % MODELS], short(name))
+    axes.set_yticks(rows, [short(name) for name in names])
     axes.invert_yaxis()
-    axes.set_xlabel("wording misleads (filled), helps (open)")
-    legend(axes, palette, columns=1 if len(results) > 1 else 2)
+    axes.set_xlabel("filled: misleading, open: helpful")
+    legend(axes, palette, columns=1)
     return drawn
 
 
@@ -67,7 +67,7 @@ def means(models: Models, palette: Palette) -> Figure:
             color=palette.series[index % MODELS],
             markersize=5,
             elinewidth=1.4,
-            label=shown(name, 28),
+            label=short(name),
         )
     axes.set_yticks(rows, kinds)
     axes.invert_yaxis()
@@ -116,7 +116,7 @@ def suppression(models: Models, palette: Palette) -> Figure:
         if each.suppression is not None and each.suppression.cosines:
             counts, _ = np.histogram(np.clip(each.suppression.cosines, 0, 1), bins)
             colour, share = palette.series[index % MODELS], counts / counts.sum()
-            axes.stairs(share, bins, color=colour, linewidth=1.6, label=shown(name, 28))
+            axes.stairs(share, bins, color=colour, linewidth=1.6, label=short(name))
             axes.stairs(share, bins, color=colour, alpha=0.12, fill=True)
     axes.set_xlabel("cosine of the pair")
     axes.set_ylabel("share of pairs")
@@ -139,7 +139,7 @@ def length(models: Models, palette: Palette) -> Figure:
                 markersize=5,
                 color=palette.series[index % MODELS],
                 linewidth=1.6,
-                label=shown(name, 28),
+                label=short(name),
             )
     axes.set_xlabel("difference of length, % of the longer one's words")
     axes.set_ylabel("cosine above expectation")
@@ -160,7 +160,7 @@ def training_pairs(kinds: tuple[PairKind, ...], measure: str, palette: Palette) 
             color=palette.good if kind.role == "positive" else palette.bad,
             linestyle=styles[seen[kind.role] % len(styles)],
             linewidth=1.6,
-            label=f"{shown(kind.column, 24)} ({kind.role})",
+            label=f"{short(kind.column)} ({kind.role})",
         )
         seen[kind.role] += 1
     axes.set_xlabel({"overlap": "lexical overlap of the pair", "cosine": "cosine of the pair"}[measure])

@@ -22,6 +22,11 @@ def shown(text: object, limit: int = 240) -> str:
     return kept if len(whole) <= limit else f"{kept}… ({len(whole):,} characters)"
 
 
+def short(text: str, limit: int = 26) -> str:
+    """Return a name for a figure, where there is no room: cut at `limit` characters, and safe as `shown` makes it."""
+    return shown(text if len(text) <= limit else text[: limit - 1] + "…")[: 2 * limit]
+
+
 def _visible(character: str) -> str:
     if character in "\t\n\r\v\f\x85\u2028\u2029":
         return " "
