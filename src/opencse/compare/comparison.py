@@ -1,0 +1,215 @@
+"""Groups of runs side by side: scores over seeds, differences from a baseline, published scores, cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.compare.runs import Group, RunRecord
+from opencse.compare.statistics import Difference, Spread, paired_bootstrap, spread, welch
+from opencse.errors import OpencseError
+from opencse.evaluation import Embeddings, Encode, ScoredPairs
+from opencse.evaluation.correlation import paired_cosine, spearman
+
+Cosines = list[np.ndarray]
+Scores = dict[RunRecord, Mapping[str, float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One group.
+
+    Attributes:
+        label: What was run.
+        seeds: Its seeds.
+        tasks: Score of each task over seeds.
+        average: Mean over tasks, over seeds.
+        before: Average of the untouched backbone, where it was measured; None if runs disagree or it is undefined.
+        published: Published average for this recipe and family of backbones.
+        above_published: Mean minus published.
+        seeds_test: Against the baseline, over seeds (Welch); None for the baseline itself.
+        pairs_test: Against the baseline, over pairs (bootstrap); None for the baseline, or without pairs.
+        seconds: Training time over seeds.
+        steps: Steps of the runs, if they agree.
+        dev: Development score over seeds.
+        notes: What a reader should know.
+    """
+
+    label: str
+    seeds: tuple[int, ...]
+    tasks: Mapping[str, Spread]
+    average: Spread
+    before: float | None
+    published: float | None
+    above_published: float | None
+    seeds_test: Difference | None
+    pairs_test: Difference | None
+    seconds: Spread
+    steps: int | None
+    dev: Spread
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """All groups, scored on the same tasks.
+
+    Attributes:
+        suite: `sts`, `pairs`, or another suite of results.json.
+        rows: One per group; the first is the baseline.
+        notes: What holds for all of them.
+    """
+
+    suite: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+
+def pair_cosines(
+    encoders: Mapping[RunRecord, Callable[[], Encode]], sets: Sequence[ScoredPairs]
+) -> dict[RunRecord, Cosines]:
+    """Encode the test sets with every run's model, one model at a time.
+
+    Args:
+        encoders: For each run a function that loads its model.
+        sets: The test sets.
+    """
+    texts = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))
+    cosines = {}
+    for run, load in encoders.items():
+        embeddings = Embeddings(texts, np.asarray(load()(texts)))
+        cosines[run] = [paired_cosine(embeddings(each.sentence1), embeddings(each.sentence2)) for each in sets]
+    return cosines
+
+
+def compare(
+    groups: Sequence[Group],
+    *,
+    suite: str | None = None,
+    sets: Sequence[ScoredPairs] = (),
+    cosines: Mapping[RunRecord, Cosines] | None = None,
+    resamples: int = 1000,
+) -> Comparison:
+    """Compare groups of runs with the first of them.
+
+    Args:
+        groups: Groups, the baseline first.
+        suite: Which scores of results.json to compare; by default `sts`, or else the first that all runs have.
+        sets: Test sets, if the models were evaluated again on their pairs.
+        cosines: Cosines of every run on `sets` (`pair_cosines`); scores are then computed from these, and a bootstrap
+            over pairs is possible.
+        resamples: Bootstrap samples.
+
+    Raises:
+        OpencseError: There is no group, or no score that all runs have.
+    """
+    if not groups:
+        raise OpencseError("there is no run to compare", "Name run folders.")
+    if cosines is not None:
+        suite = "sts" if {each.name for each in sets} >= {"STS12", "STS-B"} else "pairs"
+        scores: Scores = {run: _from_pairs(sets, values) for run, values in cosines.items()}
+    else:
+        suite = suite or _common_suite(groups)
+        scores = {run: _checked(run, suite) for group in groups for run in group.runs}
+    tasks = _common_tasks(scores)
+    golds = [each.gold for each in sets]
+    rows = []
+    for index, group in enumerate(groups):
+        baseline = groups[0] if index else None
+        rows.append(_row(group, baseline, suite, tasks, scores, golds, cosines, resamples))
+    notes = [note for group in groups for note in group.notes]
+    if any(len(group.runs) == 1 for group in groups):
+        notes.append("A group of one seed has no spread: its difference from others may be chance (run more --seeds).")
+    if cosines is None:
+        notes.append("Without --data there are no pairs to resample: the scores are those of each run's results.json.")
+    return Comparison(suite=suite, rows=tuple(rows), notes=tuple(notes))
+
+
+def _row(
+    group: Group,
+    baseline: Group | None,
+    suite: str,
+    tasks: Sequence[str],
+    scores: Scores,
+    golds: Sequence[np.ndarray],
+    cosines: Mapping[RunRecord, Cosines] | None,
+    resamples: int,
+) -> Row:
+    averages = [_average(scores[run], tasks) for run in group.runs]
+    published = group.runs[0].published if suite == "sts" and len(tasks) == 7 else None
+    average = spread(averages)
+    seeds_test = pairs_test = None
+    if baseline is not None:
+        seeds_test = welch(averages, [_average(scores[run], tasks) for run in baseline.runs])
+        if cosines is not None:
+            ours, theirs = ([cosines[run] for run in each.runs] for each in (group, baseline))
+            pairs_test = paired_bootstrap(golds, ours, theirs, resamples=resamples)
+    steps = {run.steps for run in group.runs}
+    devs = [run.dev for run in group.runs]
+    return Row(
+        label=group.label,
+        seeds=tuple(run.seed for run in group.runs),
+        tasks={task: spread([scores[run][task] for run in group.runs]) for task in tasks},
+        average=average,
+        before=_before(group, suite, tasks),
+        published=published,
+        above_published=None if published is None or average.mean is None else average.mean - published,
+        seeds_test=seeds_test,
+        pairs_test=pairs_test,
+        seconds=spread([run.seconds for run in group.runs]),
+        steps=steps.pop() if len(steps) == 1 else None,
+        dev=spread(devs),
+        notes=group.notes,
+    )
+
+
+def _before(group: Group, suite: str, tasks: Sequence[str]) -> float | None:
+    """Average of the untouched backbone, if all runs found the same."""
+    found = {
+        _average(run.before[suite], tasks) if suite in run.before and set(tasks) <= set(run.before[suite]) else None
+        for run in group.runs
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _from_pairs(sets: Sequence[ScoredPairs], cosines: Cosines) -> dict[str, float | None]:
+    values = {each.name: spearman(each.gold, cosine) for each, cosine in zip(sets, cosines, strict=True)}
+    return {name: None if value is None else 100 * value for name, value in values.items()}
+
+
+def _average(scores: Mapping[str, float | None], tasks: Sequence[str]) -> float | None:
+    """Mean over tasks; undefined as soon as one is."""
+    values = [scores[task] for task in tasks]
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
+
+
+def _common_suite(groups: Sequence[Group]) -> str:
+    runs = [run for group in groups for run in group.runs]
+    shared = [suite for suite in runs[0].after if all(suite in run.after for run in runs)]
+    if not shared:
+        lacking = next((run for run in runs if not run.after), runs[-1])
+        raise OpencseError(
+            f"{lacking.folder}: holds no scores that all runs have",
+            "Pass --data or --pairs, so that the models are evaluated now.",
+        )
+    return "sts" if "sts" in shared else shared[0]
+
+
+def _checked(run: RunRecord, suite: str) -> Mapping[str, float | None]:
+    if suite not in run.after:
+        raise OpencseError(f"{run.folder}: holds no scores of the suite {suite!r}", "Pass --data or --pairs.")
+    return run.after[suite]
+
+
+def _common_tasks(scores: Scores) -> list[str]:
+    first, *others = scores.items()
+    for run, found in others:
+        if set(found) != set(first[1]):
+            raise OpencseError(
+                f"{run.folder}: scored on {', '.join(found)}, but {first[0].folder} on {', '.join(first[1])}",
+                "Pass --data or --pairs, so that all are evaluated on the same.",
+            )
+    return list(first[1])

@@ -1,0 +1,39 @@
+"""Folders for one recipe run with several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencse.errors import OpencseError
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read `1,2,3` or `1-5`.
+
+    Raises:
+        OpencseError: It is neither, or names a seed twice.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise OpencseError(f"--seeds {text}: {part.strip()!r} is no seed", "Write them as 1,2,3 or 1-5.")
+        seeds += range(int(first), int(last) + 1) if dash else [int(first)]
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise OpencseError(f"--seeds {text}: names no seed, or one twice", "Write them as 1,2,3 or 1-5.")
+    return seeds
+
+
+def seed_folders(out: str | Path, seeds: Sequence[int]) -> dict[int, Path]:
+    """Return the folder of each seed's run, `OUT/seed-1` and so on; `opencse compare OUT` finds them there.
+
+    Raises:
+        OpencseError: `out` is itself a run, or a seed is named twice.
+    """
+    out = Path(out)
+    if (out / "run.json").is_file():
+        raise OpencseError(f"{out}: is itself a run, not a folder of runs", "Choose another output folder.")
+    if len(set(seeds)) < len(seeds):
+        raise OpencseError("a seed is named twice", "Name each seed once.")
+    return {seed: out / f"seed-{seed}" for seed in seeds}

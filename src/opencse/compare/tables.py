@@ -1,0 +1,135 @@
+"""A comparison as Markdown, LaTeX (booktabs) or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+
+from opencse.compare.comparison import Comparison, Row
+from opencse.compare.statistics import Difference, Spread
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "−": r"$-$",
+        "×": r"$\times$",
+    }
+)
+
+
+def rows_of(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Heading and cells, as text."""
+    tasks = list(comparison.rows[0].tasks)
+    head = ["run", "seeds", *tasks]
+    head += ["average"] if len(tasks) > 1 else []
+    some: Callable[[str], bool] = lambda name: any(getattr(row, name) is not None for row in comparison.rows)  # noqa: E731
+    optional = [name for name in ("before", "published", "seeds_test", "pairs_test") if some(name)]
+    names = {
+        "before": "backbone",
+        "published": "published (difference)",
+        "seeds_test": "against the first, over seeds",
+        "pairs_test": "against the first, over pairs",
+    }
+    head += [*(names[name] for name in optional), "steps", "seconds"]
+    return head, [_cells(row, tasks, optional) for row in comparison.rows]
+
+
+def markdown(comparison: Comparison) -> str:
+    """A table in GitHub's Markdown, and the notes below it."""
+    head, rows = rows_of(comparison)
+    clean = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (head, *rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in clean]
+    lines.insert(1, "|" + "---|" + "---:|" * (len(head) - 1))
+    return "\n".join([*lines, "", *(f"- {note}" for note in _notes(comparison))]) + "\n"
+
+
+def latex(comparison: Comparison) -> str:
+    """A `tabular` for the package booktabs; the notes are comments."""
+    head, rows = rows_of(comparison)
+    lines = [f"% {' '.join(note.split())}" for note in _notes(comparison)]
+    lines += [rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", r"\toprule"]
+    lines += [_latex_line(head), r"\midrule", *map(_latex_line, rows), r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def comma_separated(comparison: Comparison) -> str:
+    """One line per group and task, the average among them, with plain numbers: for further computing."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["run", "task", "runs", "mean", "sd", "published", "seeds", "steps", "seconds_mean"])
+    for row in comparison.rows:
+        for task, value in [*row.tasks.items(), ("average", row.average)]:
+            published = row.published if task == "average" else None
+            tail = [published, " ".join(map(str, row.seeds)), row.steps, row.seconds.mean]
+            cells = [row.label, task, value.runs, value.mean, value.deviation, *tail]
+            writer.writerow(["" if cell is None else cell for cell in cells])
+    return stream.getvalue()
+
+
+FORMATS: dict[str, tuple[str, Callable[[Comparison], str]]] = {
+    "markdown": ("md", markdown),
+    "latex": ("tex", latex),
+    "csv": ("csv", comma_separated),
+}
+"""File ending and writer of each format."""
+
+
+def _cells(row: Row, tasks: list[str], optional: list[str]) -> list[str]:
+    cells = [row.label, " ".join(map(str, row.seeds)), *(_spread(row.tasks[task]) for task in tasks)]
+    cells += [_spread(row.average)] if len(tasks) > 1 else []
+    for name in optional:
+        if name == "before":
+            cells.append("" if row.before is None else f"{row.before:.2f}")
+        elif name == "published":
+            cells.append("" if row.published is None else f"{row.published:.2f} ({_signed(row.above_published)})")
+        else:
+            test = getattr(row, name)
+            cells.append("–" if test is None else _difference(test))
+    seconds = "" if row.seconds.mean is None else f"{row.seconds.mean:.0f}"
+    return [*cells, "differ" if row.steps is None else str(row.steps), seconds]
+
+
+def _spread(value: Spread) -> str:
+    if value.mean is None:
+        return "undefined"
+    return f"{value.mean:.2f}" + (f" ± {value.deviation:.2f}" if value.deviation is not None else " (n = 1)")
+
+
+def _difference(test: Difference) -> str:
+    if test.low is None or test.high is None:
+        return f"{_signed(test.value)} ({test.undefined})"
+    p = "" if test.p is None else f", p {'< 0.001' if test.p < 0.001 else f'= {test.p:.3f}'}"
+    return f"{_signed(test.value)} [{_signed(test.low)}, {_signed(test.high)}]{p}"
+
+
+def _signed(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    general = [
+        "Spearman × 100; mean ± standard deviation (n − 1) over seeds.",
+        "Over seeds: Welch's t, 95 % interval; how a new training run would fare on these test sets.",
+    ]
+    if any(row.pairs_test is not None for row in comparison.rows):
+        general.append(
+            "Over pairs: paired bootstrap of the test pairs, 95 % interval; how these models would fare on new pairs."
+        )
+    if any(row.published is not None for row in comparison.rows):
+        general.append("Published: the authors' figure, mostly of one run; a difference of a point may be the seed.")
+    return [*general, *comparison.notes]
+
+
+def _latex_line(cells: list[str]) -> str:
+    return " & ".join(cell.translate(_LATEX).replace("\n", " ") for cell in cells) + r" \\"

@@ -1,0 +1,51 @@
+"""How far does a model go by wording where it should go by meaning? Probes for any "texts in, matrix out".
+
+| probe | source |
+|---|---|
+| `SplitProbe` | OssCSE Tables 2, 3 and 6 |
+| `TransformationProbe` | OssCSE Figures 1 and 2 |
+| `SuppressionProbe` | SAN Figure 4 |
+| `TrainingPairsProbe` | DebCSE Figures 1 and 4, Tables 1 and 4 |
+| `LengthProbe` | DebCSE §2.2 |
+| `RetrievalProbe` | after DiffCSE Table 9 |
+"""
+
+from opencse.probing.estimates import Estimate
+from opencse.probing.length import LengthBias, LengthProbe
+from opencse.probing.probe import Findings, Material, Prober, probe
+from opencse.probing.retrieval import Retrieval, RetrievalProbe
+from opencse.probing.sentences import KINDS, Sentences, packaged, read_sentences
+from opencse.probing.sets import ProbeSets, by_subset, load_probe_sts
+from opencse.probing.splits import SplitAverage, SplitProbe, SplitResult, SplitResults
+from opencse.probing.suppression import Suppression, SuppressionProbe
+from opencse.probing.training_pairs import PairKind, TrainingPairsProbe
+from opencse.probing.transformations import TransformationProbe, Transformations
+
+__all__ = [
+    "KINDS",
+    "Estimate",
+    "Findings",
+    "LengthBias",
+    "LengthProbe",
+    "Material",
+    "PairKind",
+    "ProbeSets",
+    "Prober",
+    "Retrieval",
+    "RetrievalProbe",
+    "Sentences",
+    "SplitAverage",
+    "SplitProbe",
+    "SplitResult",
+    "SplitResults",
+    "Suppression",
+    "SuppressionProbe",
+    "TrainingPairsProbe",
+    "TransformationProbe",
+    "Transformations",
+    "by_subset",
+    "load_probe_sts",
+    "packaged",
+    "probe",
+    "read_sentences",
+]

@@ -1,0 +1,108 @@
+"""Search among near-identical negations: does a query find its paraphrase, or its negation? (after DiffCSE Table 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.evaluation import Embeddings
+from opencse.probing.estimates import Estimate, mean_estimate
+from opencse.probing.sentences import Sentences
+
+TOP = 3
+_BLOCK = 1024  # queries at a time: bounds the memory of the similarity matrix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """One sentence of a result list: its relation to the query is `paraphrase`, `negation` or `other`."""
+
+    text: str
+    relation: str
+    cosine: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieval:
+    """What one model finds for each sentence among all other sentences, paraphrases and negations.
+
+    Attributes:
+        paraphrase_first: Share of queries whose nearest text is their own paraphrase.
+        negation_first: Share whose nearest text is their own negation.
+        recall: Share whose paraphrase is among the first three.
+        corpus: Distinct texts searched.
+        queries: The queries.
+        hits: Their first three texts, nearest first.
+    """
+
+    paraphrase_first: Estimate
+    negation_first: Estimate
+    recall: Estimate
+    corpus: int
+    queries: tuple[str, ...]
+    hits: tuple[tuple[Hit, ...], ...]
+
+
+class RetrievalProbe:
+    """Each sentence with a paraphrase and a negation is a query; the corpus is all sentences with these two versions.
+
+    Args:
+        sentences: The sentences.
+    """
+
+    def __init__(self, sentences: Sentences) -> None:
+        versions = [sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")]
+        rows = [
+            (a, p, n) for a, p, n in zip(sentences.anchors, *versions, strict=True) if p and n and len({a, p, n}) == 3
+        ]
+        self._rows = list({row[0]: row for row in rows}.values())  # a sentence that occurs twice is one query
+        self._corpus = list(dict.fromkeys(text for row in self._rows for text in row))
+
+    def texts(self) -> Iterator[str]:
+        """Every text that `measure` looks up."""
+        yield from self._corpus
+
+    def measure(self, embeddings: Embeddings) -> Retrieval:
+        """Search with every query."""
+        queries = [row[0] for row in self._rows]
+        hits = list(self._search(queries, embeddings)) if queries else []
+        first = [row[0].relation if row else "other" for row in hits]
+        return Retrieval(
+            paraphrase_first=_rate([relation == "paraphrase" for relation in first]),
+            negation_first=_rate([relation == "negation" for relation in first]),
+            recall=_rate([any(hit.relation == "paraphrase" for hit in row) for row in hits]),
+            corpus=len(self._corpus),
+            queries=tuple(queries),
+            hits=tuple(hits),
+        )
+
+    def _search(self, queries: list[str], embeddings: Embeddings) -> Iterator[tuple[Hit, ...]]:
+        corpus = _unit(embeddings(self._corpus))
+        place = {text: index for index, text in enumerate(self._corpus)}
+        for start in range(0, len(queries), _BLOCK):
+            block = queries[start : start + _BLOCK]
+            own = np.array([place[query] for query in block])
+            similarity = corpus[own] @ corpus.T
+            similarity[np.arange(len(block)), own] = -np.inf  # a query does not find itself
+            nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(TOP, len(self._corpus) - 1)]
+            for row, (indices, values) in enumerate(zip(nearest, similarity, strict=True)):
+                _, paraphrase, negation = self._rows[start + row]
+                yield tuple(
+                    Hit(
+                        text=self._corpus[index],
+                        relation={paraphrase: "paraphrase", negation: "negation"}.get(self._corpus[index], "other"),
+                        cosine=round(float(values[index]), 4),
+                    )
+                    for index in indices
+                )
+
+
+def _rate(values: list[bool]) -> Estimate:
+    return mean_estimate(np.array(values, dtype=np.float64), empty="no sentence has a paraphrase and a negation")
+
+
+def _unit(matrix: np.ndarray) -> np.ndarray:
+    matrix = np.asarray(matrix, dtype=np.float64)
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)

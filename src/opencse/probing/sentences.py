@@ -1,0 +1,108 @@
+"""Sentences with transformed versions beside them: the packaged set, a user's table, or what `build` wrote."""
+
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from opencse.errors import OpencseError
+from opencse.text import column_names, read_rows
+
+KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
+"""OssCSE's six transformations. The negation alone changes the meaning little in words and wholly in truth."""
+
+_ANCHORS = ("sentence", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentences:
+    """n sentences and their versions.
+
+    Attributes:
+        name: Where they come from.
+        anchors: The sentences.
+        versions: Other columns by name, None where a row lacks one.
+        total: Rows of the file, of which n were taken.
+    """
+
+    name: str
+    anchors: Sequence[str]
+    versions: Mapping[str, Sequence[str | None]]
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The transformations among the versions, in the order of `KINDS`."""
+        return tuple(kind for kind in KINDS if kind in self.versions)
+
+    def pairs(self, column: str) -> tuple[np.ndarray, list[str], list[str]]:
+        """Rows that have this version, their sentences and the version."""
+        cells = self.versions[column]
+        rows = [row for row, cell in enumerate(cells) if cell is not None]
+        return np.array(rows, dtype=np.int64), [self.anchors[r] for r in rows], [str(cells[r]) for r in rows]
+
+
+def packaged() -> Path:
+    """The sentences that come with the package, written for it."""
+    return Path(str(importlib.resources.files("opencse"))) / "assets" / "probe" / "transformations.tsv"
+
+
+def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Sentences:
+    """Read sentences and their versions.
+
+    Args:
+        path: Any format of `opencse.text` that has columns, or a folder of built views. The column `sentence` or
+            `text` holds the sentences, columns named as in `KINDS` their transformations, and further text columns may
+            be given to training-pair statistics. Without a column `random`, another sentence of the file takes its
+            place.
+        limit: Rows taken, drawn by chance where there are more.
+        seed: Of that draw.
+
+    Raises:
+        OpencseError: There is no such file, it has no column of sentences, no version of them, or no usable row.
+    """
+    path = Path(path)
+    names = column_names(path)
+    anchor = next((name for name in _ANCHORS if name in names), None)
+    if anchor is None:
+        raise OpencseError(f"{path}: no column 'sentence' or 'text' among {', '.join(names) or 'none'}", "Name it so.")
+    columns = [name for name in names if _is_version(name)]
+    if not columns:
+        raise OpencseError(
+            f"{path}: no transformed version of the sentences", f"Add at least one of the columns {', '.join(KINDS)}."
+        )
+    rows = [row for row in read_rows(path, (anchor, *columns)) if row[0] is not None]
+    if not rows:
+        raise OpencseError(f"{path}: holds no sentence", "Give at least one row.")
+    total = len(rows)
+    if total > limit:
+        rows = [rows[i] for i in np.sort(np.random.default_rng(seed).choice(total, limit, replace=False))]
+    anchors, *cells = (list(column) for column in zip(*rows, strict=True))
+    versions: dict[str, Sequence[str | None]] = dict(zip(columns, cells, strict=True))
+    if "random" not in versions and len(anchors) > 1:
+        versions["random"] = _another_row(anchors, seed)
+    empty = [column for column, cells in versions.items() if not any(cell is not None for cell in cells)]
+    if len(empty) == len(columns):
+        raise OpencseError(f"{path}: the columns {', '.join(empty)} are empty", "Fill at least one of them.")
+    versions = {column: cells for column, cells in versions.items() if column not in empty}
+    return Sentences(name=path.name, anchors=[str(a) for a in anchors], versions=versions, total=total)
+
+
+def _is_version(name: str) -> bool:
+    """Whether a column is a transformation or a training view (`positive`, `negative.1`), and no score of one."""
+    stem, _, rest = name.partition(".")
+    return name in KINDS or (stem in ("positive", "negative") and (not rest or rest.isdigit()))
+
+
+def _another_row(anchors: Sequence[str | None], seed: int) -> list[str | None]:
+    """Another sentence for each row, as an in-batch negative is."""
+    count = len(anchors)
+    shift = np.random.default_rng(seed).integers(1, count, count)
+    return [anchors[(row + step) % count] for row, step in enumerate(shift)]

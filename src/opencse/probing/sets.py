@@ -1,0 +1,77 @@
+"""Which sets of scored pairs are probed: those of OssCSE Table 2, cut out of the STS tasks, and the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from opencse.errors import OpencseError
+from opencse.evaluation import STS_TASKS, ScoredPairs, load_sts
+from opencse.evaluation.sources import Text
+from opencse.probing.published import SPLITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSets:
+    """Sets of scored pairs to probe on.
+
+    Attributes:
+        tasks: The seven STS tasks.
+        split_sets: Their subsets that OssCSE's rule admits (the median score lies within [2, 3.5]), and both parts of
+            STS-B. The sixteen sets of OssCSE Table 2 are among them.
+        lacking: Sets of Table 2 that are not there, and why.
+    """
+
+    tasks: tuple[ScoredPairs, ...]
+    split_sets: tuple[ScoredPairs, ...]
+    lacking: dict[str, str]
+
+
+def load_probe_sts(source: str | Path, *, text: Text = "senteval") -> ProbeSets:
+    """Load the seven STS tasks, and the sets cut out of them on which surface bias is measured.
+
+    Args:
+        source: As for `opencse.evaluation.load_sts`.
+        text: `senteval`, which the published splits were made from, or `raw`.
+
+    The training part of STS-B, which evaluation does not need, may be absent.
+
+    Raises:
+        OpencseError: As `load_sts`.
+    """
+    tasks = load_sts(source, text=text, tasks=STS_TASKS)
+    parts = [part for task in tasks if task.name != "SICK-R" for part in by_subset(task)]
+    lacking = {}
+    try:
+        train = load_sts(source, text=text, tasks=["STS-B"], split="train")[0]
+        parts.append(replace(train, name="STS-B train"))
+    except OpencseError as error:
+        lacking["STS-B train"] = error.problem
+    parts = [replace(part, name="STS-B test") if part.name == "STS-B" else part for part in parts]
+    parts = [part for part in parts if part.name in SPLITS or 2 <= np.median(part.gold) <= 3.5]
+    there = {part.name for part in parts}
+    lacking |= {name: "the source has no such subset" for name in SPLITS if name not in there | lacking.keys()}
+    return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), lacking=lacking)
+
+
+def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
+    """Return one set per subset, in order of first occurrence, or the set itself where it has none."""
+    if pairs.subsets is None:
+        return [pairs]
+    members: dict[str, list[int]] = {}
+    for row, subset in enumerate(pairs.subsets):
+        members.setdefault(subset, []).append(row)
+    return [_rows(pairs, f"{pairs.name} {subset}", rows) for subset, rows in members.items()]
+
+
+def _rows(pairs: ScoredPairs, name: str, rows: Sequence[int]) -> ScoredPairs:
+    return ScoredPairs(
+        name=name,
+        sentence1=[pairs.sentence1[row] for row in rows],
+        sentence2=[pairs.sentence2[row] for row in rows],
+        scores=[pairs.scores[row] for row in rows],
+        text=pairs.text,
+    )

@@ -1,0 +1,103 @@
+"""Matplotlib figures as pictures inside the page, and as files beside it."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from opencse.files import replaced_file
+from opencse.reports.palette import LIGHT, STAND_IN, Palette
+
+Draw = Callable[[Palette], Figure]
+
+WIDTH = 4.6
+"""Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
+
+_SETTINGS: Any = {
+    "font.size": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "text.parse_math": False,  # a label may hold a dollar sign
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "opencse",  # the same figure gives the same bytes
+    "figure.dpi": 72,
+}
+
+
+def figure(palette: Palette, height: float) -> tuple[Figure, Axes]:
+    """Return an empty figure of the common width and look, and its axes."""
+    drawn = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
+    axes = drawn.add_subplot(facecolor="none")
+    axes.grid(True, color=palette.grid, linewidth=0.8)
+    for spine in axes.spines.values():
+        spine.set_color(palette.grid)
+    axes.tick_params(colors=palette.muted)
+    axes.xaxis.label.set_color(palette.muted)
+    axes.yaxis.label.set_color(palette.muted)
+    return drawn, axes
+
+
+def legend(axes: Axes, palette: Palette, columns: int = 2) -> None:
+    """Put the legend above the axes, where it hides no data."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=columns,
+        frameon=False,
+        labelcolor=palette.ink,
+        handletextpad=0.5,
+        columnspacing=1.4,
+        borderaxespad=0.2,
+    )
+
+
+def inline(draw: Draw, prefix: str) -> str:
+    """Return an SVG element whose colours are the page's, and whose identifiers begin with `prefix`.
+
+    It refers to nothing outside itself. Texts in it are escaped by matplotlib.
+    """
+    with _drawing():
+        stream = io.StringIO()
+        draw(STAND_IN).savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    svg = stream.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\b(id="|url\(#|xlink:href="#)', rf"\g<1>{prefix}-", svg)
+    for name, value in STAND_IN.variables().items():
+        svg = svg.replace(value, f"var({name})")
+    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg ', _responsive, svg, count=1)
+
+
+def _responsive(match: re.Match[str]) -> str:
+    return f'<svg aria-hidden="true" focusable="false" {match[1] or ""}'
+
+
+def save(draw: Draw, path: Path) -> list[Path]:
+    """Write `path` with the endings .svg and .png, in the colours of a light page; return both."""
+    written = []
+    for ending in ("svg", "png"):
+        file = path.with_name(f"{path.name}.{ending}")
+        metadata = {"Date": None} if ending == "svg" else {"Software": None}
+        with replaced_file(file) as temporary, _drawing():
+            draw(LIGHT).savefig(temporary, format=ending, metadata=metadata, dpi=200, facecolor=LIGHT.panel)
+        written.append(file)
+    return written
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    with rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in another script
+        yield

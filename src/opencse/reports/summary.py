@@ -1,0 +1,155 @@
+"""What a reader who has one minute should take away, in plain words and a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.probing import Estimate, Findings
+from opencse.probing.estimates import mean_estimate
+from opencse.probing.published import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.reports.text import shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One question with each model's answer.
+
+    Attributes:
+        title: The measure.
+        question: What it asks.
+        values: Model, its number as text, its interval as text, and its length as a bar (0 to 1; None for none).
+        note: What to compare it with.
+    """
+
+    title: str
+    question: str
+    values: tuple[tuple[str, str, str, float | None], ...]
+    note: str
+
+
+def percent(estimate: Estimate | None) -> str:
+    """`71 %`, or `undefined`."""
+    return "undefined" if estimate is None or estimate.value is None else f"{100 * estimate.value:.0f} %"
+
+
+def number(value: Estimate | float | None, digits: int = 3) -> str:
+    """A number with so many decimals, with a true minus sign, or `undefined`."""
+    plain = value.value if isinstance(value, Estimate) else value
+    return "undefined" if plain is None else f"{plain:.{digits}f}".replace("-", "−")
+
+
+def interval(estimate: Estimate, digits: int = 3, scale: float = 1) -> str:
+    """`0.71 to 0.80`, or the reason why there is no value; empty where there is no interval."""
+    if estimate.value is None:
+        return estimate.undefined
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"{number(scale * estimate.low, digits)} to {number(scale * estimate.high, digits)}"
+
+
+def verdict(models: Mapping[str, Findings]) -> list[str]:
+    """One paragraph per model, and one for each further model against the first."""
+    paragraphs = [text for name, found in models.items() if (text := _about(shown(name, 60), found))]
+    first, *others = models
+    return paragraphs + [text for other in others if (text := _against(models, first, other))]
+
+
+def _about(label: str, found: Findings) -> str:
+    sentences = []
+    rate = found.transformations.paraphrase_above_negation if found.transformations else None
+    if rate is not None and rate.value is not None:
+        sentences.append(
+            f"{label} finds a sentence's reworded version closer than its denial for {round(rate.value * rate.rows)} "
+            f"of {rate.rows} sentences ({percent(rate)})."
+        )
+    if found.splits is not None and found.splits.opposed.value is not None:
+        sentences.append(
+            f"{'It' if sentences else label} agrees with people at {number(found.splits.consistent, 2)} (rank "
+            f"correlation) where wording goes with meaning, and at {number(found.splits.opposed, 2)} where it misleads."
+        )
+    return " ".join(sentences)
+
+
+def _against(models: Mapping[str, Findings], first: str, other: str) -> str:
+    """Compare two models on the same sentences."""
+    a, b = models[first].transformations, models[other].transformations
+    if a is None or b is None or not a.rows_above or len(a.rows_above) != len(b.rows_above):
+        return ""
+    change = mean_estimate(np.array(b.rows_above, dtype=float) - np.array(a.rows_above, dtype=float))
+    if change.value is None or change.low is None or change.high is None:
+        return ""
+    points = 100 * change.value
+    amount = f"{number(abs(points), 0)} point{'' if round(abs(points)) == 1 else 's'}"
+    spread = f"95 % interval {interval(change, 0, 100)}"
+    if change.low <= 0 <= change.high:
+        pair = f"{shown(other, 60)} and {shown(first, 60)}"
+        return f"The difference between {pair} on these sentences is within chance: {amount} ({spread})."
+    word = "more" if points > 0 else "less"
+    return f"{shown(other, 60)} does so {word} often than {shown(first, 60)}, by {amount} ({spread})."
+
+
+def cards(models: Mapping[str, Findings]) -> list[Card]:
+    """The headline figures; those without material are left out."""
+    oppn, cont = (
+        f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
+        for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
+    )
+    made = [
+        _card(
+            models,
+            "Paraphrase above negation",
+            "How often is the same meaning in other words closer than the denial in the same words?",
+            "100 % is right; below 50 % wording wins over meaning more often than not.",
+            lambda f: f.transformations.paraphrase_above_negation if f.transformations else None,
+            rate=True,
+        ),
+        _card(
+            models,
+            "Search finds the negation first",
+            "How often is the first hit for a sentence its own denial?",
+            "0 % is right. Searched: all sentences, paraphrases and negations.",
+            lambda f: f.retrieval.negation_first if f.retrieval else None,
+            rate=True,
+        ),
+        _card(
+            models,
+            "Agreement where wording misleads",
+            "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
+            oppn,
+            lambda f: f.splits.opposed if f.splits else None,
+        ),
+        _card(
+            models,
+            "Agreement where wording helps",
+            "The same on pairs whose wording goes with their meaning (Cont.).",
+            cont,
+            lambda f: f.splits.consistent if f.splits else None,
+        ),
+    ]
+    return [card for card in made if card is not None]
+
+
+def _card(
+    models: Mapping[str, Findings],
+    title: str,
+    question: str,
+    note: str,
+    get: Callable[[Findings], Estimate | None],
+    *,
+    rate: bool = False,
+) -> Card | None:
+    estimates = {name: get(found) for name, found in models.items()}
+    values = tuple(
+        (
+            shown(name, 40),
+            percent(each) if rate else number(each),
+            interval(each, 0, 100) + (" %" if each.low is not None else "") if rate else interval(each),
+            None if each.value is None else max(0.0, min(1.0, each.value)),
+        )
+        for name, each in estimates.items()
+        if each is not None
+    )
+    return Card(title=title, question=question, values=values, note=note) if values else None

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from opencse.compare import compare, group_runs, pair_cosines, read_run
+from opencse.compare.curves import save_curves
+from opencse.compare.tables import comma_separated, latex, markdown
+from opencse.errors import OpencseError
+from probing.helpers import bag_of_words, pairs
+
+from .folders import seven, write_run
+
+
+def groups(tmp_path, averages: dict[str, list[float]]):
+    runs = []
+    for recipe, values in averages.items():
+        for seed, value in enumerate(values, 1):
+            folder = write_run(tmp_path / recipe / f"seed-{seed}", recipe=recipe, seed=seed, scores=seven(value))
+            runs.append(read_run(folder))
+    return group_runs(runs)
+
+
+def test_means_spreads_and_published_scores(tmp_path):
+    found = compare(groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]}))
+    first, second = found.rows
+    assert first.average.mean == pytest.approx(77.0)
+    assert first.average.deviation == pytest.approx(1.0)
+    assert first.above_published == pytest.approx(0.75)
+    assert first.before is None  # the seeds disagree, since the test made it so
+    assert first.seeds_test is None
+    assert second.seeds_test.value == pytest.approx(79.1667 - 77, abs=1e-3)
+    assert second.pairs_test is None
+    assert first.seconds.mean == pytest.approx(102.0)
+    assert "no pairs to resample" in " ".join(found.notes)
+
+
+def test_one_seed_is_said_to_be_one(tmp_path):
+    found = compare(groups(tmp_path, {"simcse": [76.0], "osscse": [78.0, 79.0]}))
+    assert found.rows[0].average.deviation is None
+    assert "one seed" in found.rows[1].seeds_test.undefined
+    text = markdown(found)
+    assert "76.00 (n = 1)" in text
+    assert "78.50 ± 0.71" in text
+    assert "may be chance" in text
+
+
+def test_an_undefined_score_is_no_part_of_an_average(tmp_path):
+    runs = [
+        read_run(write_run(tmp_path / "a", seed=1, scores=seven(76.0) | {"STS13": None})),
+        read_run(write_run(tmp_path / "b", seed=2, scores=seven(76.0))),
+    ]
+    found = compare(group_runs(runs))
+    assert found.rows[0].tasks["STS13"].mean is None
+    assert found.rows[0].average.mean is None
+    assert found.rows[0].tasks["STS12"].mean == pytest.approx(73.0)
+    assert "undefined" in markdown(found)
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_runs_scored_on_different_sets_are_refused(tmp_path):
+    some = read_run(write_run(tmp_path / "a", scores={"STS12": 70.0}, seed=1))
+    seven_ = read_run(write_run(tmp_path / "b", scores=seven(76.0), seed=2))
+    none = read_run(write_run(tmp_path / "c", seed=3))
+    with pytest.raises(OpencseError, match="scored on STS12"):
+        compare(group_runs([some, seven_]))
+    with pytest.raises(OpencseError, match="no scores that all runs have"):
+        compare(group_runs([some, none]))
+
+
+def test_pairs_are_resampled_where_models_are_there(tmp_path):
+    chosen = groups(tmp_path, {"simcse": [76.0], "osscse": [78.0]})
+    chance = np.random.default_rng(0)
+    words = "a b c d e f g h".split()
+    texts = [" ".join(chance.choice(words, 4)) for _ in range(80)]
+    from opencse.surface import lexical_overlap
+
+    overlap = lexical_overlap(texts[:40], texts[40:])
+    toy = pairs(list(zip(texts[:40], texts[40:], overlap.tolist(), strict=True)), "toy")
+    noise = {}
+
+    def noisy(batch):
+        clean = bag_of_words(batch)
+        return clean + np.array([noise.setdefault(t, chance.normal(size=64) * 30) for t in batch])
+
+    (worse,), (better,) = (group.runs for group in chosen)
+    cosines = pair_cosines({worse: lambda: noisy, better: lambda: bag_of_words}, [toy])
+    found = compare(chosen, sets=[toy], cosines=cosines, resamples=300)
+    assert found.suite == "pairs"
+    assert found.rows[1].pairs_test.low > 0
+    assert found.rows[1].published is None
+    assert "against the first, over pairs" in markdown(found)
+
+
+def test_tables_say_the_same(tmp_path):
+    found = compare(groups(tmp_path, {"simcse_x": [76.0, 77.0], "oss|cse & 5%": [78.0, 79.5]}))
+    lines = [line for line in markdown(found).splitlines() if line.startswith("|")]
+    assert len(lines) == 4
+    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
+    text = latex(found)
+    assert r"simcse\_x" in text
+    assert r"oss|cse \& 5\%" in text
+    assert r"76.50 $\pm$ 0.71" in text
+    body = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len({line.replace(r"\&", "").count("&") for line in body}) == 1
+    rows = list(csv.DictReader(io.StringIO(comma_separated(found))))
+    assert len(rows) == 2 * 8
+    average = next(row for row in rows if row["task"] == "average")
+    assert float(average["mean"]) == pytest.approx(76.5)
+    assert float(average["sd"]) == pytest.approx(0.5**0.5)
+
+
+def test_learning_curves(tmp_path):
+    chosen = groups(tmp_path, {"simcse": [76.0, 77.0], "osscse": [78.0]})
+    written = save_curves(chosen, tmp_path / "out" / "curves")
+    assert [path.suffix for path in written] == [".svg", ".png"]
+    svg = written[0].read_text()
+    assert "simcse on bert-base-uncased" in svg
+    assert "development" in svg
+    (tmp_path / "simcse" / "seed-1" / "metrics.jsonl").write_text("")
+    bare = group_runs([read_run(tmp_path / "simcse" / "seed-1")])
+    assert save_curves(bare, tmp_path / "none") == []
