@@ -8,7 +8,7 @@ import sys
 import typer
 
 from opencse import __version__
-from opencse.cli import build, evaluate, recipes, run, train
+from opencse.cli import build, compare, evaluate, probe, recipes, run, train
 from opencse.errors import Interrupted, OpencseError
 
 # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training step's time.
@@ -27,6 +27,8 @@ app.command()(run.run)
 app.command()(train.train)
 app.command()(build.build)
 app.command()(evaluate.evaluate)
+app.command()(probe.probe)
+app.command()(compare.compare)
 app.add_typer(recipes.app, name="recipes")
 
 

@@ -39,6 +39,10 @@ Overrides = Annotated[
     list[str], typer.Option("--set", help="Override a value of the recipe; repeatable: --set optimizer.lr=1e-5")
 ]
 Seed = Annotated[int | None, typer.Option(help="Short for --set training.seed=…")]
+Seeds = Annotated[
+    str | None,
+    typer.Option(help="Several runs, one for each seed, in OUT/seed-1 and so on: 1,2,3 or 1-5; see `opencse compare`."),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the output folder.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that the output folder holds.")]
 Track = Annotated[

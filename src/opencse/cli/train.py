@@ -15,6 +15,7 @@ def train(
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
     seed: options.Seed = None,
+    seeds: options.Seeds = None,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
@@ -26,19 +27,26 @@ def train(
     """
     from opencse import pipeline
     from opencse.cli.show import note, show_run
+    from opencse.compare import parse_seeds, seed_folders
+    from opencse.errors import OpencseError
 
-    result = pipeline.train(
-        recipe,
-        corpus,
-        backbone=backbone,
-        out=out,
-        dev=dev,
-        data=data,
-        variant=variant,
-        overrides=pipeline.with_seed(overrides, seed),
-        resume=resume,
-        overwrite=overwrite,
-        track=track,
-        tell=note,
-    )
-    show_run(result)
+    if seed is not None and seeds is not None:
+        raise OpencseError("--seed and --seeds exclude each other")
+    folders = {seed: out} if seeds is None else seed_folders(out, parse_seeds(seeds))
+    for each, folder in folders.items():
+        result = pipeline.train(
+            recipe,
+            corpus,
+            backbone=backbone,
+            out=folder,
+            dev=dev,
+            data=data,
+            variant=variant,
+            overrides=pipeline.with_seed(overrides, each),
+            # Of several runs, some may not have begun when they were stopped.
+            resume=resume and (seeds is None or (folder / "run.json").is_file()),
+            overwrite=overwrite,
+            track=track,
+            tell=note,
+        )
+        show_run(result)

@@ -24,6 +24,7 @@ PUBLISHED_ROWS = {
     ("STS16", "test"): 1186,
     ("STS-B", "test"): 1379,
     ("STS-B", "dev"): 1500,
+    ("STS-B", "train"): 5749,
     ("SICK-R", "test"): 4927,
 }
 """Pairs per task and split, as published."""
