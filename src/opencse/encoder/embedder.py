@@ -25,7 +25,7 @@ from opencse.errors import OpencseError
 
 Precision = Literal["fp32", "bf16"]
 
-_CPU_TOKENS = 2048  # large enough for matrix products at full speed, small enough that activations stay in cache
+_CPU_TOKENS = 1024  # from here on matrix products run at full speed; more only takes memory
 _GPU_TOKENS = 32768
 _CHUNK = 1024  # texts per tokenizer call: its Python lists and offsets take some 10 kB a text
 
@@ -201,9 +201,9 @@ def _run_all(
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
     """Run every batch; results in order.
 
-    With workers, each batch runs on one thread and one core. Small matrix products split badly over cores: two cores
-    on two batches beat two cores on each batch in turn, most of all on a busy machine, where every split product
-    waits for the slower core. Without workers (a GPU), the next batch is launched before the last one is fetched.
+    With workers, each batch runs on one thread and one core. Cores that share a matrix product wait for each other at
+    its end, spinning; on a busy machine that takes longer than the product. On idle cores nothing is lost by this.
+    Without workers (a GPU), the next batch is launched before the last one is fetched.
     """
     if min(workers, len(batches)) > 1:
         threads = torch.get_num_threads()
