@@ -101,7 +101,7 @@ def substitution(data: Path, rounds: int) -> list[str]:
         ratio = [statistics.median(x[k] / y[k] for x, y in zip(batched, single, strict=True)) for k in (0, 1)]
         share = masked_share(opened, [row.text for row in rows])
     return [
-        f"substitution, 4 cycles: {max(single)[0]:.1f} sentences/s one by one, {max(batched)[0]:.1f} sorted and batched; "
+        f"substitution, 4 cycles: {max(single)[0]:.1f} sentences/s one by one, {max(batched)[0]:.1f} in batches; "
         f"{ratio[0]:.1f} times as fast by wall time, {ratio[1]:.1f} times by processor time",
         *share,
     ]

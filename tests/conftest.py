@@ -3,8 +3,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `tiny` and `reference`
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a test that calls a hub fails
@@ -23,3 +27,13 @@ def data_folder() -> Path:
     if not (Path(found) / "eval").is_dir():
         pytest.skip("no real data: set OPENCSE_DATA to a folder that has eval/")
     return Path(found)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformer:
+    """A tiny random sentence encoder."""
+    from sentence_transformers import SentenceTransformer
+
+    from tiny import tiny_bert
+
+    return SentenceTransformer(str(tiny_bert(tmp_path_factory.mktemp("bert"))), device="cpu")

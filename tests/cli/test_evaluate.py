@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,8 @@ import typer
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-import opencse.encoder
-import opencse.models
 from opencse.cli.evaluate import evaluate
 from opencse.errors import OpencseError
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from tiny import tiny_bert
 
 APP = typer.Typer()
@@ -23,16 +18,10 @@ APP.command()(evaluate)
 
 @pytest.fixture
 def model(tmp_path, monkeypatch) -> str:
-    """A model name that resolves to a tiny folder."""
-    folder = tiny_bert(tmp_path / "bert")
-    monkeypatch.setattr(opencse.models, "resolve", lambda name: folder, raising=False)
-
-    def load(path, pooling=None):
-        return SentenceTransformer(str(path), device="cpu")
-
-    monkeypatch.setattr(opencse.encoder, "load_encoder", load, raising=False)
+    """The folder of a tiny sentence-transformers model."""
     monkeypatch.delenv("OPENCSE_DATA", raising=False)
-    return "tiny"
+    SentenceTransformer(str(tiny_bert(tmp_path / "bert")), device="cpu").save_pretrained(str(tmp_path / "tiny"))
+    return str(tmp_path / "tiny")
 
 
 @pytest.fixture
@@ -51,7 +40,7 @@ def test_table_on_screen_and_json_in_a_file(model, pairs, tmp_path):
     assert result.exit_code == 0, result.output
     assert "mine" in result.output
     document = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert document["model"] == "tiny"
+    assert document["model"] == model
     assert document["pooling"] == "mean"
     assert document["tasks"]["mine"]["rows"] == 3
     assert document["average"]["score"] == document["tasks"]["mine"]["metrics"]["spearman"]

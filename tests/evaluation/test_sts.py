@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
-from conftest import sentences
+from evaluation.toy import sentences
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, distinct_texts, evaluate, load_sts, score
@@ -27,8 +27,8 @@ def test_equals_sentence_transformers(tiny_model, some_pairs):
     assert result.metrics["pearson"] == pytest.approx(100 * expected["x_pearson_cosine"], abs=1e-4)
 
 
-def test_equals_sentence_transformers_on_real_rows(tiny_model, data_root):
-    (pairs,) = load_sts(data_root, tasks=["STS16"])
+def test_equals_sentence_transformers_on_real_rows(tiny_model, data_folder):
+    (pairs,) = load_sts(data_folder, tasks=["STS16"])
     result = evaluate(Embedder(tiny_model), [PairsTask(pairs=pairs)])["STS16"]
     expected = reference(tiny_model, pairs)
     assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-4)

@@ -93,7 +93,7 @@ def test_length_bias_of_a_model_that_sees_only_length():
     excess = [b.excess for b in found.bins if b.pairs]
     assert excess == sorted(excess, reverse=True)
     assert sum(b.pairs for b in found.bins) == 200
-    assert sum(b.pairs * b.excess for b in found.bins if b.pairs) == pytest.approx(0, abs=1e-9)
+    assert sum(b.pairs * b.excess for b in found.bins if b.pairs) == pytest.approx(0, abs=1e-3)  # cosines are fp32
 
 
 def test_training_pairs_are_counted_whole(sentences):

@@ -78,7 +78,7 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
     """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`.
 
     Columns `sentence1`, `sentence2`, `score` (or an alias in `ALIASES`), in any order among others; a column `subset`
-    or `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character like any other.
+    or `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character.
 
     Args:
         path: The file.

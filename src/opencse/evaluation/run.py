@@ -10,11 +10,11 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs, read_lines
 from opencse.evaluation.sts import PairsTask
 from opencse.evaluation.task import Encode, Results, evaluate
-from opencse.evaluation.weights_hash import pooling_name, weights_hash
 from opencse.evaluation.whitening import Whitening
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.loading import load_encoder
+from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
 from opencse.evaluation import read_pairs
 from opencse.evaluation.sources import Text
-from opencse.evaluation.weights_hash import pooling_name, weights_hash
 from opencse.probing.probe import Findings, Material, Prober
 from opencse.probing.sentences import packaged, read_sentences
 from opencse.probing.sets import load_probe_sts

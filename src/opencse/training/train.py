@@ -19,6 +19,7 @@ from opencse.encoder import (
 )
 from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.fast import prepare_for_training
+from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
 from opencse.files import write_json
 from opencse.objectives import Objective
@@ -128,7 +129,7 @@ def train(
         keep_freed_memory()
     with accelerator.main_process_first():
         store, views = _tokens(recipe, corpus, encoder, backbone, progress and main)
-    fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": _weights_hash(encoder)}
+    fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": weights_hash(encoder)}
     if main:
         prepare_folder(out, overwrite=overwrite)
     accelerator.wait_for_everyone()
@@ -270,12 +271,6 @@ def _check_batch(recipe: Recipe, processes: int) -> None:
             f"(times accumulate {recipe.training.accumulate})",
             "Choose a multiple.",
         )
-
-
-def _weights_hash(encoder: SentenceTransformer) -> str:
-    from opencse.evaluation.weights_hash import weights_hash
-
-    return weights_hash(encoder)
 
 
 def _finished(out: Path, recipe: Recipe, fingerprint: dict[str, str]) -> Run | None:

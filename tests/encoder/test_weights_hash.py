@@ -7,8 +7,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer, WeightedLayerPooling
 
-from conftest import tiny_bert
-from opencse.evaluation.weights_hash import pooling_name, weights_hash
+from opencse.encoder.weights_hash import pooling_name, weights_hash
+from tiny import tiny_bert
 
 
 def test_survives_use_saving_and_the_random_head(tiny_model, tmp_path):
