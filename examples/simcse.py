@@ -18,9 +18,5 @@ if __name__ == "__main__":
 
     model = SentenceTransformer(str(result.run.model))
     a, b, c = model.encode(["The valve is open.", "The valve is not closed.", "The valve is closed."])
-    print(
-        "cosine to its paraphrase:",
-        model.similarity(a, b).item(),
-        "to its contradiction:",
-        model.similarity(a, c).item(),
-    )
+    to_paraphrase, to_contradiction = model.similarity(a, b).item(), model.similarity(a, c).item()
+    print(f"cosine to its paraphrase {to_paraphrase:.2f}, to its contradiction {to_contradiction:.2f}")
