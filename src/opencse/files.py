@@ -18,13 +18,16 @@ from opencse.errors import OpencseError
 @contextlib.contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it takes the place of `path` in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with _place_named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary.touch()
     try:
         with _disk_full_named(path):
             yield temporary
             _sync(temporary)
-        temporary.replace(path)
+        with _place_named(path):
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -36,8 +39,9 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     A kill leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no `path`;
     never a mixture.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    with _place_named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     try:
         with _disk_full_named(path):
             yield temporary
@@ -65,6 +69,14 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file in one step; numbers that are not finite are a defect, not JSON."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+@contextlib.contextmanager
+def _place_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OpencseError(f"{path}: cannot be written ({error.strerror})", "Choose another place.") from error
 
 
 def _sync(file: Path) -> None:

@@ -143,7 +143,8 @@ def _show(results: Any, settings: dict[str, Any], form: Format, output: Path | N
     from rich.console import Console
 
     from opencse.evaluation.mteb_format import write_mteb
-    from opencse.evaluation.report import as_json, as_table, write_json
+    from opencse.evaluation.report import as_json, as_table
+    from opencse.files import write_json
 
     document = as_json(results, settings)
     if form is Format.mteb and output is not None:
@@ -156,7 +157,7 @@ def _show(results: Any, settings: dict[str, Any], form: Format, output: Path | N
         )
     else:
         if output is not None:
-            write_json(document, output)
+            write_json(output, document)
         written = output
     if form is Format.json and output is None:
         import json

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
-from opencse.evaluation.report import write_json
 from opencse.evaluation.task import Results, TaskResult
+from opencse.files import write_json
 
 _MTEB_NAMES = {**{f"STS{year}": f"STS{year}" for year in range(12, 17)}, "STS-B": "STSBenchmark", "SICK-R": "SICK-R"}
 
@@ -67,7 +67,7 @@ def write_mteb(
         "embed_dim": dimension,
     }
     for task, document in {**files, "model_meta": meta}.items():
-        write_json(document, target / f"{task}.json")
+        write_json(target / f"{task}.json", document)
     return target
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from opencse.errors import OpencseError
 from opencse.evaluation.task import Results
 
 _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy")
@@ -49,20 +45,6 @@ def as_table(results: Results, *, title: str, caption: str = "") -> Table:
     table.add_column("average", justify="right", style="bold")
     table.add_row(*(_cell(result.score) for result in results.results), _cell(results.average))
     return table
-
-
-def write_json(document: Mapping[str, Any], path: Path) -> None:
-    """Write `document` to `path` in one step: the file is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(
-            json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-        )
-        os.replace(temporary, path)
-    except OSError as problem:
-        temporary.unlink(missing_ok=True)
-        raise OpencseError(f"cannot write {path}: {problem.strerror}", "Give another place.") from problem
 
 
 def _cell(score: float | None) -> str:
