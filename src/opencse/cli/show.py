@@ -43,8 +43,8 @@ def show_result(result: Result) -> None:
 
 
 def _show_suite(suite: str, before: Results, after: Results, run: Run) -> None:
-    table = Table(title=f"Spearman x 100, {suite}", title_justify="left", box=None, header_style="bold")
-    table.add_column("")
+    table = Table(box=None, header_style="bold")
+    table.add_column("Spearman x 100")
     rows: dict[str, list[str]] = {"before": [], "after": []}
     for task in before.results:
         table.add_column(task.task, justify="right")
@@ -67,9 +67,9 @@ def _show_suite(suite: str, before: Results, after: Results, run: Run) -> None:
 
 def _show_subsets(before: TaskResult, after: TaskResult) -> None:
     """Mean cosine of each kind of pair: wording and meaning side by side."""
-    table = Table(title="mean cosine by kind of pair", title_justify="left", box=None, header_style="bold")
-    for heading in ("kind", "pairs", "gold", "before", "after"):
-        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    table = Table(box=None, header_style="bold")
+    for heading in ("kind of pair", "pairs", "gold score", "mean cosine before", "after"):
+        table.add_column(heading, justify="left" if heading == "kind of pair" else "right")
     kinds = before.details["subsets"]
     for kind, values in sorted(kinds.items(), key=lambda item: -item[1]["gold_mean"]):
         later = after.details["subsets"][kind]["cosine_mean"]
