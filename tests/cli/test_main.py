@@ -85,6 +85,19 @@ def test_evaluate_reads_a_trained_folder(tmp_path, opencse, corpus, pairs, backb
     assert "pairs" in printed
 
 
+def test_run_builds_the_columns_that_the_recipe_needs(tmp_path, opencse, corpus, backbone) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('extends = "hince"\n[build.negative]\nkind = "negation"\n')
+    arguments = ("run", str(mine), corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), *SMALL)
+    code, _, notes = opencse(*arguments)
+    assert code == 0, notes
+    assert "building negative" in notes
+    parts = list((tmp_path / "out" / "views").glob("*.parquet"))
+    assert parts
+    assert (opencse(*arguments)[0], opencse(*arguments, "--overwrite")[0]) == (2, 0)
+    assert list((tmp_path / "out" / "views").glob("*.parquet")) == parts
+
+
 def test_recipes_are_listed_and_shown(opencse) -> None:
     code, printed, _ = opencse("recipes")
     assert code == 0

@@ -12,7 +12,7 @@ from typing import Any
 
 from opencse.errors import OpencseError
 
-# What a run writes; --overwrite removes these and nothing else.
+# What training writes; --overwrite removes these and nothing else.
 CONTENTS = (
     "run.json",
     "recipe.toml",
@@ -22,7 +22,6 @@ CONTENTS = (
     "results.json",
     "checkpoints",
     "model",
-    "views",
     "tracking",
 )
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
@@ -41,7 +40,9 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     is_run = (out / "run.json").is_file()
     if resume and not is_run:
         raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
-    if out.is_dir() and any(out.iterdir()) and not resume and not overwrite:
+    # The columns that `opencse run` builds come before the run that reads them.
+    occupied = out.is_dir() and any(path.name != "views" for path in out.iterdir())
+    if occupied and not resume and not overwrite:
         what = "a run" if is_run else "files"
         raise OpencseError(
             f"{out}: already holds {what}", "Use --resume to go on, --overwrite to start anew, or another folder."
