@@ -1,1 +1,1 @@
-"""TODO."""
+"""The command line: one thin file per command, no logic."""

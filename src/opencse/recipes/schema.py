@@ -120,7 +120,6 @@ class Training:
         keep_checkpoints: How many of these are kept.
         length_groups: Run the rows of a batch in groups of like length where the encoder cannot take rows without
             padding. Which sentences share a batch does not change.
-        compile: Compile the encoder with `torch.compile`; pays on long runs.
     """
 
     epochs: int = 1
@@ -134,7 +133,6 @@ class Training:
     checkpoint_every: int = 500
     keep_checkpoints: int = 1
     length_groups: bool = True
-    compile: bool = False
 
     def __post_init__(self) -> None:
         if self.batch_size < 2:
