@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import torch.nn.functional as F
 from safetensors.numpy import load_file
 
+from opencse.objectives import Term
 from opencse.training import Run, train
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
@@ -55,3 +58,33 @@ def fake_dev(encoder: Any) -> Any:
         return float(encoder[0].auto_model.embeddings.word_embeddings.weight.detach()[5:9].sum() * 1e4 % 7)
 
     return score
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imitate(Term):
+    """Squared difference between the student's and a teacher's cosines, and a report of what the teacher said."""
+
+    kind: ClassVar[str] = "imitate"
+
+    other: str = "other"
+    teacher: str = "wise"
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        return ("anchor", self.other)
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        return (self.teacher,)
+
+    def __call__(self, embeddings, present, context):
+        both = present["anchor"] & present[self.other]
+
+        def cosines(vectors):
+            a, b = (F.normalize(vectors[v][both], dim=-1) for v in self.views)
+            return a @ b.T
+
+        wise = context.teachers[self.teacher]
+        context.report("wise", sum(v.abs().sum() for v in wise.values()))
+        assert all(not wise[v][~present[v]].any() for v in wise)
+        return (cosines(embeddings) - cosines(wise)).square().mean()

@@ -24,7 +24,7 @@ from opencse.training.network import Network
 from opencse.training.tokens import Source, open_store
 from tiny import tiny_bert
 
-from .helpers import metrics, weights, write_corpus
+from .helpers import Imitate, metrics, weights, write_corpus
 
 VIEWS = ("text", "positive", "negative")
 TERMS = {
@@ -34,6 +34,7 @@ TERMS = {
         Contrastive(positive="positive", margin=Margin(signs="p-n+", size="dynamic", mix=True)),
         Contrastive(name="second", positive="negative", negatives=("positive",), negative_scope="own", weight=0.3),
     ],
+    "teacher": [Imitate(other="positive")],
 }
 
 
@@ -50,7 +51,10 @@ def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -
     for parameter in encoder[0].auto_model.pooler.parameters():
         parameter.requires_grad_(False)
     share = 16 // world
-    batch = Assembler(store, views, 0, 16.0)(range(rank * share, (rank + 1) * share))
+    wise = np.random.default_rng(0).normal(size=(2, 16, 5)).astype(np.float32)
+    wise[1, ::5] = 0  # where there is no such view
+    teachers = {"wise": {"anchor": wise[0], "positive": wise[1]}}
+    batch = Assembler(store, views, 0, 16.0, teachers)(range(rank * share, (rank + 1) * share))
     model = DistributedDataParallel(network) if world > 1 else network
     loss, _ = model(batch, Context())
     loss.backward()

@@ -18,11 +18,14 @@ class Context:
     Attributes:
         step: The optimiser step, from 0.
         progress: The share of the training that is done, in [0, 1].
+        teachers: For each teacher the vectors (B, d_t), fp32, of the views that some term reads from it, over the
+            global batch; zero where the row lacks the view.
         reports: Diagnostics by name, filled by the terms (detached scalars).
     """
 
     step: int = 0
     progress: float = 0.0
+    teachers: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
     reports: dict[str, Tensor] = field(default_factory=dict)
 
     def report(self, name: str, value: Tensor) -> None:
@@ -56,6 +59,11 @@ class Term:
     def views(self) -> tuple[str, ...]:
         """The views whose embeddings the term reads."""
         raise NotImplementedError
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The teachers whose vectors of these views the term reads."""
+        return ()
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """Compute the unweighted loss.

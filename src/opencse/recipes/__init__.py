@@ -2,7 +2,7 @@
 
 from opencse.recipes.families import FAMILIES, family_of
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
-from opencse.recipes.schema import Encoder, Optimizer, Recipe, Schedule, Selection, Training, View
+from opencse.recipes.schema import Encoder, Optimizer, Recipe, Schedule, Selection, Teacher, Training, View
 
 __all__ = [
     "FAMILIES",
@@ -11,6 +11,7 @@ __all__ = [
     "Recipe",
     "Schedule",
     "Selection",
+    "Teacher",
     "Training",
     "View",
     "dump_recipe",

@@ -33,6 +33,35 @@ class View:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Teacher:
+    """Another sentence encoder, whose vectors of the training text some terms read.
+
+    It is run once over the text, before training and without dropout, and may have a tokenizer and a width of its own.
+
+    Attributes:
+        model: A folder, a hub id or a bundled name; or `backbone`, the model that the run begins with, untouched.
+        pooling: As in `Encoder`; by default what the teacher's own folder says, and the run's own for `backbone`.
+        prompt: What is put around the text; with `{mask}` for pooling `mask`. By default the teacher's own prompt.
+        max_length: Tokens that the teacher reads of each text, special ones included; all that it takes by default.
+    """
+
+    model: str
+    pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] | None = None
+    prompt: str | None = None
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise ValueError("model must name a folder, a hub id or 'backbone'")
+        if self.prompt is not None and self.prompt.count("{}") != 1:
+            raise ValueError("prompt must hold {} exactly once, where the sentence goes")
+        if (self.pooling == "mask") != ("{mask}" in (self.prompt or "")):
+            raise ValueError("pooling 'mask' and a prompt with {mask} go together")
+        if self.max_length is not None and self.max_length < 3:
+            raise ValueError("max_length must be at least 3")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Encoder:
     """How a sentence becomes a vector.
 
@@ -175,6 +204,7 @@ class Recipe:
         family: The backbone family whose published settings were applied.
         views: The versions of each sentence, by name.
         terms: The summands of the objective.
+        teachers: Models whose vectors the terms may read, by name.
         build: How missing text columns are made, by column.
         encoder: See `Encoder`.
         optimizer: See `Optimizer`.
@@ -192,6 +222,7 @@ class Recipe:
     family: str = "other"
     views: dict[str, View]
     terms: tuple[Term, ...]
+    teachers: dict[str, Teacher] = field(default_factory=dict)
     build: dict[str, Any] = field(default_factory=dict)
     encoder: Encoder = field(default_factory=Encoder)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -213,6 +244,12 @@ class Recipe:
                         f"term '{term.name}' needs the view '{view}', which is not defined "
                         f"(views: {', '.join(self.views) or 'none'})"
                     )
+            for teacher in term.teachers:
+                if teacher not in self.teachers:
+                    raise ValueError(
+                        f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
+                        f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
+                    )
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
         if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")
@@ -224,6 +261,16 @@ class Recipe:
         """The views that some term reads, in the order of definition; only these are encoded."""
         needed = {name for term in self.terms for name in term.views}
         return {name: view for name, view in self.views.items() if name in needed}
+
+    @property
+    def used_teachers(self) -> dict[str, tuple[str, ...]]:
+        """For each teacher that some term reads, the views it is read for; only these are computed."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name in self.teachers:
+            views = {view for term in self.terms if name in term.teachers for view in term.views}
+            if views:
+                found[name] = tuple(view for view in self.views if view in views)
+        return found
 
     @property
     def columns(self) -> dict[str, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -57,12 +57,14 @@ class Batch:
         rows: Sentences in this process's part of the batch.
         passes: What goes through the encoder.
         present: (views, rows), whether the row has this view.
+        teachers: For each teacher and view its vectors, (rows, d_t) fp32, zero where the row lacks the view.
     """
 
     views: tuple[str, ...]
     rows: int
     passes: list[Pass]
     present: Tensor
+    teachers: dict[str, dict[str, Tensor]] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device."""
@@ -75,7 +77,11 @@ class Batch:
             )
             for p in self.passes
         ]
-        return Batch(self.views, self.rows, passes, self.present.to(device, non_blocking=True))
+        teachers = {
+            name: {view: vectors.to(device, non_blocking=True) for view, vectors in views.items()}
+            for name, views in self.teachers.items()
+        }
+        return Batch(self.views, self.rows, passes, self.present.to(device, non_blocking=True), teachers)
 
 
 class Assembler:
@@ -87,12 +93,19 @@ class Assembler:
         pad_id: Fills up rows of a group.
         group_overhead: What one more group costs, in tokens (`length_groups`); None for a single group, as wide as the
             longest row.
+        teachers: For each teacher and view the vectors of all rows, (rows, d_t) fp32.
     """
 
     def __init__(
-        self, store: TokenStore, views: Mapping[str, ViewTokens], pad_id: int, group_overhead: float | None = None
+        self,
+        store: TokenStore,
+        views: Mapping[str, ViewTokens],
+        pad_id: int,
+        group_overhead: float | None = None,
+        teachers: Mapping[str, Mapping[str, np.ndarray]] | None = None,
     ) -> None:
         self._store, self._views, self._pad_id, self._overhead = store, views, pad_id, group_overhead
+        self._teachers = teachers or {}
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Assemble the batch of these rows."""
@@ -107,7 +120,11 @@ class Assembler:
                     by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, tokens))
                     present[v, r] = True
         passes = [self._pass(dropout, items) for dropout, items in by_dropout.items()]
-        return Batch(tuple(self._views), len(rows), passes, present)
+        teachers = {
+            name: {view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()}
+            for name, views in self._teachers.items()
+        }
+        return Batch(tuple(self._views), len(rows), passes, present, teachers)
 
     def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> Pass:
         if self._overhead is not None:

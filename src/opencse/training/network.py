@@ -54,6 +54,10 @@ class Network(nn.Module):
             projected = self._project(vectors, present)
             embeddings = dict(zip(batch.views, projected.unbind(), strict=True))
             masks = dict(zip(batch.views, present.unbind(), strict=True))
+            context.teachers = {
+                name: {view: gather_rows(rows) for view, rows in views.items()}
+                for name, views in batch.teachers.items()
+            }
             loss, values = self.objective(embeddings, masks, context)
             if with_norms:
                 for name, norm in self.objective.gradient_norms(values, embeddings).items():

@@ -127,6 +127,18 @@ def open_store(
     return store
 
 
+def usable_rows(corpus: str | Path, sources: Sequence[Source]) -> Iterator[dict[str, str | None] | None]:
+    """The columns of every row of a corpus, by name; None for a row that lacks a source that is not optional.
+
+    The rows that are not None are those of the token store, in its order.
+    """
+    columns = list(dict.fromkeys(s.column for s in sources))
+    needed = [s.column for s in sources if not s.optional]
+    for row in read_rows(corpus, columns):
+        record = dict(zip(columns, row, strict=True))
+        yield record if all(record[c] is not None for c in needed) else None
+
+
 def _tokenizer_hash(tokenizer: Any) -> str:
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     spec.pop("truncation", None), spec.pop("padding", None)
@@ -144,15 +156,13 @@ def _build(
 ) -> None:
     dtype = "uint16" if len(tokenizer) <= 1 << 16 else "int32"
     rows = skipped = 0
-    columns = list(dict.fromkeys(s.column for s in sources))
     id_files = [(folder / f"{i}.ids").open("wb") for i in range(len(sources))]
     length_files = [(folder / f"{i}.lengths").open("wb") for i in range(len(sources))]
     bar = tqdm(desc="tokenising", unit=" sentences", unit_scale=True, disable=None if progress else True)
     try:
-        for chunk in _chunks(read_rows(corpus, columns), _CHUNK):
-            records = [dict(zip(columns, row, strict=True)) for row in chunk]
-            kept = [r for r in records if all(r[s.column] is not None or s.optional for s in sources)]
-            rows, skipped = rows + len(kept), skipped + len(records) - len(kept)
+        for chunk in chunks(usable_rows(corpus, sources), _CHUNK):
+            kept = [record for record in chunk if record is not None]
+            rows, skipped = rows + len(kept), skipped + len(chunk) - len(kept)
             for source, ids_file, lengths_file in zip(sources, id_files, length_files, strict=True):
                 ids, lengths = _tokenise(kept, source, tokenizer, max_length)
                 ids_file.write(ids.astype(dtype).tobytes())
@@ -194,7 +204,8 @@ def _tokenise(
     return np.asarray(ids, dtype=np.int64), lengths
 
 
-def _chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of `size` rows; the last may be shorter."""
     iterator = iter(rows)
     while chunk := list(islice(iterator, size)):
         yield chunk

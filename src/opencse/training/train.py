@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,8 @@ from opencse.training.log import check_trackers
 from opencse.training.loop import Loop, Outcome
 from opencse.training.memory import keep_freed_memory
 from opencse.training.sampling import Sampler
-from opencse.training.tokens import Source, TokenStore, open_store
+from opencse.training.teachers import load_teachers, teacher_vectors
+from opencse.training.tokens import Source, open_store
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -111,9 +113,13 @@ def train(
         tell(f"warning: {warning}")
 
     from accelerate import Accelerator
-    from accelerate.utils import set_seed
+    from accelerate.utils import InitProcessGroupKwargs, set_seed
 
-    accelerator = Accelerator(log_with=list(track) or None, project_dir=out / "tracking" if track else None)
+    # While the main process tokenises or runs a teacher over the corpus, the others wait longer than by default.
+    patience = InitProcessGroupKwargs(timeout=timedelta(days=1))
+    accelerator = Accelerator(
+        log_with=list(track) or None, project_dir=out / "tracking" if track else None, kwargs_handlers=[patience]
+    )
     _check_batch(recipe, accelerator.num_processes)
     main = accelerator.is_main_process
     if accelerator.num_processes > 1:
@@ -127,9 +133,15 @@ def train(
     packed = prepare_for_training(encoder) and on_cpu
     if on_cpu:
         keep_freed_memory()
+    teachers = load_teachers(recipe, backbone, _prompt(recipe), str(accelerator.device))
+    sources, views = _sources(recipe, encoder, backbone)
     with accelerator.main_process_first():
-        store, views = _tokens(recipe, corpus, encoder, backbone, progress and main)
+        bar = progress and main
+        store = open_store(corpus, sources, encoder.tokenizer, recipe.encoder.max_length, progress=bar)
+        vectors = teacher_vectors(recipe, teachers, corpus, sources, progress=bar)
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": weights_hash(encoder)}
+    fingerprint |= {f"teacher {name}": teacher.digest for name, teacher in teachers.items()}
+    del teachers  # their memory
     if main:
         prepare_folder(out, overwrite=overwrite)
     accelerator.wait_for_everyone()
@@ -165,6 +177,7 @@ def train(
             views,
             encoder.tokenizer.pad_token_id or 0,
             group_overhead=_GROUP_OVERHEAD[on_cpu] if recipe.training.length_groups and not packed else None,
+            teachers=vectors,
         ),
         sampler=sampler,
         recipe=recipe,
@@ -203,10 +216,10 @@ def _prompt(recipe: Recipe) -> str | None:
     return next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
 
 
-def _tokens(
-    recipe: Recipe, corpus: str | Path, encoder: SentenceTransformer, backbone: str | Path, progress: bool
-) -> tuple[TokenStore, dict[str, ViewTokens]]:
-    """Open the token store, and say for each view where its tokens are and what stands around them."""
+def _sources(
+    recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path
+) -> tuple[list[Source], dict[str, ViewTokens]]:
+    """What to tokenise, and for each view where its tokens are and what stands around them."""
     settings = recipe.encoder
     masked = settings.pooling == "mask"
     plain = None if masked else special_frame(encoder.tokenizer)
@@ -228,14 +241,13 @@ def _tokens(
         if source not in sources:
             sources.append(source)
         views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout)
-    store = open_store(corpus, sources, encoder.tokenizer, settings.max_length, progress=progress)
     limit = encoder.max_seq_length
     if limit is not None and any(len(v.frame) + v.budget > limit for v in views.values()):
         raise OpencseError(
             f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",
             "Lower it with --set encoder.max_length=…",
         )
-    return store, views
+    return sources, views
 
 
 def _string_prompt(view: View, encoder: SentenceTransformer, masked: bool) -> str | None:

@@ -1,0 +1,180 @@
+"""Teachers: other encoders, run once over the training text, whose vectors terms read from disk.
+
+A teacher has no dropout, so its vectors never change: they are computed before training, in one pass over each text
+column, and memory-mapped from then on. The cache's key is a hash of the teacher (weights, tokenizer, pooling, length),
+of its prompt and of the texts themselves: a resumed run, another recipe or another file with the same sentences finds
+them again. They take 4 bytes per dimension and row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tqdm import tqdm
+
+from opencse.encoder import load_encoder
+from opencse.encoder.embedder import Embedder
+from opencse.encoder.weights_hash import weights_hash
+from opencse.errors import OpencseError
+from opencse.files import replaced_folder, write_json
+from opencse.recipes import Recipe, Teacher
+from opencse.training.tokens import Source, cache_root, chunks, usable_rows
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_CHUNK = 8192
+
+
+@dataclass(frozen=True)
+class LoadedTeacher:
+    """A teacher, ready to encode.
+
+    Attributes:
+        model: The encoder.
+        prompt: A plain prompt to put around each text; None for the model's own.
+        digest: Determines its vectors of a text.
+    """
+
+    model: SentenceTransformer
+    prompt: str | None
+    digest: str
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """The vectors of n texts, (n, d_t) fp32."""
+        if self.prompt is None:
+            return Embedder(self.model).encode(texts)
+        return Embedder(self.model, prompt="").encode([self.prompt.replace("{}", text) for text in texts])
+
+
+def load_teachers(
+    recipe: Recipe, backbone: str | Path, own_prompt: str | None, device: str
+) -> dict[str, LoadedTeacher]:
+    """Load every teacher that the recipe's terms read.
+
+    Args:
+        recipe: Its teachers and terms are read.
+        backbone: What the teacher `backbone` stands for.
+        own_prompt: The template that the run's own encoder wears, for the teacher `backbone`.
+        device: Where to run them.
+
+    Raises:
+        OpencseError: A teacher cannot be loaded; it is named.
+    """
+    found = {}
+    for name in recipe.used_teachers:
+        try:
+            found[name] = _load(recipe.teachers[name], recipe, backbone, own_prompt, device)
+        except OpencseError as error:
+            problem = f"teachers.{name}: {error.problem}"
+            raise OpencseError(problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")) from error
+    return found
+
+
+def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, own_prompt: str | None, device: str) -> LoadedTeacher:
+    name, pooling, prompt = teacher.model, teacher.pooling or "backbone", teacher.prompt
+    if teacher.model == "backbone":
+        name = str(backbone)
+        if teacher.pooling is None and (pooling := recipe.encoder.pooling) == "mask":
+            if prompt is not None:
+                raise OpencseError("a prompt of its own needs a pooling of its own", "Give both, or neither.")
+            prompt = own_prompt
+    masked = pooling == "mask"
+    model = load_encoder(name, pooling=pooling, prompt=prompt if masked else None, device=device)
+    if teacher.max_length is not None:
+        limit = model.max_seq_length
+        if limit is not None and teacher.max_length > limit:
+            raise OpencseError(f"max_length is {teacher.max_length}, but {name} takes at most {limit} tokens")
+        model.max_seq_length = teacher.max_length
+    model.eval()
+    plain = None if masked else prompt
+    return LoadedTeacher(model, plain, _hash(weights_hash(model), plain))
+
+
+def teacher_vectors(
+    recipe: Recipe,
+    teachers: Mapping[str, LoadedTeacher],
+    corpus: str | Path,
+    sources: Sequence[Source],
+    *,
+    progress: bool = True,
+) -> dict[str, dict[str, np.ndarray]]:
+    """The vectors of each teacher for each view that it is read for; those that are not cached are computed first.
+
+    Args:
+        recipe: Says which views.
+        teachers: What `load_teachers` gave.
+        corpus: Any format of `opencse.text`.
+        sources: Those of the token store, whose rows these are.
+        progress: Show a progress bar while computing.
+
+    Returns:
+        By teacher and view a memory-mapped array (rows, d_t) fp32; zero where the row lacks the view.
+    """
+    if not teachers:
+        return {}
+    columns = {recipe.views[view].text for name in teachers for view in recipe.used_teachers[name]}
+    texts = _text_hashes(corpus, sources, sorted(columns))
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for name, teacher in teachers.items():
+        by_column = {}
+        for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
+            folder = cache_root() / "teachers" / _hash(teacher.digest, texts[column].digest)
+            if not (folder / "meta.json").is_file():
+                rows = (record[column] for record in usable_rows(corpus, sources) if record is not None)
+                label = f"teacher {name}, {column}"
+                with replaced_folder(folder) as temporary:
+                    _build(temporary, teacher, rows, texts[column].rows, label, progress)
+            by_column[column] = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+        found[name] = {view: by_column[recipe.views[view].text] for view in recipe.used_teachers[name]}
+    return found
+
+
+@dataclass
+class _Texts:
+    rows: int
+    digest: str
+
+
+def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequence[str]) -> dict[str, _Texts]:
+    """How many rows the token store has, and a hash of the texts of each column in these rows."""
+    digests = {column: hashlib.blake2b(digest_size=16) for column in columns}
+    rows = 0
+    for record in usable_rows(corpus, sources):
+        if record is None:
+            continue
+        rows += 1
+        for column, digest in digests.items():
+            text = record[column]
+            data = b"" if text is None else text.encode("utf-8", "surrogatepass")
+            digest.update((-1 if text is None else len(data)).to_bytes(8, "little", signed=True) + data)
+    return {column: _Texts(rows, digest.hexdigest()) for column, digest in digests.items()}
+
+
+def _build(
+    folder: Path, teacher: LoadedTeacher, texts: Iterator[str | None], rows: int, label: str, progress: bool
+) -> None:
+    width = Embedder(teacher.model).dimension
+    header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
+    bar = tqdm(total=rows, desc=label, unit=" sentences", unit_scale=True, disable=None if progress else True)
+    # Written as a stream, not through a memory map, so that a full disk is an error and not a crash.
+    with bar, (folder / "vectors.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for chunk in chunks(texts, _CHUNK):
+            block = np.zeros((len(chunk), width), dtype="<f4")
+            here = [i for i, text in enumerate(chunk) if text is not None]
+            if here:
+                block[here] = teacher.encode([chunk[i] for i in here])
+            file.write(block.tobytes())
+            bar.update(len(chunk))
+    write_json(folder / "meta.json", {"rows": rows, "width": width})
+
+
+def _hash(*parts: str | None) -> str:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()

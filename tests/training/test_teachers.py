@@ -1,0 +1,199 @@
+"""Teachers: computed once, the same for every way of running."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+from opencse.errors import OpencseError
+from opencse.recipes import Recipe, Teacher, load_recipe
+from opencse.text import read_rows
+from opencse.training import teachers as module
+from opencse.training.sampling import Sampler
+from opencse.training.teachers import load_teachers, teacher_vectors
+from opencse.training.tokens import Source
+from tiny import tiny_bert, tiny_roberta
+
+from .helpers import Imitate, metrics, run, weights, write_corpus
+
+
+def recipe(**teacher: object) -> Recipe:
+    simcse = load_recipe(
+        "simcse",
+        overrides=[
+            'views.other={text="other", optional=true}',
+            "training.batch_size=8",
+            "training.precision=fp32",
+            "training.log_every=2",
+            "training.checkpoint_every=3",
+            "optimizer.lr=1e-3",
+        ],
+    )
+    return replace(simcse, terms=(*simcse.terms, Imitate()), teachers={"wise": Teacher(**teacher)})
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory) -> Path:
+    return tiny_bert(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="module")
+def wise(tmp_path_factory) -> Path:
+    """Of another family and width than the student, in sentence-transformers' format."""
+    folder = tmp_path_factory.mktemp("wise")
+    transformer = Transformer(str(tiny_roberta(folder / "plain", width=48, seed=3)))
+    SentenceTransformer(modules=[transformer, Pooling(48, "mean")], device="cpu").save(str(folder / "st"))
+    return folder / "st"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"), 64, ("text", "other"))
+
+
+SOURCES = [Source("text"), Source("other", optional=True)]
+
+
+def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
+    loaded = load_teachers(made, student, None, "cpu")
+    return teacher_vectors(made, loaded, corpus, SOURCES, progress=False)["wise"]
+
+
+def test_the_vectors_are_the_teachers_own(student, wise, corpus) -> None:
+    found = vectors(recipe(model=str(wise)), student, corpus)
+    model = SentenceTransformer(str(wise), device="cpu")
+    assert set(found) == {"anchor", "other"}
+    for view, column in (("anchor", "text"), ("other", "other")):
+        texts = [row[0] for row in read_rows(corpus, [column])]
+        assert found[view].shape == (64, 48)
+        for text, vector in zip(texts, found[view], strict=True):
+            expected = np.zeros(48) if text is None else model.encode(text)
+            np.testing.assert_allclose(vector, expected, atol=2e-6)
+
+
+def test_prompt_length_and_pooling(student, wise, corpus) -> None:
+    text = next(iter(read_rows(corpus, ["text"])))[0]
+    model = SentenceTransformer(str(wise), device="cpu")
+    found = vectors(recipe(model=str(wise), prompt="no {} today"), student, corpus)
+    np.testing.assert_allclose(found["anchor"][0], model.encode(f"no {text} today"), atol=2e-6)
+    model.max_seq_length = 4
+    found = vectors(recipe(model=str(wise), max_length=4), student, corpus)
+    np.testing.assert_allclose(found["anchor"][0], model.encode(text), atol=2e-6)
+    one, two = (vectors(recipe(model=str(student), pooling=p), student, corpus)["anchor"] for p in ("cls", "mean"))
+    assert np.abs(one - two).max() > 0.01
+    own = vectors(recipe(model="backbone"), student, corpus)["anchor"]  # the recipe's pooling is cls
+    np.testing.assert_array_equal(own, one)
+
+
+def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, monkeypatch) -> None:
+    made = recipe(model=str(wise))
+    first = vectors(made, student, corpus)
+    monkeypatch.setattr(module.LoadedTeacher, "encode", None)
+    (tmp_path / "same.jsonl").write_bytes(corpus.read_bytes() + b"\n")  # another file with the same sentences
+    again = vectors(made, student, tmp_path / "same.jsonl")
+    assert all(np.array_equal(first[v], again[v]) for v in first)
+    for other in (recipe(model=str(wise), prompt="a {}"), recipe(model=str(wise), max_length=5)):
+        with pytest.raises(TypeError):
+            vectors(other, student, corpus)
+    changed = write_corpus(tmp_path, 66, ("text", "other"))
+    with pytest.raises(TypeError):
+        vectors(made, student, changed)
+
+
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Sampler.batch
+
+    def batch(self: Sampler, at: int) -> np.ndarray:
+        if at == step and self._epoch >= 0:
+            raise KeyboardInterrupt
+        return original(self, at)
+
+    monkeypatch.setattr(Sampler, "batch", batch)
+
+
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, student, wise, corpus, monkeypatch) -> None:
+    made = recipe(model=str(wise))
+    run(corpus, student, tmp_path / "straight", recipe=made)
+    with monkeypatch.context() as patch:
+        crash_at(5, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, student, tmp_path / "out", recipe=made)
+    monkeypatch.setattr(module.LoadedTeacher, "encode", None)
+    run(corpus, student, tmp_path / "out", recipe=made, resume=True)
+    assert metrics(tmp_path / "out") == metrics(tmp_path / "straight")
+    assert metrics(tmp_path / "out")[0]["wise"] > 0
+    expected = weights(tmp_path / "straight")
+    for name, tensor in weights(tmp_path / "out").items():
+        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
+
+
+def test_another_teacher_is_another_run(tmp_path, student, wise, corpus, monkeypatch) -> None:
+    made = recipe(model=str(tmp_path / "teacher"))
+    (tmp_path / "teacher").symlink_to(wise)
+    with monkeypatch.context() as patch:
+        crash_at(5, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, student, tmp_path / "out", recipe=made)
+    (tmp_path / "teacher").unlink()
+    tiny_bert(tmp_path / "plain", seed=7)
+    transformer = Transformer(str(tmp_path / "plain"))
+    SentenceTransformer(modules=[transformer, Pooling(32, "mean")], device="cpu").save(str(tmp_path / "teacher"))
+    with pytest.raises(OpencseError, match="another teacher wise"):
+        run(corpus, student, tmp_path / "out", recipe=made, resume=True)
+
+
+def test_accumulated_parts_see_their_own_rows(tmp_path, student, wise, corpus) -> None:
+    made = recipe(model=str(wise))
+    whole = run(corpus, student, tmp_path / "whole", recipe=made)
+    parts = run(
+        corpus,
+        student,
+        tmp_path / "parts",
+        recipe=replace(made, training=replace(made.training, accumulate=2)),
+    )
+    one, two = metrics(whole.folder)[0], metrics(parts.folder)[0]
+    assert two["wise"] == pytest.approx(one["wise"] / 2, rel=1e-6)  # a mean of two halves
+
+
+@pytest.mark.parametrize(
+    ("teacher", "match"),
+    [
+        ({"model": "./nowhere"}, r"teachers\.wise: \./nowhere: no such model folder"),
+        ({"model": "PLAIN"}, r"teachers\.wise: .*does not say how to pool.*teachers\.wise\.pooling"),
+        ({"model": "backbone", "max_length": 500}, r"teachers\.wise: max_length is 500.*at most 64"),
+    ],
+)
+def test_a_teacher_that_cannot_be_used_is_named_before_anything_is_written(
+    tmp_path, student, corpus, teacher, match
+) -> None:
+    teacher["model"] = str(student) if teacher["model"] == "PLAIN" else teacher["model"]
+    with pytest.raises(OpencseError, match=match):
+        run(corpus, student, tmp_path / "out", recipe=recipe(**teacher))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_term_names_its_teacher() -> None:
+    made = recipe(model="backbone")
+    with pytest.raises(ValueError, match=r"needs the teacher 'clever'.*teachers: wise.*\[teachers\.clever\]"):
+        replace(made, terms=(Imitate(teacher="clever"),))
+    assert replace(made, terms=(made.terms[0],)).used_teachers == {}  # then none is loaded
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"model": ""}, {"model": "a", "prompt": "no"}, {"model": "a", "pooling": "mask"}, {"model": "a", "max_length": 1}],
+)
+def test_impossible_settings_are_refused(settings) -> None:
+    with pytest.raises(ValueError):
+        Teacher(**settings)
+
+
+def test_vectors_are_fp32(student, wise, corpus) -> None:
+    found = vectors(recipe(model=str(wise)), student, corpus)
+    assert torch.from_numpy(np.array(found["anchor"][:2])).dtype == torch.float32
