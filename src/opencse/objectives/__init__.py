@@ -1,11 +1,42 @@
 """Losses as pure functions of named embeddings: one file per family."""
 
+from opencse.objectives.alternating_normalization import AlternatingNormalization
 from opencse.objectives.contrastive import Contrastive
+from opencse.objectives.distillation import Distillation
+from opencse.objectives.false_negatives import FalseNegatives, NoiseNegatives
+from opencse.objectives.list_mle import ListMLE
+from opencse.objectives.list_net import ListNet
 from opencse.objectives.margin import Margin
 from opencse.objectives.objective import Objective
+from opencse.objectives.ranking_consistency import RankingConsistency
 from opencse.objectives.term import Context, Embeddings, Term
+from opencse.objectives.two_way_margin import TwoWayMargin
 
-TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in (Contrastive,)}
+_KINDS: tuple[type[Term], ...] = (
+    Contrastive,
+    TwoWayMargin,
+    AlternatingNormalization,
+    RankingConsistency,
+    ListNet,
+    ListMLE,
+)
+TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _KINDS}
 """What a recipe may name as `kind` of a term."""
 
-__all__ = ["TERMS", "Context", "Contrastive", "Embeddings", "Margin", "Objective", "Term"]
+__all__ = [
+    "TERMS",
+    "AlternatingNormalization",
+    "Context",
+    "Contrastive",
+    "Distillation",
+    "Embeddings",
+    "FalseNegatives",
+    "ListMLE",
+    "ListNet",
+    "Margin",
+    "NoiseNegatives",
+    "Objective",
+    "RankingConsistency",
+    "Term",
+    "TwoWayMargin",
+]

@@ -1,4 +1,4 @@
-"""The contrastive family: InfoNCE, hard negatives, two temperatures (HiNCE), additive margins (IFM, BYOP)."""
+"""The contrastive family: InfoNCE, hard negatives, two temperatures, margins, weighted and random negatives."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.objectives.angular import add_angle
+from opencse.objectives.false_negatives import FalseNegatives, NoiseNegatives
 from opencse.objectives.margin import Margin
 from opencse.objectives.term import Context, Embeddings, Term
 
@@ -23,8 +25,9 @@ class Contrastive(Term):
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_j w_{ij} e^{c(a_i, n_j)/t'}}
 
     averaged over the rows that have both anchor and positive. Sources: SimCSE (Gao et al., EMNLP 2021) eq. 1 and 5;
-    HiNCE (SAN paper) eq. 2 for t'; IFM (Robinson et al., NeurIPS 2021) and BYOP for margins. Candidates and
-    negatives that a row lacks are left out of every sum.
+    HiNCE (SAN paper) eq. 2 for t'; IFM (Robinson et al., NeurIPS 2021) and BYOP for margins; ArcCSE (Zhang et al., ACL
+    2022) eq. 4 for the angular one; DCLR (Zhou et al., ACL 2022) eq. 9 for weights of in-batch candidates and for
+    noise. Candidates and negatives that a row lacks are left out of every sum.
 
     Attributes:
         anchor: View of the rows.
@@ -36,6 +39,9 @@ class Contrastive(Term):
         own_negative_weight: Weight w of a row's own hard negatives in the denominator (SimCSE's is its logarithm).
         symmetric: Average with the same loss of positives against anchors.
         margin: A shift of the cosines before the softmax.
+        angular_margin: Degrees that are added to the angle between anchor and positive.
+        false_negatives: Weights of in-batch candidates from another model's similarities.
+        noise: Random vectors as further negatives.
     """
 
     kind: ClassVar[str] = "contrastive"
@@ -49,6 +55,9 @@ class Contrastive(Term):
     own_negative_weight: float = 1.0
     symmetric: bool = False
     margin: Margin | None = None
+    angular_margin: float = 0.0
+    false_negatives: FalseNegatives | None = None
+    noise: NoiseNegatives | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,11 +69,20 @@ class Contrastive(Term):
             raise ValueError("negative_temperature without negatives has no effect: name the view in `negatives`")
         if self.margin is not None and self.margin.axis == "candidate" and self.negatives:
             raise ValueError("a margin of the candidate's axis is not defined for hard negatives")
+        if not 0 <= self.angular_margin < 90:
+            raise ValueError("angular_margin must be an angle of at least 0 and below 90 degrees")
+        if self.noise is not None and self.margin is not None:
+            raise ValueError("a margin is not defined for noise")
 
     @property
     def views(self) -> tuple[str, ...]:
         """Anchor, positive, and the hard negatives."""
         return (self.anchor, self.positive, *self.negatives)
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The model that tells false negatives."""
+        return () if self.false_negatives is None else (self.false_negatives.teacher,)
 
     def warnings(self) -> list[str]:
         """A margin without effect."""
@@ -81,41 +99,58 @@ class Contrastive(Term):
         cosines = unit[self.anchor] @ unit[self.positive].T
         hard = [unit[self.anchor] @ unit[view].T for view in self.negatives]
         here = present[self.anchor] & present[self.positive]
+        if not here.any():
+            return cosines.sum() * 0
         self._report(cosines, hard, present, here, context)
+        weights = self._log_weights(cosines, context)
+        noise = self._noise(unit[self.anchor], here, context)
+        if self.angular_margin:
+            turned = add_angle(cosines.diagonal(), self.angular_margin)
+            cosines = cosines.diagonal_scatter(turned)
 
         def loss(margin: Margin | None) -> Tensor:
-            forward = self._cross_entropy(cosines, hard, present, present[self.positive], here, margin)
+            shifted, others = self._shifted(cosines, present[self.positive], margin)
+            blocks = [
+                shifted / self.temperature + weights,
+                *(unit[self.anchor] @ v.T / self.temperature for v in noise),
+            ]
+            blocks += [
+                self._hard_logits(block if others is None else block + others, present[view])
+                for view, block in zip(self.negatives, hard, strict=True)
+            ]
+            forward = self._cross_entropy(blocks, present[self.positive], here)
             if not self.symmetric:
                 return forward
-            backward = self._cross_entropy(cosines.T, [], present, present[self.anchor], here, margin)
-            return (forward + backward) / 2
+            shifted, _ = self._shifted(cosines.T, present[self.anchor], margin)
+            blocks = [shifted / self.temperature + weights.T]
+            blocks += [unit[self.positive] @ v.T / self.temperature for v in noise]
+            return (forward + self._cross_entropy(blocks, present[self.anchor], here)) / 2
 
         if self.margin is None:
             return loss(None)
         return (loss(None) + loss(self.margin)) / 2 if self.margin.mix else loss(self.margin)
 
-    def _cross_entropy(
-        self,
-        cosines: Tensor,
-        hard: list[Tensor],
-        present: Embeddings,
-        candidates: Tensor,
-        here: Tensor,
-        margin: Margin | None,
-    ) -> Tensor:
-        """Mean over the rows `here` of the cross-entropy against the diagonal of `cosines`."""
-        shift = None
-        if margin is not None:
-            cosines, shift = margin.shift(cosines, int(candidates.sum()))
-        blocks = [(cosines / self.temperature).masked_fill(~candidates, -math.inf)]
-        blocks += [
-            self._hard_logits(block if shift is None else block + shift, present[view])
-            for view, block in zip(self.negatives, hard, strict=False)
-        ]
+    def _shifted(self, cosines: Tensor, candidates: Tensor, margin: Margin | None) -> tuple[Tensor, Tensor | None]:
+        return (cosines, None) if margin is None else margin.shift(cosines, int(candidates.sum()))
+
+    def _log_weights(self, cosines: Tensor, context: Context) -> Tensor:
+        """Added to in-batch logits; (B, B), or a 0 that broadcasts."""
+        if self.false_negatives is None:
+            return cosines.new_zeros(1, 1)
+        found = self.false_negatives.log_weights(
+            context.teachers[self.false_negatives.teacher], self.anchor, self.positive
+        )
+        context.report(f"{self.name}/false_negatives", (found < 0).sum() / max(found.numel() - len(found), 1))
+        return found.to(cosines.dtype)
+
+    def _noise(self, anchors: Tensor, here: Tensor, context: Context) -> list[Tensor]:
+        return [] if self.noise is None else [self.noise.draw(anchors[here], context.step)]
+
+    def _cross_entropy(self, blocks: list[Tensor], candidates: Tensor, here: Tensor) -> Tensor:
+        """Mean over the rows `here` of the cross-entropy against the diagonal of the first block of logits."""
         rows = here.nonzero().squeeze(1)
-        if rows.numel() == 0:
-            return cosines.sum() * 0
-        return F.cross_entropy(torch.cat(blocks, dim=1)[rows], rows)
+        logits = torch.cat([blocks[0].masked_fill(~candidates, -math.inf), *blocks[1:]], dim=1)
+        return F.cross_entropy(logits[rows], rows)
 
     def _hard_logits(self, cosines: Tensor, present: Tensor) -> Tensor:
         logits = cosines / (self.negative_temperature or self.temperature)
@@ -127,8 +162,6 @@ class Contrastive(Term):
 
     def _report(self, cosines: Tensor, hard: list[Tensor], present: Embeddings, here: Tensor, context: Context) -> None:
         """Cosine of positives, of other pairs and of hard negatives; share of anchors nearest to their own positive."""
-        if not here.any():
-            return
         with torch.no_grad():
             block = cosines.detach()[here][:, here]
             count = len(block)

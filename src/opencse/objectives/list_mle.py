@@ -1,0 +1,59 @@
+"""ListMLE: the likelihood, under the student, of the order in which the teacher ranks (RankCSE eq. 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from opencse.objectives.distillation import Distillation
+from opencse.objectives.term import Context, Embeddings
+
+_FAR_BELOW = -1e4  # its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListMLE(Distillation):
+    r"""Negative log-likelihood of the teacher's permutation π under Plackett-Luce (Xia et al., ICML 2008; RankCSE).
+
+    .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]
+
+    averaged over the anchors. The sum grows with N log N; per position it does not depend much on the batch, so that a
+    weight can be carried over. Candidates that tie for the teacher keep the order of the batch.
+
+    The public code of RankCSE adds 1e-7 inside the logarithm after the row's maximum was subtracted: candidates whose
+    cosine is some 0.8 below the maximum then lose their place in the order and are only pushed up. `epsilon` gives that
+    form.
+
+    Attributes:
+        reduction: `list` sums over the positions of a list, `position` averages over them.
+        epsilon: What the public code adds (1e-7); 0 for the exact likelihood.
+    """
+
+    kind: ClassVar[str] = "list_mle"
+
+    reduction: Literal["list", "position"] = "list"
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.epsilon < 0:
+            raise ValueError("epsilon must not be negative")
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; cost is O(B² (d + log B)) time and O(B²) memory."""
+        lists = self.lists(embeddings, present, context)
+        if lists is None:
+            return (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
+        order = lists.teacher.masked_fill(~lists.kept, -torch.inf).sort(dim=1, descending=True, stable=True).indices
+        kept = lists.kept.gather(1, order)  # what is left out comes last
+        scores = lists.student.gather(1, order).masked_fill(~kept, _FAR_BELOW)
+        if self.epsilon:
+            scores = scores - scores.max(dim=1, keepdim=True).values
+            rest = (scores.exp().flip(1).cumsum(1).flip(1) + self.epsilon).log()
+        else:
+            rest = scores.flip(1).logcumsumexp(1).flip(1)
+        surprise = (rest - scores).masked_fill(~kept, 0).sum(dim=1)
+        return (surprise / kept.sum(dim=1) if self.reduction == "position" else surprise).mean()

@@ -1,0 +1,81 @@
+"""RankCSE's ranking consistency: both views of a sentence shall rank the batch alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.objectives.term import Context, Embeddings, Term
+
+_CODED_FLOOR = 1e-7
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingConsistency(Term):
+    r"""Jensen-Shannon divergence between the two top-1 distributions of a sentence's views (RankCSE eq. 5-6).
+
+    With p_i = softmax_j c(a_i, p_j)/t and q_i = softmax_j c(p_i, a_j)/t over the rows that have both views,
+
+    .. math:: L = \frac 1n \sum_i \tfrac12 KL(p_i \| m_i) + \tfrac12 KL(q_i \| m_i), \quad m_i = (p_i + q_i)/2
+
+    which is symmetric, at most log 2, and zero where the lists are equal. The public code of RankCSE clamps log m from
+    *below* at 1e-7, so that the mixture vanishes and -(H(p) + H(q))/2 is left: it maximises entropy, whatever the
+    lists have in common. That form is kept by its name.
+
+    Attributes:
+        anchor: One view.
+        positive: The other view of the same sentences.
+        temperature: t.
+        form: `jensen_shannon`, or `entropy` for what the public code computes.
+    """
+
+    kind: ClassVar[str] = "ranking_consistency"
+
+    anchor: str = "anchor"
+    positive: str = "twin"
+    temperature: float = 0.05
+    form: Literal["jensen_shannon", "entropy"] = "jensen_shannon"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.temperature <= 0:
+            raise ValueError("temperature must be positive")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The two views."""
+        return (self.anchor, self.positive)
+
+    def warnings(self) -> list[str]:
+        """The coded form is no consistency."""
+        if self.form == "entropy":
+            return ["the form 'entropy' maximises the entropy of the lists; it does not make them agree"]
+        return []
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; cost is O(B² d) time and O(B²) memory."""
+        here = present[self.anchor] & present[self.positive]
+        if not here.any():
+            return (embeddings[self.anchor].sum() + embeddings[self.positive].sum()) * 0
+        a, b = (F.normalize(embeddings[view][here], dim=-1) for view in self.views)
+        scores = a @ b.T / self.temperature
+        log_p, log_q = F.log_softmax(scores, dim=1), F.log_softmax(scores.T, dim=1)
+        if self.form == "entropy":
+            return (_coded(log_p) + _coded(log_q)) / 2
+        log_m = torch.logaddexp(log_p, log_q) - math.log(2)
+        divergence = (log_p.exp() * (log_p - log_m) + log_q.exp() * (log_q - log_m)).sum(dim=1) / 2
+        with torch.no_grad():
+            agree = log_p.argmax(dim=1) == log_q.argmax(dim=1)
+            context.report(f"{self.name}/same_first", agree.to(scores.dtype).mean())
+        return divergence.mean()
+
+
+def _coded(log_probabilities: Tensor) -> Tensor:
+    """Mean of Σ p (log p - 1e-7), with p clamped at 1e-7, as the public code has it."""
+    p = log_probabilities.exp().clamp(min=_CODED_FLOOR)
+    return (p * (p.log() - _CODED_FLOOR)).sum(dim=1).mean()
