@@ -8,7 +8,9 @@ from opencse.objectives.list_mle import ListMLE
 from opencse.objectives.list_net import ListNet
 from opencse.objectives.margin import Margin
 from opencse.objectives.objective import Objective
+from opencse.objectives.preservation import EmbeddingDistillation, SimilarityPreserving
 from opencse.objectives.ranking_consistency import RankingConsistency
+from opencse.objectives.similarity_bound import SimilarityBound
 from opencse.objectives.term import Context, Embeddings, Term
 from opencse.objectives.two_way_margin import TwoWayMargin
 
@@ -19,6 +21,9 @@ _KINDS: tuple[type[Term], ...] = (
     RankingConsistency,
     ListNet,
     ListMLE,
+    EmbeddingDistillation,
+    SimilarityPreserving,
+    SimilarityBound,
 )
 TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _KINDS}
 """What a recipe may name as `kind` of a term."""
@@ -29,6 +34,7 @@ __all__ = [
     "Context",
     "Contrastive",
     "Distillation",
+    "EmbeddingDistillation",
     "Embeddings",
     "FalseNegatives",
     "ListMLE",
@@ -37,6 +43,8 @@ __all__ = [
     "NoiseNegatives",
     "Objective",
     "RankingConsistency",
+    "SimilarityBound",
+    "SimilarityPreserving",
     "Term",
     "TwoWayMargin",
 ]

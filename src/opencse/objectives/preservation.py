@@ -1,0 +1,96 @@
+"""What a teacher knows is kept: its vectors, or the cosines between its vectors.
+
+With the untouched model as the teacher these terms hold in place whatever the other terms have no reason to move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.objectives.term import Context, Embeddings, Term
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Preservation(Term):
+    """What both kinds share: the views that are kept, and the teacher.
+
+    Attributes:
+        keep: The views.
+        teacher: Whose vectors of them are kept.
+    """
+
+    keep: tuple[str, ...] = ("anchor",)
+    teacher: str = "teacher"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.keep:
+            raise ValueError("keep must name at least one view")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those that are kept."""
+        return self.keep
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The one teacher."""
+        return (self.teacher,)
+
+    def _vectors(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, Tensor]:
+        """Unit vectors of student and teacher, (n, d) and (n, d_t), all views' present rows one after another."""
+        teacher = context.teachers[self.teacher]
+        student = torch.cat([embeddings[view][present[view]] for view in self.keep])
+        known = torch.cat([teacher[view][present[view]] for view in self.keep]).to(student.dtype)
+        return F.normalize(student, dim=-1), F.normalize(known, dim=-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingDistillation(_Preservation):
+    r"""Stay near the teacher's own vectors: the mean of :math:`1 - \cos(s_i, t_i)`.
+
+    Student and teacher must be equally wide. Source: distillation of sentence embeddings by regression (Reimers and
+    Gurevych, EMNLP 2020), with the cosine in place of the squared error, because cosines are what is compared later.
+    """
+
+    kind: ClassVar[str] = "embedding_distillation"
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; cost is O(B d)."""
+        student, teacher = self._vectors(embeddings, present, context)
+        if student.shape[1] != teacher.shape[1]:
+            raise ValueError(
+                f"{self.name}: the teacher's vectors have {teacher.shape[1]} dimensions, the student's "
+                f"{student.shape[1]}; `similarity_preserving` compares cosines only"
+            )
+        if len(student) == 0:
+            return student.sum()
+        return (1 - (student * teacher).sum(dim=-1)).mean()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarityPreserving(_Preservation):
+    r"""Keep the cosines between different sentences: the mean of :math:`(s_i \cdot s_j - t_i \cdot t_j)^2`.
+
+    The mean runs over all ordered pairs of different vectors of the batch. Source: similarity-preserving distillation
+    (Tung and Mori, ICCV 2019), on cosines. The teacher may have any width.
+    """
+
+    kind: ClassVar[str] = "similarity_preserving"
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; cost is O(n² d) for the n vectors of the kept views."""
+        student, teacher = self._vectors(embeddings, present, context)
+        count = len(student)
+        if count < 2:
+            return student.sum() * 0
+        error = student @ student.T - teacher @ teacher.T
+        other = ~torch.eye(count, dtype=torch.bool, device=error.device)
+        mean = error.square().masked_fill(~other, 0).sum() / (count * (count - 1))
+        context.report(f"{self.name}/rms", mean.sqrt())
+        return mean

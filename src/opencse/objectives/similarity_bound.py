@@ -1,0 +1,70 @@
+"""A floor or a ceiling for the cosines of pairs whose relation is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.objectives.term import Context, Embeddings, Term
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarityBound(Term):
+    r"""Pairs of views that mean the same stay above a cosine, or pairs that contradict each other stay below one.
+
+    .. math:: L = \operatorname{mean} \max(b - c, 0) \quad\text{or}\quad \operatorname{mean} \max(c - b, 0)
+
+    over all rows and pairs that are present. Unlike a contrastive loss it has no opinion on pairs inside the bound, nor
+    on how a row relates to other rows.
+
+    Attributes:
+        pairs: Pairs of views.
+        at_least: The floor.
+        at_most: The ceiling; exactly one of both is given.
+    """
+
+    kind: ClassVar[str] = "similarity_bound"
+
+    pairs: tuple[tuple[str, str], ...]
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.pairs:
+            raise ValueError("pairs must name at least one pair of views")
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError("give either at_least or at_most")
+        if not -1 <= self._bound <= 1:
+            raise ValueError("a cosine lies between -1 and 1")
+
+    @property
+    def _bound(self) -> float:
+        bound = self.at_most if self.at_least is None else self.at_least
+        assert bound is not None
+        return bound
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """All that are in a pair."""
+        return tuple(dict.fromkeys(view for pair in self.pairs for view in pair))
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; cost is O(B d) for each pair."""
+        found = []
+        for first, second in self.pairs:
+            both = present[first] & present[second]
+            cosines = F.cosine_similarity(embeddings[first][both], embeddings[second][both], dim=-1)
+            found.append(cosines)
+            if len(cosines):
+                context.report(f"{self.name}/cos_{first}_{second}", cosines.mean())
+        cosines = torch.cat(found)
+        if len(cosines) == 0:
+            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
+        beyond = self._bound - cosines if self.at_least is not None else cosines - self._bound
+        context.report(f"{self.name}/inside", (beyond <= 0).to(cosines.dtype).mean())
+        return F.relu(beyond).mean()

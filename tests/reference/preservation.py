@@ -1,0 +1,43 @@
+"""Distillation of vectors and of cosines, and bounds on cosines, written as loops."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference.contrastive import cosine
+
+
+def kept(vectors: dict[str, np.ndarray], has: dict[str, np.ndarray], views: tuple[str, ...]) -> list[np.ndarray]:
+    return [vectors[view][i] for view in views for i in range(len(vectors[view])) if has[view][i]]
+
+
+def embedding_distillation(student: list[np.ndarray], teacher: list[np.ndarray]) -> float:
+    losses = [1 - cosine(s, t) for s, t in zip(student, teacher, strict=True)]
+    return float(np.mean(losses)) if losses else 0.0
+
+
+def similarity_preserving(student: list[np.ndarray], teacher: list[np.ndarray]) -> float:
+    n = len(student)
+    losses = [
+        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
+        for i in range(n)
+        for j in range(n)
+        if i != j
+    ]
+    return float(np.mean(losses)) if losses else 0.0
+
+
+def similarity_bound(
+    vectors: dict[str, np.ndarray],
+    has: dict[str, np.ndarray],
+    pairs: list[tuple[str, str]],
+    floor: float | None,
+    ceiling: float | None,
+) -> float:
+    losses = []
+    for first, second in pairs:
+        for i in range(len(vectors[first])):
+            if has[first][i] and has[second][i]:
+                c = cosine(vectors[first][i], vectors[second][i])
+                losses.append(max(floor - c, 0) if floor is not None else max(c - ceiling, 0))
+    return float(np.mean(losses)) if losses else 0.0
