@@ -7,6 +7,7 @@
 | `candidate_table` | `CandidateTable` | a paraphrase from a table of candidates | OssCSE Appendix A |
 | `llm` | `PromptedLLM` | whatever a prompt asks a language model for | SAN Table 12 |
 | `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
+| `phrase_swap` | `PhraseSwap` | the same words, another meaning: two phrases exchanged | after PAWS |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
@@ -19,6 +20,7 @@ from opencse.views.candidates import CandidateTable
 from opencse.views.llm import PromptedLLM
 from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
+from opencse.views.phrase_swap import PhraseSwap
 from opencse.views.probes import Insertion, WordSubstitution
 from opencse.views.substitution import Substitution
 from opencse.views.translation import BackTranslation
@@ -29,6 +31,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     CandidateTable,
     PromptedLLM,
     Substitution,
+    PhraseSwap,
     WordRepetition,
     Insertion,
     WordSubstitution,
@@ -47,6 +50,7 @@ __all__ = [
     "Deletion",
     "Insertion",
     "Negation",
+    "PhraseSwap",
     "PromptedLLM",
     "RandomSentence",
     "Row",
