@@ -11,7 +11,9 @@ from opencse.views import (
     CandidateTable,
     Deletion,
     Insertion,
+    MainClause,
     Negation,
+    PhraseSwap,
     RandomSentence,
     Substitution,
     WordRepetition,
@@ -70,6 +72,8 @@ def specs(bert, roberta, marian, tmp_path):
         "repetition": WordRepetition(),
         "insertion": Insertion(model=bert),
         "replaced": WordSubstitution(model=roberta),
+        "swap": PhraseSwap(),
+        "clause": MainClause(words=(1, 9999)),
         "deletion": Deletion(),
         "random": RandomSentence(),
     }

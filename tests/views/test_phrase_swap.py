@@ -37,7 +37,8 @@ def test_words_stay_and_order_changes(swapper) -> None:
     texts = [text for text, out in CASES.items() if out != {""}]
     rows = [Row(id=i, text=text) for i, text in enumerate(texts)]
     for row, view in zip(rows, swapper(rows), strict=True):
-        assert view.text and view.text != row.text
+        assert view.text is not None
+        assert view.text != row.text
         words, new = (Counter(t.lower().rstrip(".").split()) for t in (row.text, view.text))
         assert new == words
         assert lexical_overlap([row.text.lower().rstrip(".")], [view.text.lower().rstrip(".")])[0] > 0.7

@@ -8,6 +8,7 @@
 | `llm` | `PromptedLLM` | whatever a prompt asks a language model for | SAN Table 12 |
 | `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
 | `phrase_swap` | `PhraseSwap` | the same words, another meaning: two phrases exchanged | after PAWS |
+| `main_clause` | `MainClause` | what the sentence states, cut to its main clause | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
@@ -18,6 +19,7 @@ from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
 from opencse.views.llm import PromptedLLM
+from opencse.views.main_clause import MainClause
 from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
@@ -32,6 +34,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     PromptedLLM,
     Substitution,
     PhraseSwap,
+    MainClause,
     WordRepetition,
     Insertion,
     WordSubstitution,
@@ -49,6 +52,7 @@ __all__ = [
     "ConstructorSpec",
     "Deletion",
     "Insertion",
+    "MainClause",
     "Negation",
     "PhraseSwap",
     "PromptedLLM",

@@ -1,7 +1,7 @@
 """Phrase swap: two like phrases exchange places, so that the same words say something else ("from A to B").
 
-Such pairs have (nearly) the same words and another meaning; PAWS (Zhang, Baldridge and He, NAACL 2019) tests models with
-pairs that a language model swapped. Here grammar finds what may be swapped.
+Such pairs have the same words and another meaning. PAWS (Zhang, Baldridge and He, NAACL 2019) tests models with pairs
+that a language model swapped; here grammar finds what may be swapped.
 """
 
 from __future__ import annotations
