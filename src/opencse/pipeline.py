@@ -22,7 +22,7 @@ from opencse.evaluation import (
     score,
 )
 from opencse.files import write_json
-from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.recipes import Corpus, Recipe, family_of, load_recipe
 from opencse.text import column_names
 from opencse.training import Run
 from opencse.training import train as train_run
@@ -98,6 +98,7 @@ def run(
     dev: str | Path | None = None,
     data: str | Path | None = None,
     pairs: str | Path | None = None,
+    paraphrases: str | Path | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     resume: bool = False,
@@ -115,6 +116,8 @@ def run(
         dev: As for `train`.
         data: As for `train`; where given, the seven STS tasks are evaluated.
         pairs: Further scored pairs to evaluate on: a file, or `"demo"`.
+        paraphrases: A table of sentences and paraphrases, for recipes that have a use for one; its sentences join the
+            corpus.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         resume: Go on with what `out` holds.
@@ -125,8 +128,10 @@ def run(
     suites = _suites(data, pairs)  # before any training, so that a mistake in a path costs nothing
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
-        recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
-    source = _built(recipe, demo.corpus(corpus), Path(out), resume, overwrite, tell)
+        extras, options_of_table = _with_table(paraphrases)
+        overrides = [*options_of_table, *overrides]
+        recipe = load_recipe(recipe, family=family, variant=variant, having=extras, overrides=overrides)
+    source = _built(recipe, demo.corpus(corpus), paraphrases, Path(out), resume, overwrite, tell)
     finished = train(
         recipe,
         source,
@@ -155,16 +160,36 @@ def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
     return [*overrides, *([] if seed is None else [f"training.seed={seed}"])]
 
 
-def _built(recipe: Recipe, corpus: Path, out: Path, resume: bool, overwrite: bool, tell: Tell) -> Path:
+def _with_table(table: str | Path | None) -> tuple[list[str], list[str]]:
+    """The recipe's table and the settings that a table of paraphrases stands for."""
+    if table is None:
+        return [], []
+    from opencse.views.assemble import paraphrase_columns
+
+    text, paraphrase = paraphrase_columns(table)
+    values = {"path": str(table), "text_column": text, "candidate_column": paraphrase}
+    return ["paraphrases"], [f"build.paraphrase.{key}={value}" for key, value in values.items()]
+
+
+def _built(
+    recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, overwrite: bool, tell: Tell
+) -> Path:
     """The corpus itself, or `out/views` with the columns that it lacks."""
     missing = [c for c in recipe.columns if c in recipe.build and c not in column_names(corpus)]
-    if not missing:
+    raw = recipe.corpus == Corpus() and table is None
+    if raw and not missing:
         return corpus
     from opencse.training.folder import check_folder
     from opencse.views import build
+    from opencse.views.assemble import assemble
 
     if not resume:
         check_folder(out, resume=False, overwrite=overwrite)
+    if not raw:
+        out.mkdir(parents=True, exist_ok=True)
+        corpus = assemble(corpus, recipe.corpus, out / "corpus.parquet", table=table, seed=recipe.training.seed)
+    if not missing:
+        return corpus
     tell(f"building {', '.join(missing)}")
     return build(corpus, recipe.build, out / "views", seed=recipe.training.seed, resume=resume or not overwrite)
 

@@ -120,3 +120,32 @@ def test_unknown_names() -> None:
 
 def test_columns_say_what_may_be_missing() -> None:
     assert load_recipe("hince").columns == {"text": False, "negative": True}
+
+
+EXTRA = """
+extends = "simcse"
+
+[with.paraphrases]
+views.paraphrase = { text = "paraphrase", optional = true }
+terms.near = { kind = "similarity_bound", pairs = [["anchor", "paraphrase"]], at_least = 0.8 }
+build.paraphrase = { kind = "candidate_table", path = "" }
+"""
+
+
+def test_what_the_user_brings_adds_views_and_terms(tmp_path) -> None:
+    path = tmp_path / "extra.toml"
+    path.write_text(EXTRA)
+    assert [t.name for t in load_recipe(path).terms] == ["contrastive"]
+    recipe = load_recipe(path, having=["paraphrases"], overrides=["build.paraphrase.path=table.tsv"])
+    assert [t.name for t in recipe.terms] == ["contrastive", "near"]
+    assert recipe.build["paraphrase"].path == "table.tsv"
+    with pytest.raises(OpencseError, match="no use for llm"):
+        load_recipe(path, having=["llm"])
+
+
+def test_a_weight_of_zero_leaves_a_term_out(tmp_path) -> None:
+    path = tmp_path / "extra.toml"
+    path.write_text(EXTRA)
+    recipe = load_recipe(path, having=["paraphrases"], overrides=["terms.contrastive.weight=0"])
+    assert [t.name for t in recipe.terms] == ["near"]
+    assert list(recipe.used_views) == ["anchor", "paraphrase"]

@@ -136,6 +136,25 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("scores", "tolerance", "kept", "warned"),
+    [
+        ((80.0, 82.0, 79.5, 79.0), 1.0, 12, False),
+        ((80.0, 82.0, 79.5, 78.9), 1.0, 8, False),
+        ((80.0, 78.0, 78.5, 77.0), 1.0, 8, True),  # none within: the best
+        ((80.0, 79.0, 70.0, 79.5), 1.0, 12, False),
+    ],
+)
+def test_the_last_step_within_tolerance(tmp_path, backbone, corpus, scores, tolerance, kept, warned) -> None:
+    settings = (*LONG, "selection.keep=last", f"selection.tolerance={tolerance}")
+    left = iter(scores)
+    result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: next(left))
+    assert result.outcome.best_step == kept
+    assert bool(result.warnings) == warned
+    if warned:
+        assert "within 1 points of the untouched backbone" in result.warnings[0]
+
+
 def test_early_stopping(tmp_path, backbone, corpus) -> None:
     settings = ("training.epochs=9", "selection.every=2", "selection.patience=2")
     result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: 1.0)

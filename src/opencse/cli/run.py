@@ -23,6 +23,22 @@ def run(
             "that come with opencse."
         ),
     ] = None,
+    paraphrases: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            help="For recipes that can use paraphrases: a table with a column text, and one paraphrase, "
+            "back_translation or candidate. Its sentences join the corpus.",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Points that the development score may fall below the untouched model's: the last step within is "
+            "kept. Short for --set selection.keep=last --set selection.tolerance=…",
+        ),
+    ] = None,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
     seed: options.Seed = None,
@@ -46,11 +62,16 @@ def run(
         dev=dev,
         data=data,
         pairs=pairs,
+        paraphrases=paraphrases,
         variant=variant,
-        overrides=pipeline.with_seed(overrides, seed),
+        overrides=pipeline.with_seed([*_within(tolerance), *overrides], seed),
         resume=resume,
         overwrite=overwrite,
         track=track,
         tell=note,
     )
     show_result(result)
+
+
+def _within(tolerance: float | None) -> list[str]:
+    return [] if tolerance is None else ["selection.keep=last", f"selection.tolerance={tolerance}"]

@@ -1,8 +1,8 @@
 """Finding, merging and writing recipes.
 
 A recipe's tables are merged in this order, later ones winning: the recipe that it `extends`, the file itself, its
-`[faithful]` table (if that variant is asked for), its `[for.FAMILY]` table (for the family of the backbone), and the
-user's `--set key=value`.
+`[faithful]` table (if that variant is asked for), its `[with.NAME]` tables (for what the user brings, such as a table of
+paraphrases), its `[for.FAMILY]` table (for the family of the backbone), and the user's `--set key=value`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def load_recipe(
     *,
     family: str = "other",
     variant: str = "sound",
+    having: Sequence[str] = (),
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
     """Read, merge and check a recipe.
@@ -42,6 +43,7 @@ def load_recipe(
         name: The name of a shipped recipe (`simcse`) or the path of a TOML file.
         family: The backbone's family (`opencse.recipes.families`), whose published settings are applied.
         variant: `sound` (the default) or `faithful`, the system as published, quirks included.
+        having: Which of the recipe's `[with.NAME]` tables apply.
         overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,
             `terms.contrastive.temperature=0.1`), or a mapping of such keys to values.
 
@@ -49,12 +51,18 @@ def load_recipe(
         OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an impossible value.
     """
     table, label, sources = _merged(name)
-    faithful, families = table.pop("faithful", {}), table.pop("for", {})
+    faithful, families, extras = (table.pop(key, {}) for key in ("faithful", "for", "with"))
     if variant not in ("sound", "faithful"):
         raise unknown("variant", variant, ["sound", "faithful"], label)
     if variant == "faithful":
         families = _merge(families, faithful.pop("for", {}), label)
         table = _merge(table, faithful, f"{label}: faithful")
+    for extra in having:
+        if extra not in extras:
+            raise OpencseError(
+                f"{label} has no use for {extra}", f"It can use {', '.join(extras)}." if extras else "Leave it out."
+            )
+        table = _merge(table, extras[extra], f"{label}: with.{extra}")
     table = _merge(table, families.get(family, {}), f"{label}: for.{family}")
     pairs = overrides.items() if isinstance(overrides, Mapping) else map(_parse_override, overrides)
     for key, value in pairs:
@@ -106,7 +114,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
 
 
 def _merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
-    """Merge tables key by key; lists are replaced, except that a table of terms patches the terms by name."""
+    """Merge tables key by key; lists are replaced, except that a table of terms patches or adds terms by name."""
     merged = copy.deepcopy(base)
     for key, value in over.items():
         known = merged.get(key)
@@ -130,6 +138,9 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
     for name, patch in patches.items():
         key: str | int = int(name) if name.isdigit() else name
         index = key if isinstance(key, int) else names.index(key) if key in names else None
+        if index is None and "kind" in patch:
+            patched.append({"name": name, **patch})
+            continue
         if index is None or index >= len(terms):
             raise unknown("term", name, [str(n) for n in names], f"{where}: terms")
         patched[index] = _merge(patched[index], patch, where)
@@ -140,7 +151,8 @@ def _decode_recipe(table: Table, label: str, name: str) -> Recipe:
     terms = table.get("terms", [])
     if not isinstance(terms, list):
         raise OpencseError(f"{label}: terms: expected a list of tables, [[terms]]")
-    table["terms"] = tuple(_decode_kind(TERMS, t, f"{label}: terms[{i}]") for i, t in enumerate(terms))
+    decoded = (_decode_kind(TERMS, t, f"{label}: terms[{i}]") for i, t in enumerate(terms))
+    table["terms"] = tuple(term for term in decoded if term.weight != 0)  # an ablation: --set terms.NAME.weight=0
     if build := table.get("build"):
         from opencse.views import CONSTRUCTORS
 

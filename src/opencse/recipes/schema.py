@@ -181,14 +181,40 @@ class Selection:
     Attributes:
         every: Steps between evaluations.
         patience: Stop after so many evaluations without improvement; never where absent.
+        keep: The `best` step; or the `last` one within `tolerance`, for terms whose success the pairs do not show.
+        tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. Where no step
+            is, the best one is kept, with a warning.
     """
 
     every: int = 125
     patience: int | None = None
+    keep: Literal["best", "last"] = "best"
+    tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         if self.every < 1 or (self.patience is not None and self.patience < 1):
             raise ValueError("every and patience must be at least 1")
+        if self.tolerance < 0:
+            raise ValueError("tolerance must not be negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """What is done to the raw text before views are built.
+
+    Attributes:
+        clauses: Share of the sentences that are cut to their main clause, where one can be cut out.
+        rows: Sentences used at most, drawn at random; all where absent.
+    """
+
+    clauses: float = 0.0
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.clauses <= 1:
+            raise ValueError("clauses must be a share from 0 to 1")
+        if self.rows is not None and self.rows < 2:
+            raise ValueError("rows must be at least 2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +231,7 @@ class Recipe:
         views: The versions of each sentence, by name.
         terms: The summands of the objective.
         teachers: Models whose vectors the terms may read, by name.
+        corpus: See `Corpus`.
         build: How missing text columns are made, by column.
         encoder: See `Encoder`.
         optimizer: See `Optimizer`.
@@ -223,6 +250,7 @@ class Recipe:
     views: dict[str, View]
     terms: tuple[Term, ...]
     teachers: dict[str, Teacher] = field(default_factory=dict)
+    corpus: Corpus = field(default_factory=Corpus)
     build: dict[str, Any] = field(default_factory=dict)
     encoder: Encoder = field(default_factory=Encoder)
     optimizer: Optimizer = field(default_factory=Optimizer)

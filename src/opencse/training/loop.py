@@ -225,7 +225,7 @@ class Loop:
             self.log.write(state.step, {"dev": score})
         if not select:
             state.first_score = score
-        elif state.best_score is None or score > state.best_score:
+        elif self._kept(score):
             state.best_score, state.best_step, state.stale = score, state.step, 0
             if self.main:
                 save_weights(self.network, self.best_path, {"step": str(state.step), "score": repr(score)})
@@ -233,6 +233,12 @@ class Loop:
             state.stale += 1
         bar.set_postfix({"dev": f"{score:.2f}"} | self._postfix)
         self.network.train()
+
+    def _kept(self, score: float) -> bool:
+        """Whether these weights replace those that were kept so far."""
+        state, selection = self.state, self.recipe.selection
+        good_enough = selection.keep == "last" and score >= (state.first_score or 0.0) - selection.tolerance
+        return good_enough or state.best_score is None or score > state.best_score
 
     def _exhausted(self) -> bool:
         """Whether early stopping is due; the main process decides for all."""

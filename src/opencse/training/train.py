@@ -188,7 +188,7 @@ def train(
         progress=progress,
     )
     outcome = loop.run(resume)
-    warnings = _judge(outcome)
+    warnings = _judge(outcome, recipe)
     if main:
         card = model_card(recipe, record, outcome)
         save_encoder(encoder, out / "model", card)
@@ -298,9 +298,11 @@ def _finished(out: Path, recipe: Recipe, fingerprint: dict[str, str]) -> Run | N
     return Run(out, recipe, Outcome(**record["outcome"]))
 
 
-def _judge(outcome: Outcome) -> list[str]:
+def _judge(outcome: Outcome, recipe: Recipe) -> list[str]:
     """What the development scores say that a user should not overlook."""
     first, best = outcome.first_score, outcome.best_score
-    if first is not None and best is not None and best < first:
-        return [f"no step beat the untouched backbone on the development set ({best:.2f} against {first:.2f})"]
-    return []
+    tolerance = recipe.selection.tolerance if recipe.selection.keep == "last" else 0.0
+    if first is None or best is None or best >= first - tolerance:
+        return []
+    within = f"within {tolerance:g} points of" if tolerance else "above"
+    return [f"no step stayed {within} the untouched backbone on the development set ({best:.2f} against {first:.2f})"]

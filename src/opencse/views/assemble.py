@@ -1,0 +1,100 @@
+"""From raw text to the sentences that views are built of: a sample, partly cut to main clauses, and a table's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opencse.errors import OpencseError
+from opencse.files import replaced_file
+from opencse.recipes import Corpus
+from opencse.text import column_names, content_hash, read_rows, read_texts
+from opencse.views.base import Row
+from opencse.views.main_clause import MainClause
+
+TEXT_COLUMNS = ("text", "sentence")
+PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
+_CHUNK = 4096
+
+
+def assemble(
+    corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path | None = None, seed: int = 0
+) -> Path:
+    """Write the corpus that a recipe's views are built of, one column `text`.
+
+    The rows of a table of paraphrases come on top of `settings.rows`: its sentences are the ones that have any.
+
+    Args:
+        corpus: Raw sentences in any format of `opencse.text`.
+        settings: What to do to them.
+        out: The Parquet file to write; one that was made from the same input is left as it is.
+        table: A table of paraphrases, whose sentences are added.
+        seed: Chooses the sample, the sentences that are cut, and the order.
+
+    Returns:
+        `out`.
+
+    Raises:
+        OpencseError: The corpus or the table cannot be read.
+    """
+    sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
+    made_from = hashlib.sha256(json.dumps([sources, asdict(settings), seed]).encode()).hexdigest()
+    if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
+        return out
+    chance = random.Random(seed)
+    texts = _cut(_sample(corpus, settings.rows, chance), settings.clauses, chance)
+    if table is not None:
+        text_column, _ = paraphrase_columns(table)
+        texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())
+    chance.shuffle(texts)
+    schema = pa.schema([("text", pa.string())], metadata={"made_from": made_from})
+    with replaced_file(out) as path:
+        pq.write_table(pa.table({"text": texts}, schema=schema), path)
+    return out
+
+
+def paraphrase_columns(table: str | Path) -> tuple[str, str]:
+    """Return the columns of a table that hold sentences and their paraphrases.
+
+    Raises:
+        OpencseError: It has none of the known names.
+    """
+    present = column_names(table)
+    found = [next((name for name in names if name in present), None) for names in (TEXT_COLUMNS, PARAPHRASE_COLUMNS)]
+    if found[0] is None or found[1] is None:
+        raise OpencseError(
+            f"{table} is no table of paraphrases: its columns are {', '.join(present)}",
+            f"Name one {' or '.join(TEXT_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
+        )
+    return found[0], found[1]
+
+
+def _sample(corpus: str | Path, rows: int | None, chance: random.Random) -> list[str]:
+    """All sentences, or so many of them, each as likely as any other (algorithm R: one pass, bounded memory)."""
+    kept: list[str] = []
+    for count, text in enumerate(read_texts(corpus)):
+        if rows is None or count < rows:
+            kept.append(text)
+        elif (place := chance.randrange(count + 1)) < rows:
+            kept[place] = text
+    return kept
+
+
+def _cut(texts: Sequence[str], share: float, chance: random.Random) -> list[str]:
+    """A share of the sentences cut to their main clause where that works."""
+    out = list(texts)
+    chosen = [i for i in range(len(out)) if chance.random() < share]
+    cutter = MainClause().open() if chosen else None
+    for start in range(0, len(chosen), _CHUNK):
+        assert cutter is not None
+        part = chosen[start : start + _CHUNK]
+        for i, view in zip(part, cutter([Row(id=i, text=out[i]) for i in part]), strict=True):
+            out[i] = view.text or out[i]
+    return out

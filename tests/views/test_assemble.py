@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.errors import OpencseError
+from opencse.recipes import Corpus
+from opencse.text import read_texts
+from opencse.views.assemble import assemble, paraphrase_columns
+
+LONG = "When the rain stopped, the old man left the house."
+CUT = "The old man left the house."
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(f"Sentence number {i} is here." for i in range(50)) + "\n")
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("text\tback_translation\tpivot\nIt is late.\tThe hour is late.\tde\nIt is late.\tLate it is.\tfr\n")
+    return path
+
+
+def test_a_sample_is_fair_and_the_seed_decides(corpus, tmp_path) -> None:
+    everything = set(read_texts(corpus))
+    draws = [list(read_texts(assemble(corpus, Corpus(rows=10), tmp_path / f"{s}.parquet", seed=s))) for s in range(40)]
+    assert all(len(set(draw)) == 10 and set(draw) <= everything for draw in draws)
+    counts = [sum(text in draw for draw in draws) for text in sorted(everything)]
+    assert min(counts) > 0  # 8 on average: each is left out of all with probability 1e-4
+    assert draws[0] != draws[1]
+    assert draws[3] == list(read_texts(assemble(corpus, Corpus(rows=10), tmp_path / "again.parquet", seed=3)))
+
+
+def test_sentences_are_cut_where_that_works(tmp_path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text(f"{LONG}\nWhat a day\n")
+    assert set(read_texts(assemble(path, Corpus(clauses=1.0), tmp_path / "out.parquet"))) == {CUT, "What a day"}
+    assert set(read_texts(assemble(path, Corpus(), tmp_path / "raw.parquet"))) == {LONG, "What a day"}
+
+
+def test_a_table_adds_its_sentences_once(corpus, table, tmp_path) -> None:
+    texts = list(read_texts(assemble(corpus, Corpus(rows=5), tmp_path / "out.parquet", table=table)))
+    assert len(texts) == 6
+    assert texts.count("It is late.") == 1
+
+
+def test_the_same_input_is_not_assembled_twice_but_another_is(corpus, tmp_path) -> None:
+    out = assemble(corpus, Corpus(rows=10), tmp_path / "out.parquet")
+    marked = pq.read_table(out)
+    pq.write_table(pa.table({"text": ["mark"]}, schema=marked.schema), out)
+    assert list(read_texts(assemble(corpus, Corpus(rows=10), out))) == ["mark"]
+    assert len(list(read_texts(assemble(corpus, Corpus(rows=11), out)))) == 11
+
+
+def test_columns_of_a_table(table, tmp_path) -> None:
+    assert paraphrase_columns(table) == ("text", "back_translation")
+    other = tmp_path / "other.tsv"
+    other.write_text("a\tb\n1\t2\n")
+    with pytest.raises(OpencseError, match="its columns are a, b"):
+        paraphrase_columns(other)
