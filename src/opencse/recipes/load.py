@@ -1,7 +1,7 @@
 """Finding, merging and writing recipes.
 
 A recipe's tables are merged in this order, later ones winning: the recipe that it `extends`, the file itself, its
-`[faithful]` table (if that variant is asked for), its `[with.NAME]` tables (for what the user brings, such as a table of
+`[faithful]` table (if that variant is asked for), its `[with.NAME]` tables (for what the user brings, such as
 paraphrases), its `[for.FAMILY]` table (for the family of the backbone), and the user's `--set key=value`.
 """
 
