@@ -250,6 +250,8 @@ class Recipe:
                         f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
                         f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
                     )
+        if not self.used_views:
+            raise ValueError("no term reads a view: the encoder would have nothing to encode")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
         if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")

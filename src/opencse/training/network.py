@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from opencse.encoder.dropout import dropout_rate
-from opencse.objectives import Context, Objective
+from opencse.objectives import Context, Objective, Processes
 from opencse.training.batches import Batch
-from opencse.training.gather import gather_rows
+from opencse.training.gather import gather_detached, gather_rows, mean, own_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -27,13 +28,22 @@ class Network(nn.Module):
         encoder: The sentence encoder; only this is exported.
         projector: Maps sentence vectors to those that the terms see.
         objective: The weighted sum of terms.
+        modules: The terms' own modules (`Term.module`), by the name of the term.
     """
 
-    def __init__(self, encoder: SentenceTransformer, projector: nn.Module, objective: Objective) -> None:
+    def __init__(
+        self,
+        encoder: SentenceTransformer,
+        projector: nn.Module,
+        objective: Objective,
+        modules: Mapping[str, nn.Module] | None = None,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.projector = projector
         self.objective = objective
+        self.module_names = tuple(modules or {})
+        self.auxiliary = nn.ModuleList((modules or {}).values())
 
     def forward(self, batch: Batch, context: Context, with_norms: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the loss over the global batch.
@@ -47,7 +57,9 @@ class Network(nn.Module):
             The weighted sum of the terms, and their unweighted values by name.
         """
         vectors = self.encode(batch)  # (views, rows, width)
-        with torch.autocast(vectors.device.type, enabled=False):
+        device = vectors.device.type
+        low = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        with torch.autocast(device, enabled=False):
             vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
             present = gather_rows(batch.present.T).T
@@ -58,6 +70,10 @@ class Network(nn.Module):
                 name: {view: gather_rows(rows) for view, rows in views.items()}
                 for name, views in batch.teachers.items()
             }
+            context.tokens = batch.tokens
+            context.modules = dict(zip(self.module_names, self.auxiliary, strict=True))
+            context.processes = Processes(own_rows, gather_detached, mean)
+            context.precision = lambda: torch.autocast(device, low[1], enabled=low[0])
             loss, values = self.objective(embeddings, masks, context)
             if with_norms:
                 for name, norm in self.objective.gradient_norms(values, embeddings).items():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opencse.encoder import (
     backbone_config,
@@ -28,10 +28,12 @@ from opencse.recipes import Recipe, View, dump_recipe, family_of, load_recipe
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import model_card
 from opencse.training.checkpoint import Checkpoints
+from opencse.training.facts import term_modules
 from opencse.training.folder import check_folder, environment, prepare_folder
 from opencse.training.log import check_trackers
 from opencse.training.loop import Loop, Outcome
 from opencse.training.memory import keep_freed_memory
+from opencse.training.network import Network
 from opencse.training.sampling import Sampler
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.tokens import Source, open_store
@@ -133,6 +135,7 @@ def train(
     packed = prepare_for_training(encoder) and on_cpu
     if on_cpu:
         keep_freed_memory()
+    network = _network(recipe, encoder, backbone)
     teachers = load_teachers(recipe, backbone, _prompt(recipe), str(accelerator.device))
     sources, views = _sources(recipe, encoder, backbone)
     with accelerator.main_process_first():
@@ -142,6 +145,9 @@ def train(
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": weights_hash(encoder)}
     fingerprint |= {f"teacher {name}": teacher.digest for name, teacher in teachers.items()}
     del teachers  # their memory
+    for term, module in zip(network.module_names, network.auxiliary, strict=True):
+        if hasattr(module, "digest"):
+            fingerprint[f"term {term}"] = str(module.digest)
     if main:
         prepare_folder(out, overwrite=overwrite)
     accelerator.wait_for_everyone()
@@ -171,13 +177,14 @@ def train(
 
     set_seed(recipe.training.seed, device_specific=True)  # dropout differs between processes
     loop = Loop(
-        network=_network(recipe, encoder).to(accelerator.device),
+        network=network.to(accelerator.device),
         assembler=Assembler(
             store,
             views,
             encoder.tokenizer.pad_token_id or 0,
             group_overhead=_GROUP_OVERHEAD[on_cpu] if recipe.training.length_groups and not packed else None,
             teachers=vectors,
+            tokens=[view for view in views if any(view in term.tokens for term in recipe.terms)],
         ),
         sampler=sampler,
         recipe=recipe,
@@ -200,15 +207,15 @@ def train(
     return Run(out, recipe, outcome, tuple(warnings))
 
 
-def _network(recipe: Recipe, encoder: SentenceTransformer) -> Any:
+def _network(recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path) -> Network:
     import torch
-
-    from opencse.training.network import Network
 
     width = encoder.get_embedding_dimension()
     assert width is not None
     torch.manual_seed(recipe.training.seed)  # the same new weights in every process
-    return Network(encoder, build_projector(recipe.encoder.projector, width), Objective(recipe.terms))
+    projector = build_projector(recipe.encoder.projector, width)
+    modules = term_modules(recipe, encoder, projector, backbone)
+    return Network(encoder, projector, Objective(recipe.terms), modules)
 
 
 def _prompt(recipe: Recipe) -> str | None:
