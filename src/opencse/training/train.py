@@ -18,6 +18,7 @@ from opencse.encoder import (
     special_frame,
     template_frame,
 )
+from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
@@ -135,9 +136,10 @@ def train(
     packed = prepare_for_training(encoder) and on_cpu
     if on_cpu:
         keep_freed_memory()
-    network = _network(recipe, encoder, backbone)
-    teachers = load_teachers(recipe, backbone, _prompt(recipe), str(accelerator.device))
     sources, views = _sources(recipe, encoder, backbone)
+    denoisers = _denoisers(recipe, encoder, views)
+    network = _network(recipe, encoder, backbone, denoisers)
+    teachers = load_teachers(recipe, backbone, _prompt(recipe), str(accelerator.device))
     with accelerator.main_process_first():
         bar = progress and main
         store = open_store(corpus, sources, encoder.tokenizer, recipe.encoder.max_length, progress=bar)
@@ -191,7 +193,7 @@ def train(
         folder=out,
         accelerator=accelerator,
         checkpoints=Checkpoints(out / "checkpoints", recipe.training.keep_checkpoints, fingerprint),
-        dev=dev(encoder) if dev is not None else None,
+        dev=dev(_as_scored(recipe, encoder, denoisers)) if dev is not None else None,
         progress=progress,
     )
     outcome = loop.run(resume)
@@ -207,7 +209,30 @@ def train(
     return Run(out, recipe, outcome, tuple(warnings))
 
 
-def _network(recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path) -> Network:
+def _denoisers(
+    recipe: Recipe, encoder: SentenceTransformer, views: dict[str, ViewTokens]
+) -> dict[str, TemplateDenoising]:
+    settings = recipe.encoder
+    if settings.denoising == "none":
+        return {}
+    model, positions = encoder[0].auto_model, settings.denoising_positions
+    return {name: TemplateDenoising(model, view.frame, positions, view.dropout) for name, view in views.items()}
+
+
+def _as_scored(
+    recipe: Recipe, encoder: SentenceTransformer, denoisers: dict[str, TemplateDenoising]
+) -> SentenceTransformer:
+    """The encoder as the development pairs see it: the exported one, or with the first view's denoising."""
+    if recipe.encoder.denoising != "train_and_dev":
+        return encoder
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(modules=[*encoder, next(iter(denoisers.values()))], device=str(encoder.device))
+
+
+def _network(
+    recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path, denoisers: dict[str, TemplateDenoising]
+) -> Network:
     import torch
 
     width = encoder.get_embedding_dimension()
@@ -215,7 +240,7 @@ def _network(recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path)
     torch.manual_seed(recipe.training.seed)  # the same new weights in every process
     projector = build_projector(recipe.encoder.projector, width)
     modules = term_modules(recipe, encoder, projector, backbone)
-    return Network(encoder, projector, Objective(recipe.terms), modules)
+    return Network(encoder, projector, Objective(recipe.terms), modules, denoisers)
 
 
 def _prompt(recipe: Recipe) -> str | None:
