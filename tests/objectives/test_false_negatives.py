@@ -21,12 +21,13 @@ def unit(rows: np.ndarray) -> torch.Tensor:
     return torch.tensor(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
+@pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("rows", [[1] * 6, [1, 0, 1, 1, 0, 1]])
-def test_weights_equal_the_transcription(weight: float, rows: list[int]) -> None:
+def test_weights_equal_the_transcription(weight: float, rows: list[int], center: bool) -> None:
     arrays, has = draw(VIEWS, 6), {"twin": np.array(rows, bool)}
     arrays["twin"][~has["twin"]] = 0
-    settings = {"threshold": 0.3, "weight": weight}
+    settings = {"threshold": 0.3, "weight": weight, "center": center}
     term = Contrastive(false_negatives=FalseNegatives(teacher="c", **settings))
     check(
         term, lambda x: debiased(*x.values(), teacher=PAIR, has_positive=has["twin"], **settings), arrays, has, TEACHER
@@ -47,6 +48,16 @@ def test_a_threshold_of_one_leaves_the_plain_loss() -> None:
     arrays = draw(VIEWS, 6)
     high = Contrastive(false_negatives=FalseNegatives(teacher="c", threshold=1.0))
     assert run(high, arrays, teachers=TEACHER)[0] == run(Contrastive(), arrays)[0]
+
+
+def test_an_untrained_model_finds_all_alike_until_its_vectors_are_centred() -> None:
+    vectors = {"c": {v: a + 50 for v, a in TEACHER["c"].items()}}
+    share = {}
+    for center in (False, True):
+        term = Contrastive(false_negatives=FalseNegatives(teacher="c", threshold=0.9, center=center))
+        share[center] = run(term, draw(VIEWS, 6), teachers=vectors)[2].reports["contrastive/false_negatives"].item()
+    assert share[False] == 1
+    assert share[True] < 0.3
 
 
 def test_the_other_direction_has_the_same_weights_the_other_way_round() -> None:

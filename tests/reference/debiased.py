@@ -18,12 +18,15 @@ def debiased(
     teacher: tuple[np.ndarray, np.ndarray] | None = None,
     threshold: float = 0.9,
     weight: float = 0.0,
+    center: bool = False,
     noise: np.ndarray | None = None,
     has_positive: np.ndarray | None = None,
 ) -> float:
     """-log e^{cos(θ_ii + m)/t} / (itself + Σ_{j≠i} α_ij e^{c_ij/t} + Σ_k e^{c(a_i, v_k)/t}); DCLR eq. 9."""
     n = len(anchors)
     there = np.ones(n, bool) if has_positive is None else has_positive
+    if teacher is not None and center:
+        teacher = (teacher[0] - teacher[0].mean(axis=0), teacher[1] - teacher[0].mean(axis=0))
     losses = []
     for i in np.flatnonzero(there):
         angle = math.acos(cosine(anchors[i], positives[i])) + math.radians(degrees)

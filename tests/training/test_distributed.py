@@ -17,7 +17,19 @@ from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
 from opencse.encoder import Frame, build_projector, load_encoder
-from opencse.objectives import Context, Contrastive, Margin, Objective
+from opencse.objectives import (
+    AlternatingNormalization,
+    Context,
+    Contrastive,
+    FalseNegatives,
+    ListMLE,
+    ListNet,
+    Margin,
+    NoiseNegatives,
+    Objective,
+    RankingConsistency,
+    TwoWayMargin,
+)
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.gather import gather_rows
 from opencse.training.network import Network
@@ -33,6 +45,21 @@ TERMS = {
     "two terms": [
         Contrastive(positive="positive", margin=Margin(signs="p-n+", size="dynamic", mix=True)),
         Contrastive(name="second", positive="negative", negatives=("positive",), negative_scope="own", weight=0.3),
+    ],
+    "margin": [TwoWayMargin(closer="positive", farther="negative", margin=(0.05, 0.2))],
+    "alternating": [AlternatingNormalization(positives=("positive",), negatives=("negative",))],
+    "ranking": [
+        RankingConsistency(positive="positive"),
+        ListNet(candidates="positive", teachers=("wise",)),
+        ListMLE(candidates="positive", teachers=("wise",), weight=0.1),
+    ],
+    "debiased": [
+        Contrastive(
+            positive="positive",
+            false_negatives=FalseNegatives(teacher="wise", threshold=0.3),
+            noise=NoiseNegatives(),
+            angular_margin=10.0,
+        )
     ],
     "teacher": [Imitate(other="positive")],
 }

@@ -65,8 +65,8 @@ class Packing:
         return padded.index_copy(0, self.tokens, real).view(*self.mask.shape, *values.shape[2:])
 
 
-def _first_position(model: nn.Module) -> int:
-    """First position id: RoBERTa and its relatives count from `padding_idx + 1`, all others from 0."""
+def first_position(model: nn.Module) -> int:
+    """The first position id: RoBERTa and its relatives count from `padding_idx + 1`, all others from 0."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
@@ -86,7 +86,7 @@ def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     for name in ("input_ids", "token_type_ids"):
         if isinstance(packed.get(name), Tensor):
             packed[name] = packing.pack(packed[name])
-    return (), packed | {"position_ids": packing.positions + _first_position(model), "packing": packing}
+    return (), packed | {"position_ids": packing.positions + first_position(model), "packing": packing}
 
 
 def _unpack_outputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
@@ -149,7 +149,7 @@ def supports_packing(model: nn.Module) -> bool:
     try:
         padded = model(input_ids=ids, attention_mask=mask).last_hidden_state
         packing = Packing.of(mask)
-        positions = packing.positions + _first_position(model)
+        positions = packing.positions + first_position(model)
         row = model(input_ids=packing.pack(ids), position_ids=positions, packing=packing).last_hidden_state
     except TypeError:  # a forward that passes no further arguments on
         return False

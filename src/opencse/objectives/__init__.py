@@ -10,14 +10,18 @@ from opencse.objectives.margin import Margin
 from opencse.objectives.objective import Objective
 from opencse.objectives.preservation import EmbeddingDistillation, SimilarityPreserving
 from opencse.objectives.ranking_consistency import RankingConsistency
+from opencse.objectives.recall import Recall
+from opencse.objectives.replaced_tokens import ReplacedTokenDetection
 from opencse.objectives.similarity_bound import SimilarityBound
-from opencse.objectives.term import Context, Embeddings, Term
+from opencse.objectives.term import Context, Embeddings, Facts, Processes, Term
 from opencse.objectives.two_way_margin import TwoWayMargin
 
 _KINDS: tuple[type[Term], ...] = (
     Contrastive,
     TwoWayMargin,
     AlternatingNormalization,
+    Recall,
+    ReplacedTokenDetection,
     RankingConsistency,
     ListNet,
     ListMLE,
@@ -36,13 +40,17 @@ __all__ = [
     "Distillation",
     "EmbeddingDistillation",
     "Embeddings",
+    "Facts",
     "FalseNegatives",
     "ListMLE",
     "ListNet",
     "Margin",
     "NoiseNegatives",
     "Objective",
+    "Processes",
     "RankingConsistency",
+    "Recall",
+    "ReplacedTokenDetection",
     "SimilarityBound",
     "SimilarityPreserving",
     "Term",

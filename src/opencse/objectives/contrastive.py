@@ -102,7 +102,7 @@ class Contrastive(Term):
         if not here.any():
             return cosines.sum() * 0
         self._report(cosines, hard, present, here, context)
-        weights = self._log_weights(cosines, context)
+        weights = self._log_weights(cosines, present, context)
         noise = self._noise(unit[self.anchor], here, context)
         if self.angular_margin:
             turned = add_angle(cosines.diagonal(), self.angular_margin)
@@ -133,12 +133,12 @@ class Contrastive(Term):
     def _shifted(self, cosines: Tensor, candidates: Tensor, margin: Margin | None) -> tuple[Tensor, Tensor | None]:
         return (cosines, None) if margin is None else margin.shift(cosines, int(candidates.sum()))
 
-    def _log_weights(self, cosines: Tensor, context: Context) -> Tensor:
+    def _log_weights(self, cosines: Tensor, present: Embeddings, context: Context) -> Tensor:
         """Added to in-batch logits; (B, B), or a 0 that broadcasts."""
         if self.false_negatives is None:
             return cosines.new_zeros(1, 1)
         found = self.false_negatives.log_weights(
-            context.teachers[self.false_negatives.teacher], self.anchor, self.positive
+            context.teachers[self.false_negatives.teacher], present, self.anchor, self.positive
         )
         context.report(f"{self.name}/false_negatives", (found < 0).sum() / max(found.numel() - len(found), 1))
         return found.to(cosines.dtype)

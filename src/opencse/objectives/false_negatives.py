@@ -20,11 +20,14 @@ class FalseNegatives:
         teacher: Name of the complementary model.
         threshold: φ; in-batch candidates of at least this cosine to the anchor are taken for false negatives.
         weight: Their weight in the denominator; 0 leaves them out, as published.
+        center: Take the mean of the batch's anchors from the model's vectors first. Without it a model that was never
+            trained for similarity finds nearly all sentences alike.
     """
 
     teacher: str
     threshold: float = 0.9
     weight: float = 0.0
+    center: bool = False
 
     def __post_init__(self) -> None:
         if not -1 < self.threshold <= 1:
@@ -32,9 +35,11 @@ class FalseNegatives:
         if not 0 <= self.weight <= 1:
             raise ValueError("weight must be between 0 and 1")
 
-    def log_weights(self, teachers: Embeddings, anchor: str, positive: str) -> Tensor:
+    def log_weights(self, teachers: Embeddings, present: Embeddings, anchor: str, positive: str) -> Tensor:
         """Logarithms of the weights of in-batch candidates, (B, B): 0 on the diagonal and for true negatives."""
-        cosines = F.normalize(teachers[anchor], dim=-1) @ F.normalize(teachers[positive], dim=-1).T
+        mean = teachers[anchor][present[anchor]].mean(dim=0) if self.center else 0.0
+        a, b = (F.normalize(teachers[view] - mean, dim=-1) for view in (anchor, positive))
+        cosines = a @ b.T
         own = torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
         log_weight = math.log(self.weight) if self.weight else -math.inf
         return torch.zeros_like(cosines).masked_fill((cosines >= self.threshold) & ~own, log_weight)

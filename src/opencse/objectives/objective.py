@@ -40,6 +40,9 @@ class Objective:
         leaves = [e for e in embeddings.values() if e.requires_grad]
         norms = {}
         for term in self.terms:
+            if not values[term.name].requires_grad:
+                norms[term.name] = torch.tensor(0.0)
+                continue
             gradients = torch.autograd.grad(
                 term.weight * values[term.name], leaves, retain_graph=True, allow_unused=True
             )

@@ -74,6 +74,10 @@ class Encoder:
         length_counts: Whether `max_length` counts the `total` (special tokens and prompt included, as SimCSE and
             SNCSE do) or only the `content` (as PromptBERT does).
         dropout: Dropout rate to set in the whole model; its own where absent.
+        denoising: PromptBERT's template denoising, with pooling `mask`: `train` takes the template's own vector away in
+            training only, `train_and_dev` on the development pairs too. The exported model never does.
+        denoising_positions: Whether the template's positions count as the `model` does, or from `zero` (PromptBERT's
+            code, which for RoBERTa means other positions).
     """
 
     pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] = "cls"
@@ -81,12 +85,16 @@ class Encoder:
     max_length: int = 32
     length_counts: Literal["total", "content"] = "total"
     dropout: float | None = None
+    denoising: Literal["none", "train", "train_and_dev"] = "none"
+    denoising_positions: Literal["model", "zero"] = "model"
 
     def __post_init__(self) -> None:
         if self.max_length < 3:
             raise ValueError("max_length must be at least 3")
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise ValueError("dropout must be at least 0 and below 1")
+        if self.denoising != "none" and self.pooling != "mask":
+            raise ValueError("denoising is for templates: it needs pooling 'mask'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,6 +286,8 @@ class Recipe:
                         f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
                         f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
                     )
+        if not self.used_views:
+            raise ValueError("no term reads a view: the encoder would have nothing to encode")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
         if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")

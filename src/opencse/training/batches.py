@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,8 @@ from torch import Tensor
 from opencse.encoder.prompts import Frame
 from opencse.training.grouping import length_groups
 from opencse.training.tokens import TokenStore
+
+_NO_TOKENS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Batch:
         passes: What goes through the encoder.
         present: (views, rows), whether the row has this view.
         teachers: For each teacher and view its vectors, (rows, d_t) fp32, zero where the row lacks the view.
+        tokens: For each view whose tokens are asked for its ids and attention mask, (rows, length).
     """
 
     views: tuple[str, ...]
@@ -65,23 +68,18 @@ class Batch:
     passes: list[Pass]
     present: Tensor
     teachers: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    tokens: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device."""
-        passes = [
-            Pass(
-                p.dropout,
-                [t.to(device, non_blocking=True) for t in p.ids],
-                [t.to(device, non_blocking=True) for t in p.masks],
-                p.slots.to(device, non_blocking=True),
-            )
-            for p in self.passes
-        ]
-        teachers = {
-            name: {view: vectors.to(device, non_blocking=True) for view, vectors in views.items()}
-            for name, views in self.teachers.items()
-        }
-        return Batch(self.views, self.rows, passes, self.present.to(device, non_blocking=True), teachers)
+
+        def move(tensor: Tensor) -> Tensor:
+            return tensor.to(device, non_blocking=True)
+
+        passes = [Pass(p.dropout, [*map(move, p.ids)], [*map(move, p.masks)], move(p.slots)) for p in self.passes]
+        teachers = {name: {v: move(rows) for v, rows in views.items()} for name, views in self.teachers.items()}
+        tokens = {view: (move(ids), move(mask)) for view, (ids, mask) in self.tokens.items()}
+        return Batch(self.views, self.rows, passes, move(self.present), teachers, tokens)
 
 
 class Assembler:
@@ -94,6 +92,7 @@ class Assembler:
         group_overhead: What one more group costs, in tokens (`length_groups`); None for a single group, as wide as the
             longest row.
         teachers: For each teacher and view the vectors of all rows, (rows, d_t) fp32.
+        tokens: The views whose tokens some term asks for.
     """
 
     def __init__(
@@ -103,15 +102,17 @@ class Assembler:
         pad_id: int,
         group_overhead: float | None = None,
         teachers: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+        tokens: Collection[str] = (),
     ) -> None:
         self._store, self._views, self._pad_id, self._overhead = store, views, pad_id, group_overhead
-        self._teachers = teachers or {}
+        self._teachers, self._tokens = teachers or {}, tokens
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Assemble the batch of these rows."""
         present = torch.zeros(len(self._views), len(rows), dtype=torch.bool)
         by_dropout: dict[float | None, list[tuple[int, np.ndarray]]] = {}
-        for v, view in enumerate(self._views.values()):
+        lines: dict[str, list[np.ndarray]] = {name: [_NO_TOKENS] * len(rows) for name in self._tokens}
+        for v, (name, view) in enumerate(self._views.items()):
             before, after = np.array(view.frame.before, np.int64), np.array(view.frame.after, np.int64)
             for r, row in enumerate(rows):
                 content = self._store.ids(view.source, int(row))
@@ -119,12 +120,15 @@ class Assembler:
                     tokens = np.concatenate([before, content[: view.budget].astype(np.int64), after])
                     by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, tokens))
                     present[v, r] = True
+                    if name in lines:
+                        lines[name][r] = tokens
         passes = [self._pass(dropout, items) for dropout, items in by_dropout.items()]
         teachers = {
             name: {view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()}
             for name, views in self._teachers.items()
         }
-        return Batch(tuple(self._views), len(rows), passes, present, teachers)
+        tokens_of = {name: self._padded(found) for name, found in lines.items()}
+        return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
 
     def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> Pass:
         if self._overhead is not None:
@@ -133,12 +137,17 @@ class Assembler:
         ranges = [range(len(items))] if self._overhead is None else length_groups(lengths, self._overhead)
         ids, masks = [], []
         for part in ranges:
-            width = max(lengths[i] for i in part)
-            block = np.full((len(part), width), self._pad_id, dtype=np.int64)
-            mask = np.zeros((len(part), width), dtype=np.int64)
-            for line, i in enumerate(part):
-                block[line, : lengths[i]] = items[i][1]
-                mask[line, : lengths[i]] = 1
-            ids.append(torch.from_numpy(block))
-            masks.append(torch.from_numpy(mask))
+            block, mask = self._padded([items[i][1] for i in part])
+            ids.append(block)
+            masks.append(mask)
         return Pass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]))
+
+    def _padded(self, lines: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+        """Ids and attention mask (lines, longest), at least one token wide."""
+        width = max((len(line) for line in lines if len(line)), default=1)
+        block = np.full((len(lines), width), self._pad_id, dtype=np.int64)
+        mask = np.zeros((len(lines), width), dtype=np.int64)
+        for i, line in enumerate(lines):
+            block[i, : len(line)] = line
+            mask[i, : len(line)] = 1
+        return torch.from_numpy(block), torch.from_numpy(mask)

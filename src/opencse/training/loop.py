@@ -166,9 +166,9 @@ class Loop:
             self._check_finite()  # elsewhere it would wait for the device at every step
         norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
         self._count({"grad_norm": norm}, 1)
-        rate = self.recipe.optimizer.lr * rate_factor(self.recipe.schedule, state.step, self.steps)
+        factor = rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = group["peak"] * factor
         self.precision.step(self.optimizer)
         state.step += 1
         state.counted += 1
@@ -228,7 +228,8 @@ class Loop:
         elif self._kept(score):
             state.best_score, state.best_step, state.stale = score, state.step, 0
             if self.main:
-                save_weights(self.network, self.best_path, {"step": str(state.step), "score": repr(score)})
+                # Only the encoder is exported; what the terms trained beside it can be as large again.
+                save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
         else:
             state.stale += 1
         bar.set_postfix({"dev": f"{score:.2f}"} | self._postfix)
@@ -264,15 +265,25 @@ class Loop:
     def _finish(self) -> Outcome:
         state = self.state
         if self.dev is not None and self.main:
-            load_weights(self.network, self.best_path)
+            load_weights(self.network.encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
         kept = state.best_step if self.dev is not None else None
         return Outcome(state.step, kept, state.best_score, state.first_score, seconds)
 
     def _optimizer(self) -> torch.optim.Optimizer:
         settings = self.recipe.optimizer
+        own_rate = {
+            id(p): float(rate)
+            for module in self.network.auxiliary
+            if (rate := getattr(module, "learning_rate", None)) is not None
+            for p in module.parameters()
+        }
+        groups: dict[float, list[torch.nn.Parameter]] = {settings.lr: []}
+        for parameter in self.network.parameters():
+            if parameter.requires_grad:
+                groups.setdefault(own_rate.get(id(parameter), settings.lr), []).append(parameter)
         return torch.optim.AdamW(
-            [p for p in self.network.parameters() if p.requires_grad],
+            [{"params": members, "peak": rate} for rate, members in groups.items()],
             lr=settings.lr,
             betas=settings.betas,
             eps=settings.eps,
@@ -286,6 +297,7 @@ class Loop:
         Such parameters (a pooler that is not used) would stall several processes, which wait for their gradients. The
         random state is left as it was.
         """
+        memory = {name: buffer.clone() for name, buffer in self._memory().items()}
         with torch.random.fork_rng(devices=[]):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
@@ -295,6 +307,14 @@ class Loop:
             if parameter.grad is None:
                 parameter.requires_grad_(False)
             parameter.grad = None
+        for name, value in self._memory().items():
+            value.copy_(memory[name])
+
+    def _memory(self) -> dict[str, torch.Tensor]:
+        """What the terms remember from step to step; a step that is thrown away leaves no trace in it."""
+        buffers = {name for name, _ in self.network.auxiliary.named_buffers()}
+        state = self.network.auxiliary.state_dict()
+        return {name: state[name] for name in buffers if name in state}
 
     def _random_states(self) -> list[torch.Tensor]:
         own = torch.get_rng_state()

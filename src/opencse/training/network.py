@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rate
-from opencse.objectives import Context, Objective
+from opencse.objectives import Context, Objective, Processes
 from opencse.training.batches import Batch
-from opencse.training.gather import gather_rows
+from opencse.training.gather import gather_detached, gather_rows, mean, own_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -27,13 +29,25 @@ class Network(nn.Module):
         encoder: The sentence encoder; only this is exported.
         projector: Maps sentence vectors to those that the terms see.
         objective: The weighted sum of terms.
+        modules: The terms' own modules (`Term.module`), by the name of the term.
+        denoisers: Template denoising, by view.
     """
 
-    def __init__(self, encoder: SentenceTransformer, projector: nn.Module, objective: Objective) -> None:
+    def __init__(
+        self,
+        encoder: SentenceTransformer,
+        projector: nn.Module,
+        objective: Objective,
+        modules: Mapping[str, nn.Module] | None = None,
+        denoisers: Mapping[str, TemplateDenoising] | None = None,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.projector = projector
         self.objective = objective
+        self._denoisers = dict(denoisers or {})  # they have no weights
+        self.module_names = tuple(modules or {})
+        self.auxiliary = nn.ModuleList((modules or {}).values())
 
     def forward(self, batch: Batch, context: Context, with_norms: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the loss over the global batch.
@@ -47,7 +61,9 @@ class Network(nn.Module):
             The weighted sum of the terms, and their unweighted values by name.
         """
         vectors = self.encode(batch)  # (views, rows, width)
-        with torch.autocast(vectors.device.type, enabled=False):
+        device = vectors.device.type
+        low = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        with torch.autocast(device, enabled=False):
             vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
             present = gather_rows(batch.present.T).T
@@ -58,6 +74,10 @@ class Network(nn.Module):
                 name: {view: gather_rows(rows) for view, rows in views.items()}
                 for name, views in batch.teachers.items()
             }
+            context.tokens = batch.tokens
+            context.modules = dict(zip(self.module_names, self.auxiliary, strict=True))
+            context.processes = Processes(own_rows, gather_detached, mean)
+            context.precision = lambda: torch.autocast(device, low[1], enabled=low[0])
             loss, values = self.objective(embeddings, masks, context)
             if with_norms:
                 for name, norm in self.objective.gradient_norms(values, embeddings).items():
@@ -66,17 +86,31 @@ class Network(nn.Module):
 
     def encode(self, batch: Batch) -> Tensor:
         """The sentence vectors of all views, (views, rows, width); zero where a row lacks a view."""
-        found, slots = [], []
+        found, slots, lengths = [], [], []
         for part in batch.passes:
             override = contextlib.nullcontext() if part.dropout is None else dropout_rate(self.encoder, part.dropout)
             with override:
                 for ids, mask in zip(part.ids, part.masks, strict=True):
                     features = self.encoder({"input_ids": ids, "attention_mask": mask})
                     found.append(features["sentence_embedding"])
+                    lengths.append(mask.sum(1))
             slots.append(part.slots)
         rows = torch.cat(found)
+        where = torch.cat(slots)
+        if self._denoisers:
+            rows = self._denoised(batch, rows, where, torch.cat(lengths))
         vectors = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
-        return vectors.index_copy(0, torch.cat(slots), rows).view(len(batch.views), batch.rows, -1)
+        return vectors.index_copy(0, where, rows).view(len(batch.views), batch.rows, -1)
+
+    def _denoised(self, batch: Batch, rows: Tensor, slots: Tensor, lengths: Tensor) -> Tensor:
+        """The vectors (n, width) of these slots, without their templates' own."""
+        for v, view in enumerate(batch.views):
+            chosen = (slots // batch.rows == v).nonzero().squeeze(1)
+            if view in self._denoisers and len(chosen):
+                denoiser = self._denoisers[view]
+                delta = denoiser.delta(lengths[chosen] - len(denoiser.frame))
+                rows = rows.index_add(0, chosen, -delta.to(rows.dtype))
+        return rows
 
     def _project(self, vectors: Tensor, present: Tensor) -> Tensor:
         if isinstance(self.projector, nn.Identity):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opencse.encoder import (
     backbone_config,
@@ -18,6 +18,7 @@ from opencse.encoder import (
     special_frame,
     template_frame,
 )
+from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
@@ -28,10 +29,12 @@ from opencse.recipes import Recipe, View, dump_recipe, family_of, load_recipe
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import model_card
 from opencse.training.checkpoint import Checkpoints
+from opencse.training.facts import term_modules
 from opencse.training.folder import check_folder, environment, prepare_folder
 from opencse.training.log import check_trackers
 from opencse.training.loop import Loop, Outcome
 from opencse.training.memory import keep_freed_memory
+from opencse.training.network import Network
 from opencse.training.sampling import Sampler
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.tokens import Source, open_store
@@ -133,8 +136,10 @@ def train(
     packed = prepare_for_training(encoder) and on_cpu
     if on_cpu:
         keep_freed_memory()
-    teachers = load_teachers(recipe, backbone, _prompt(recipe), str(accelerator.device))
     sources, views = _sources(recipe, encoder, backbone)
+    denoisers = _denoisers(recipe, encoder, views)
+    network = _network(recipe, encoder, backbone, denoisers)
+    teachers = load_teachers(recipe, backbone, _prompt(recipe), str(accelerator.device))
     with accelerator.main_process_first():
         bar = progress and main
         store = open_store(corpus, sources, encoder.tokenizer, recipe.encoder.max_length, progress=bar)
@@ -142,6 +147,9 @@ def train(
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": weights_hash(encoder)}
     fingerprint |= {f"teacher {name}": teacher.digest for name, teacher in teachers.items()}
     del teachers  # their memory
+    for term, module in zip(network.module_names, network.auxiliary, strict=True):
+        if hasattr(module, "digest"):
+            fingerprint[f"term {term}"] = str(module.digest)
     if main:
         prepare_folder(out, overwrite=overwrite)
     accelerator.wait_for_everyone()
@@ -171,20 +179,21 @@ def train(
 
     set_seed(recipe.training.seed, device_specific=True)  # dropout differs between processes
     loop = Loop(
-        network=_network(recipe, encoder).to(accelerator.device),
+        network=network.to(accelerator.device),
         assembler=Assembler(
             store,
             views,
             encoder.tokenizer.pad_token_id or 0,
             group_overhead=_GROUP_OVERHEAD[on_cpu] if recipe.training.length_groups and not packed else None,
             teachers=vectors,
+            tokens=[view for view in views if any(view in term.tokens for term in recipe.terms)],
         ),
         sampler=sampler,
         recipe=recipe,
         folder=out,
         accelerator=accelerator,
         checkpoints=Checkpoints(out / "checkpoints", recipe.training.keep_checkpoints, fingerprint),
-        dev=dev(encoder) if dev is not None else None,
+        dev=dev(_as_scored(recipe, encoder, denoisers)) if dev is not None else None,
         progress=progress,
     )
     outcome = loop.run(resume)
@@ -200,15 +209,38 @@ def train(
     return Run(out, recipe, outcome, tuple(warnings))
 
 
-def _network(recipe: Recipe, encoder: SentenceTransformer) -> Any:
-    import torch
+def _denoisers(
+    recipe: Recipe, encoder: SentenceTransformer, views: dict[str, ViewTokens]
+) -> dict[str, TemplateDenoising]:
+    settings = recipe.encoder
+    if settings.denoising == "none":
+        return {}
+    model, positions = encoder[0].auto_model, settings.denoising_positions
+    return {name: TemplateDenoising(model, view.frame, positions, view.dropout) for name, view in views.items()}
 
-    from opencse.training.network import Network
+
+def _as_scored(
+    recipe: Recipe, encoder: SentenceTransformer, denoisers: dict[str, TemplateDenoising]
+) -> SentenceTransformer:
+    """The encoder as the development pairs see it: the exported one, or with the first view's denoising."""
+    if recipe.encoder.denoising != "train_and_dev":
+        return encoder
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(modules=[*encoder, next(iter(denoisers.values()))], device=str(encoder.device))
+
+
+def _network(
+    recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path, denoisers: dict[str, TemplateDenoising]
+) -> Network:
+    import torch
 
     width = encoder.get_embedding_dimension()
     assert width is not None
     torch.manual_seed(recipe.training.seed)  # the same new weights in every process
-    return Network(encoder, build_projector(recipe.encoder.projector, width), Objective(recipe.terms))
+    projector = build_projector(recipe.encoder.projector, width)
+    modules = term_modules(recipe, encoder, projector, backbone)
+    return Network(encoder, projector, Objective(recipe.terms), modules, denoisers)
 
 
 def _prompt(recipe: Recipe) -> str | None:

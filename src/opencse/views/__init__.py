@@ -10,6 +10,7 @@
 | `phrase_swap` | `PhraseSwap` | the same words, another meaning: two phrases exchanged | after PAWS |
 | `main_clause` | `MainClause` | what the sentence states, cut to its main clause | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
+| `span_mask` | `SpanMask` | the sentence with a run of words masked | ArcCSE |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
 A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
@@ -24,6 +25,7 @@ from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
 from opencse.views.probes import Insertion, WordSubstitution
+from opencse.views.span_mask import SpanMask
 from opencse.views.substitution import Substitution
 from opencse.views.translation import BackTranslation
 
@@ -36,6 +38,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     PhraseSwap,
     MainClause,
     WordRepetition,
+    SpanMask,
     Insertion,
     WordSubstitution,
     Deletion,
@@ -58,6 +61,7 @@ __all__ = [
     "PromptedLLM",
     "RandomSentence",
     "Row",
+    "SpanMask",
     "Substitution",
     "View",
     "WordRepetition",

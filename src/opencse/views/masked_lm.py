@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from opencse.errors import OpencseError
-from opencse.models import resolve
+from opencse.models.masked_lm import load_masked_lm
 
 
 class MaskedLM:
@@ -24,23 +22,11 @@ class MaskedLM:
 
     def __init__(self, name: str, *, device: str = "", batch_size: int = 64) -> None:
         import torch
-        from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-        name = resolve(name)
-        local = Path(name).is_dir()  # then nothing is to be looked up on the hub
-        try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
-            self.model: Any = AutoModelForMaskedLM.from_pretrained(name, use_safetensors=True, local_files_only=local)
-        except (OSError, ValueError) as error:
-            raise OpencseError(
-                f"no masked language model {name!r}: {str(error).splitlines()[0]}",
-                "Pass a folder with config.json, model.safetensors and a tokenizer, or a hub id.",
-            ) from error
-        if self.tokenizer.mask_token_id is None or not self.tokenizer.is_fast:
-            raise OpencseError(f"the tokenizer of {name!r} has no mask token or is a slow one", "Choose a masked LM.")
+        self.model, self.tokenizer = load_masked_lm(name)
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.batch_size = batch_size
-        self.model.to(self.device).eval()
+        self.model.to(self.device)
         self.special = np.array(sorted(set(self.tokenizer.all_special_ids)))
         limit = getattr(self.model.config, "max_position_embeddings", 512) - 2
         self.max_length = min(limit, self.tokenizer.model_max_length)

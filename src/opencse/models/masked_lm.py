@@ -1,0 +1,54 @@
+"""Loading a masked language model: all of its weights from the file, none made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from opencse.errors import OpencseError
+from opencse.models.names import resolve
+
+
+def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
+    """Load a masked language model and its tokenizer.
+
+    Args:
+        name: A folder, a hub id or a bundled name; the output folder of a finished run holds no such model.
+
+    Returns:
+        The model in evaluation mode, and the tokenizer.
+
+    Raises:
+        OpencseError: There is no such model; its file holds no head that predicts tokens (transformers would start a
+            random one); or its tokenizer has no mask token or is a slow one.
+    """
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+    from transformers.utils import logging
+
+    source = resolve(name)
+    local = Path(source).is_dir()  # then nothing is to be looked up on the hub
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=local)
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            source, use_safetensors=True, local_files_only=local, output_loading_info=True
+        )
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise OpencseError(
+            f"no masked language model {str(name)!r}: {str(error).splitlines()[0][:300]}",
+            "Pass a folder with config.json, model.safetensors and a tokenizer, or a hub id.",
+        ) from error
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+    if missing := sorted(report["missing_keys"]):
+        raise OpencseError(
+            f"{str(name)!r} holds no masked-LM head (its file lacks {', '.join(missing[:3])})",
+            "Pass a model that was saved with its masked-LM head.",
+        )
+    if tokenizer.mask_token_id is None or not tokenizer.is_fast:
+        raise OpencseError(f"the tokenizer of {str(name)!r} has no mask token or is a slow one", "Choose a masked LM.")
+    return model.eval(), tokenizer

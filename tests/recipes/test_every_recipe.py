@@ -1,0 +1,55 @@
+"""Every recipe trains on both tokenizer families, resumes to the bit, exports and reloads."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from opencse.errors import Interrupted
+from opencse.recipes import load_recipe, recipe_names
+from opencse.training.sampling import Sampler
+from tiny import tiny_bert, tiny_roberta
+from training.helpers import metrics, run, weights, write_corpus
+
+FAMILIES = {"bert": tiny_bert, "roberta": tiny_roberta}
+STEPS = ("training.max_steps=3", "training.log_every=1", "training.checkpoint_every=0")
+
+
+@pytest.fixture(scope="session", params=FAMILIES)
+def backbone(request, tmp_path_factory):
+    return FAMILIES[request.param](tmp_path_factory.mktemp(request.param) / "model", layers=1)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, name: str) -> None:
+    columns = list(load_recipe(name).columns)
+    corpus = write_corpus(tmp_path, 24, ("text", *(c for c in columns if c != "text")))
+    straight = run(corpus, backbone, tmp_path / "straight", *STEPS, recipe=name)
+    assert straight.outcome.steps == 3
+
+    original = Sampler.batch
+
+    def stop_after_the_second_step(self: Sampler, at: int) -> np.ndarray:
+        if at == 1 and self._epoch >= 0:
+            signal.raise_signal(signal.SIGTERM)
+        return original(self, at)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sampler, "batch", stop_after_the_second_step)
+        with pytest.raises(Interrupted):
+            run(corpus, backbone, tmp_path / "resumed", *STEPS, recipe=name)
+    run(corpus, backbone, tmp_path / "resumed", *STEPS, recipe=name, resume=True)
+
+    assert metrics(tmp_path / "resumed") == metrics(tmp_path / "straight")
+    expected = weights(tmp_path / "straight")
+    for key, tensor in weights(tmp_path / "resumed").items():
+        np.testing.assert_array_equal(tensor, expected[key], err_msg=key)
+    terms = {term.name for term in straight.recipe.terms}
+    assert all(
+        terms <= line.keys() and np.isfinite(list(line.values())).all() for line in metrics(tmp_path / "resumed")
+    )
+    reloaded = SentenceTransformer(str(straight.model), device="cpu")
+    assert np.isfinite(reloaded.encode(["the cat", ""])).all()
