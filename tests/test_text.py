@@ -75,14 +75,14 @@ def test_invalid_utf8_names_the_line(tmp_path) -> None:
 def test_rows_of_the_wrong_width_are_named(tmp_path) -> None:
     path = tmp_path / "c.tsv"
     path.write_text("text\tnote\na\tb\nc\td\te\n")
-    with pytest.raises(OpencseError, match="row 3: 3 cells"):
+    with pytest.raises(OpencseError, match="line 3: 3 cells"):
         list(read_texts(path))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("c.jsonl", '{"text": 3}\n', "row 1: column 'text' holds int"),
+        ("c.jsonl", '{"text": 3}\n', "line 1: column 'text' holds int"),
         ("c.jsonl", "{oops\n", "line 1: not JSON"),
         ("c.pdf", "x", "unknown corpus format '.pdf'"),
         ("c.txt.gz", "not gzip", "not a complete gzip file"),

@@ -18,7 +18,7 @@ def results(scores=(1, 2, 3, 5)):
 
 def test_layout(tmp_path):
     outcome = results()
-    folder = write_mteb(outcome, tmp_path, model="runs/my model", revision="f00d", dimension=4)
+    folder = write_mteb([outcome], tmp_path, model="runs/my model", revision="f00d", dimension=4)
     assert folder == tmp_path / "results" / "local__my-model" / "f00d"
     assert sorted(path.name for path in folder.iterdir()) == ["STSBenchmark.json", "model_meta.json"]
     task = json.loads((folder / "STSBenchmark.json").read_text())
@@ -33,12 +33,12 @@ def test_layout(tmp_path):
 
 
 def test_models_of_one_name_do_not_collide(tmp_path):
-    first, second = (write_mteb(results(), tmp_path, model="org/m", revision=r) for r in ("r1", "r2"))
+    first, second = (write_mteb([results()], tmp_path, model="org/m", revision=r) for r in ("r1", "r2"))
     assert first != second
     assert first.parent.name == "org__m"
 
 
 def test_undefined_scores_write_nothing(tmp_path):
     with pytest.raises(OpencseError, match="undefined"):
-        write_mteb(results(scores=(2, 2, 2, 2)), tmp_path, model="m", revision="r")
+        write_mteb([results(scores=(2, 2, 2, 2))], tmp_path, model="m", revision="r")
     assert not list(tmp_path.iterdir())

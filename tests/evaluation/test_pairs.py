@@ -63,13 +63,13 @@ def test_jsonl_and_subsets(tmp_path):
         ("p.tsv", HEADER, "no sentence pair"),
         ("p.tsv", "", "no sentence pair"),
         ("p.csv", 'sentence1,sentence2,score\n"a"b,c,1\n', "line 2"),
-        ("p.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sentence1": ', "line 2: invalid JSON"),
+        ("p.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sentence1": ', "line 2: not JSON"),
         ("p.jsonl", "[1]\n", "line 1: not a JSON object"),
         ("p.jsonl", '{"sentence1": "a", "sentence2": 3, "score": 1}\n', "line 1: sentence2 is 3"),
         ("p.jsonl", '{"sentence1": "a", "sentence2": "b", "score": true}\n', "line 1: score True"),
         ("p.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "line 1: no column 'sentence2'"),
         ("p.xlsx", "", "cannot tell the format"),
-        ("p.tsv", HEADER.encode() + b"a\tb\t1\nc\xff\td\t2\n", "line 3: invalid UTF-8"),
+        ("p.tsv", HEADER.encode() + b"a\tb\t1\nc\xff\td\t2\n", "line 3: not valid UTF-8"),
     ],
 )
 def test_bad_files_are_named_with_their_line(tmp_path, name, text, message):

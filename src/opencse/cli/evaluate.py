@@ -1,4 +1,4 @@
-"""`opencse evaluate`: score a model on the seven STS tasks, or on pairs of your own."""
+"""`opencse evaluate`: score a model on any of the known tasks, or on data of your own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ import typer
 from opencse.errors import OpencseError
 
 if TYPE_CHECKING:
-    from opencse.evaluation.pairs import ScoredPairs
-
-
-class Suite(StrEnum):
-    """What to measure."""
-
-    sts = "sts"
+    from opencse.evaluation.run import Outcome
+    from opencse.evaluation.task import Task
 
 
 class TextVariant(StrEnum):
@@ -25,6 +20,13 @@ class TextVariant(StrEnum):
 
     senteval = "senteval"
     raw = "raw"
+
+
+class ClassifierName(StrEnum):
+    """Classifier of the transfer tasks."""
+
+    senteval = "senteval"
+    sklearn = "sklearn"
 
 
 class PrecisionName(StrEnum):
@@ -44,13 +46,21 @@ class Format(StrEnum):
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A model folder, a hub id, or `minilm`.")],
-    suite: Annotated[Suite, typer.Option(help="`sts`: STS12-16, STS-B and SICK-R, as in SimCSE's tables.")] = Suite.sts,
+    tasks: Annotated[
+        str,
+        typer.Option(
+            "--tasks",
+            "--suite",
+            help="Suites and tasks, separated by commas: sts, transfer, classification, reranking, retrieval, "
+            "geometry; STS12, MR, Banking77, …; or a folder of your own below --data.",
+        ),
+    ] = "sts",
     data: Annotated[
         str | None,
         typer.Option(
             envvar="OPENCSE_DATA",
-            help="Where the tasks are: a folder with STS12/test.tsv.gz etc., SentEval's data/downstream folder, or the "
-            "word `hub` to download them.",
+            help="Where the data is: a folder with STS12/test.tsv.gz etc., SentEval's data/downstream folder, or the "
+            "word `hub` to download it.",
         ),
     ] = None,
     pairs: Annotated[
@@ -66,6 +76,13 @@ def evaluate(
             "released, as in mteb. Scores differ: never compare across."
         ),
     ] = TextVariant.senteval,
+    classifier: Annotated[
+        ClassifierName,
+        typer.Option(
+            help="Of the transfer tasks: `senteval` is SentEval's, as in papers; `sklearn` is far faster, and its "
+            "scores are others."
+        ),
+    ] = ClassifierName.senteval,
     precision: Annotated[
         PrecisionName, typer.Option(help="`bf16` is about twice as fast; scores move by hundredths of a point.")
     ] = PrecisionName.fp32,
@@ -95,14 +112,15 @@ def evaluate(
         ),
     ] = None,
 ) -> None:
-    """Score a sentence encoder: Spearman correlation of cosines with human judgements, times 100.
+    """Score a sentence encoder on tasks of six suites, or on your own data.
 
-    Each task is one correlation over all its pairs (SimCSE's "all" setting). Every distinct sentence is encoded once
-    for all tasks. The sizes of the tasks are checked against the published ones.
+    Every distinct sentence is encoded once for all tasks. STS is one correlation of cosines with human judgements over
+    all pairs of a task (SimCSE's "all" setting), transfer is SentEval's protocol. The sizes of the tasks are checked
+    against the published ones.
 
     opencse evaluate minilm --data eval/
 
-    opencse evaluate out/model --data SentEval/data/downstream --format json -o scores.json
+    opencse evaluate out/model --data eval/ --tasks sts,transfer,geometry --format json -o scores.json
 
     opencse evaluate bert-base-uncased --pooling first_last --whiten corpus.txt --data eval/
 
@@ -110,50 +128,54 @@ def evaluate(
     """
     if format is Format.mteb and output is None:
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
-    tasks = _load(data, pairs, text)
+    suites = _load(data, pairs, tasks, text, classifier)
     from opencse.encoder import load_encoder
-    from opencse.evaluation.run import evaluate_pairs
+    from opencse.evaluation.run import evaluate_model
 
     encoder = load_encoder(model, pooling=pooling or "backbone")
-    outcome = evaluate_pairs(
-        encoder, tasks, name=model, precision=precision.value, whiten=whiten, whiten_dimension=whiten_dimension
+    outcome = evaluate_model(
+        encoder, suites, name=model, precision=precision.value, whiten=whiten, whiten_dimension=whiten_dimension
     )
-    settings: dict[str, Any] = {"suite": "pairs" if pairs else suite.value, **outcome.settings}
-    _show(outcome.results, settings, format, output)
+    _show(outcome, {"suite": ",".join(suites)}, format, output)
 
 
-def _load(data: str | None, pairs: list[Path] | None, text: TextVariant) -> list[ScoredPairs]:
+def _load(
+    data: str | None, pairs: list[Path] | None, tasks: str, text: TextVariant, classifier: ClassifierName
+) -> dict[str, list[Task]]:
     """Read the test sets before the model, which takes longer."""
     from opencse.evaluation.pairs import read_pairs
-    from opencse.evaluation.sources import load_sts
+    from opencse.evaluation.sts import PairsTask
+    from opencse.evaluation.suites import load_suites
 
     if pairs:
-        return [read_pairs(path) for path in pairs]
+        return {"pairs": [PairsTask(pairs=read_pairs(path)) for path in pairs]}
     if data is None:
         raise OpencseError(
-            "the STS tasks are nowhere to be found",
+            "the tasks are nowhere to be found",
             "Give --data (or set OPENCSE_DATA): a folder with STS12/test.tsv.gz …, the data/downstream folder that "
             "SentEval's get_transfer_data.bash makes, or `--data hub --text raw` to download them.",
         )
-    return load_sts(data, text=text.value)
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    return load_suites(names, data, text=text.value, classifier=classifier.value)
 
 
-def _show(results: Any, settings: dict[str, Any], form: Format, output: Path | None) -> None:
+def _show(outcome: Outcome, settings: dict[str, Any], form: Format, output: Path | None) -> None:
     """Write and print the results."""
     from rich.console import Console
+    from rich.markup import escape
 
     from opencse.evaluation.mteb_format import write_mteb
     from opencse.evaluation.report import as_json, as_table
     from opencse.files import write_json
 
-    document = as_json(results, settings)
+    document = as_json(outcome, settings)
     if form is Format.mteb and output is not None:
         written: Path | None = write_mteb(
-            results,
+            outcome.results.values(),
             output,
-            model=settings["model"],
-            revision=settings["revision"],
-            dimension=settings["dimension"],
+            model=document["model"],
+            revision=document["revision"],
+            dimension=document["dimension"],
         )
     else:
         if output is not None:
@@ -164,13 +186,25 @@ def _show(results: Any, settings: dict[str, Any], form: Format, output: Path | N
 
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
         return
-    caption = "Spearman x 100, all pairs of a task together; {text} text, {pooling} pooling, {precision}".format(
-        **settings
-    )
     console = Console()
-    console.print(as_table(results, title=settings["model"], caption=caption))
-    for result in results.results:
-        for metric, reason in result.undefined.items():
-            console.print(f"{result.task}: {metric} is undefined: {reason}")
+    console.print(f"{document['model']}: {document['pooling']} pooling, {document['precision']}", markup=False)
+    for suite, results in outcome.results.items():
+        console.print(as_table(suite, results, title=suite, caption=_caption(suite, outcome)))
+        for result in results.results:
+            for metric, reason in result.undefined.items():
+                console.print(f"{escape(result.task)}: {metric} is undefined: {escape(reason)}")
+    console.print(f"{outcome.texts} distinct texts of {outcome.asked}, each encoded once")
     if written is not None:
-        console.print(f"written to {written}")
+        console.print(f"written to {written}", markup=False)
+
+
+def _caption(suite: str, outcome: Outcome) -> str:
+    """What the numbers of a suite are."""
+    first = outcome.results[suite].results[0].details
+    if suite in ("sts", "pairs"):
+        return f"Spearman x 100, all pairs of a task together; {first['text']} text"
+    if suite == "transfer":
+        return f"accuracy in %, classifier: {first['classifier']}"
+    if suite == "classification":
+        return "accuracy in %: on all training texts, and on a few per class as in mteb"
+    return {"retrieval": "in %", "reranking": "in %"}.get(suite, "")

@@ -1,22 +1,57 @@
 """Measure a sentence encoder, seen only as "texts in, matrix out"; one encode pass serves all tasks."""
 
+from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
+from opencse.evaluation.cross_validation import CrossValidation
+from opencse.evaluation.geometry import GeometryTask
+from opencse.evaluation.labelled import Labelled, LabelledSet
+from opencse.evaluation.labelled_sources import load_labelled
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
+from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
+from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
 from opencse.evaluation.sources import load_sts
 from opencse.evaluation.sts import STS_TASKS, PairsTask
-from opencse.evaluation.task import Embeddings, Encode, Results, Task, TaskResult, distinct_texts, evaluate, score
+from opencse.evaluation.suites import SUITES, load_suites
+from opencse.evaluation.task import (
+    Embeddings,
+    Encode,
+    Results,
+    Task,
+    TaskResult,
+    distinct_texts,
+    evaluate,
+    evaluate_suites,
+    score,
+)
+from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
 
 __all__ = [
+    "CLASSIFICATION_TASKS",
     "STS_TASKS",
+    "SUITES",
+    "TRANSFER_TASKS",
+    "ClassificationTask",
+    "CrossValidation",
     "Embeddings",
     "Encode",
+    "GeometryTask",
+    "Labelled",
+    "LabelledSet",
     "PairsTask",
+    "RerankingTask",
     "Results",
+    "RetrievalTask",
     "ScoredPairs",
     "Task",
     "TaskResult",
+    "TransferTask",
     "distinct_texts",
     "evaluate",
+    "evaluate_suites",
+    "load_labelled",
+    "load_reranking",
+    "load_retrieval",
     "load_sts",
+    "load_suites",
     "read_pairs",
     "score",
 ]

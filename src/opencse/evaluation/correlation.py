@@ -6,7 +6,8 @@ import numpy as np
 from scipy.stats import rankdata
 from sentence_transformers.util import pairwise_cos_sim
 
-_COSINE_NOISE = 5e-7  # what rounding alone makes of equal float32 vectors
+ROUNDING = 5e-7
+"""How far apart rounding alone sets the cosines of equal float32 vectors."""
 
 
 def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -41,6 +42,6 @@ def why_undefined(gold: np.ndarray, predicted: np.ndarray) -> str | None:
     if np.ptp(gold) == 0:
         return "all gold scores are equal"
     # A spread of rounding errors is no spread: without this a collapsed model would score its own noise.
-    if np.ptp(predicted) <= _COSINE_NOISE:
+    if np.ptp(predicted) <= ROUNDING:
         return "the model scores all pairs alike"
     return None

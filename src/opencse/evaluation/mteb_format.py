@@ -8,7 +8,7 @@ first model's scores for the second.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,15 @@ from opencse.errors import OpencseError
 from opencse.evaluation.task import Results, TaskResult
 from opencse.files import write_json
 
-_MTEB_NAMES = {**{f"STS{year}": f"STS{year}" for year in range(12, 17)}, "STS-B": "STSBenchmark", "SICK-R": "SICK-R"}
+_MTEB_NAMES = {
+    "STS-B": "STSBenchmark",
+    "Banking77": "Banking77Classification",
+    "Emotion": "EmotionClassification",
+    "AmazonCounterfactual": "AmazonCounterfactualClassification",
+    "TweetSentiment": "TweetSentimentExtractionClassification",
+}
+"""Tasks that are called otherwise there; STS12 to STS16 and SICK-R are not, and the rest are unknown to `mteb`."""
+_SUBSETS = {"AmazonCounterfactual": "en"}
 
 # Fields of mteb's `ModelMeta` that it requires and that a local model has no answer to.
 _UNKNOWN = (
@@ -36,15 +44,18 @@ _UNKNOWN = (
 
 
 def write_mteb(
-    results: Results, folder: str | Path, *, model: str, revision: str, dimension: int | None = None
+    results: Iterable[Results], folder: str | Path, *, model: str, revision: str, dimension: int | None = None
 ) -> Path:
     """Write one file per task and `model_meta.json`.
+
+    Of a classification task that `mteb` has, what is written is the score by `mteb`'s protocol, a few examples per
+    class. A task without a main metric (geometry) has no place in this format and is left out.
 
     `mteb`'s own data holds the raw text. Scores on other text are comparable with each other, not with `mteb`'s tables;
     each file's `dataset_revision` therefore names the text variant and the hash of the data instead of a hub revision.
 
     Args:
-        results: Results of STS tasks.
+        results: Results of one or more suites.
         folder: Where `results/` goes.
         model: Model name; `mteb` wants `organisation/name`, and `local/` is put before anything else.
         revision: Hash of the weights.
@@ -55,8 +66,14 @@ def write_mteb(
     """
     name = model if re.fullmatch(r"[\w.-]+/[\w.-]+", model) and not Path(model).exists() else f"local/{_slug(model)}"
     target = Path(folder) / "results" / name.replace("/", "__") / revision
-    share = results.seconds / len(results.results)
-    files = {_mteb_name(result): _task_json(result, seconds=share) for result in results.results}
+    files = {
+        _mteb_name(result): _task_json(result, seconds=suite.seconds / len(suite.results))
+        for suite in results
+        for result in suite.results
+        if result.main is not None
+    }
+    if not files:
+        raise OpencseError("nothing of this has a place in mteb's format", "Use json.")
     meta = {
         **dict.fromkeys(_UNKNOWN),
         "name": name,
@@ -73,32 +90,40 @@ def write_mteb(
 
 def _task_json(result: TaskResult, *, seconds: float) -> dict[str, Any]:
     """One task's file; scores between -1 and 1, six decimals."""
-    if any(result.metrics[metric] is None for metric in ("spearman", "pearson")):
-        reason = result.undefined.get("spearman", "a metric is missing")
+    if None in result.metrics.values():
+        metric = next(name for name, value in result.metrics.items() if value is None)
+        reason = result.undefined.get(metric, "a metric is missing")
         raise OpencseError(f"{result.task} is undefined ({reason})", "mteb's format has no such value: use json.")
-    spearman, pearson = (_fraction(result.metrics, metric) for metric in ("spearman", "pearson"))
-    scores = {
-        "pearson": pearson,
-        "spearman": spearman,
-        "cosine_pearson": pearson,
-        "cosine_spearman": spearman,
-        "main_score": spearman,
-        "hf_subset": "default",
-        "languages": ["eng-Latn"],
-    }
     return {
         "dataset_revision": f"{result.details.get('text', 'given')}-sha256-{result.data_sha256}",
         "task_name": _mteb_name(result),
         "mteb_version": None,
-        "scores": {"test": [scores]},
+        "scores": {
+            "test": [
+                {
+                    **_scores(result),
+                    "hf_subset": _SUBSETS.get(result.task, "default"),
+                    "languages": ["eng-Latn"],
+                }
+            ]
+        },
         "evaluation_time": round(seconds, 6),
         "kg_co2_emissions": None,
         "date": datetime.now(UTC).timestamp(),
     }
 
 
-def _fraction(metrics: Mapping[str, float | None], name: str) -> float:
-    return round((metrics[name] or 0.0) / 100, 6)
+def _scores(result: TaskResult) -> dict[str, float]:
+    """The metrics by the names that `mteb` gives them."""
+    values = {name: round((value or 0.0) / 100, 6) for name, value in result.metrics.items()}
+    if result.main == "spearman":
+        pearson, spearman = values["pearson"], values["spearman"]
+        values = {"pearson": pearson, "spearman": spearman, "cosine_pearson": pearson, "cosine_spearman": spearman}
+        return {**values, "main_score": spearman}
+    if result.task in _MTEB_NAMES:
+        values = {"accuracy": values["few_shot_accuracy"], "f1": values["few_shot_f1"]}
+        return {**values, "main_score": values["accuracy"]}
+    return {**values, "main_score": values[str(result.main)]}
 
 
 def _mteb_name(result: TaskResult) -> str:

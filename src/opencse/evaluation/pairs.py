@@ -1,13 +1,11 @@
-"""Scored sentence pairs: the data of STS-like tasks, and strict readers for CSV, TSV and JSONL."""
+"""Scored sentence pairs: the data of STS-like tasks, and how to read them from a table."""
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.errors import OpencseError
+from opencse.tables import read_table
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
@@ -79,6 +78,7 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
 
     Columns `sentence1`, `sentence2`, `score` (or an alias in `ALIASES`), in any order among others; a column `subset`
     or `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character.
+    Blank lines are skipped.
 
     Args:
         path: The file.
@@ -92,6 +92,8 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
     columns: dict[str, list[str]] = {"sentence1": [], "sentence2": [], "subset": []}
     scores: list[float] = []
     for line, row in read_table(path):
+        if not row:
+            continue
         for column, aliases in ALIASES.items():
             cell = next((row[alias] for alias in aliases if row.get(alias) is not None), None)
             if cell is None:
@@ -128,76 +130,3 @@ def parse_score(cell: object, path: Path, line: int) -> float:
     if not math.isfinite(value) or isinstance(cell, bool):
         raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Give a number or drop the row.")
     return value
-
-
-def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield `(line number, cells by column name)` of a `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`."""
-    ending = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"][-1:]
-    if ending == [".jsonl"]:
-        yield from _json_rows(path)
-    elif ending == [".tsv"]:
-        yield from _named_rows(path, ((line, text.split("\t")) for line, text in read_lines(path)))
-    elif ending == [".csv"]:
-        yield from _named_rows(path, _csv_rows(path))
-    else:
-        raise OpencseError(f"{path}: cannot tell the format", "Use a .csv, .tsv or .jsonl file, or one of them as .gz.")
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    r"""Yield `(line number, text)` of a UTF-8 file, plain or `.gz`; lines end at `\n` (or `\r\n`) and nowhere else.
-
-    Raises:
-        OpencseError: The file is missing, is no valid gzip, or a line is not UTF-8.
-    """
-    line = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for line, raw in enumerate(file, start=1):
-                yield line, raw.decode("utf-8-sig" if line == 1 else "utf-8").rstrip("\n").removesuffix("\r")
-    except FileNotFoundError:
-        raise OpencseError(f"{path} does not exist", "Check the path.") from None
-    except UnicodeDecodeError:
-        raise OpencseError(f"{path}, line {line}: invalid UTF-8", "Convert the file to UTF-8.") from None
-    except (OSError, EOFError) as problem:
-        raise OpencseError(f"{path}, after line {line}: {problem}", "Check the file; copy it again.") from None
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader((text + "\n" for _, text in read_lines(path)), strict=True)
-    try:
-        for cells in reader:
-            yield reader.line_num, cells
-    except csv.Error as problem:
-        raise OpencseError(f"{path}, line {reader.line_num}: {problem}", "Mend the quoting.") from None
-
-
-def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Name each row's cells by the header; blank lines are skipped."""
-    header: list[str] | None = None
-    for line, cells in rows:
-        if not cells or cells == [""]:
-            continue
-        if header is None:
-            header = [cell.strip() for cell in cells]
-        elif len(cells) != len(header):
-            raise OpencseError(
-                f"{path}, line {line}: {len(cells)} cells, but the header names {len(header)} columns",
-                "Give every row as many cells as the header (a TSV file knows no quoting).",
-            )
-        else:
-            yield line, dict(zip(header, cells, strict=True))
-
-
-def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    for line, text in read_lines(path):
-        if not text.strip():
-            continue
-        try:
-            row = json.loads(text)
-        except json.JSONDecodeError as problem:
-            raise OpencseError(
-                f"{path}, line {line}: invalid JSON ({problem.msg})", "Give one object a line."
-            ) from None
-        if not isinstance(row, dict):
-            raise OpencseError(f"{path}, line {line}: not a JSON object", "Give one object a line.")
-        yield line, row

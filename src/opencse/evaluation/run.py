@@ -1,8 +1,8 @@
-"""From a loaded model and test sets to results with everything they depend on."""
+"""From a loaded model and tasks to results with everything they depend on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,34 +12,42 @@ from sentence_transformers import SentenceTransformer
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
-from opencse.evaluation.pairs import ScoredPairs, read_lines
-from opencse.evaluation.sts import PairsTask
-from opencse.evaluation.task import Encode, Results, evaluate
+from opencse.evaluation.task import Encode, Results, Task, distinct_texts, evaluate_suites
 from opencse.evaluation.whitening import Whitening
+from opencse.tables import read_lines
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Results, and the settings that they depend on (JSON types; the head of the JSON result)."""
+    """What was measured.
 
-    results: Results
+    Attributes:
+        results: Results by suite.
+        settings: What they depend on (JSON types; the head of the JSON result).
+        texts: Distinct texts, each of which was encoded once.
+        asked: Texts that the tasks asked for, repetitions included.
+    """
+
+    results: dict[str, Results]
     settings: dict[str, Any]
+    texts: int
+    asked: int
 
 
-def evaluate_pairs(
+def evaluate_model(
     model: SentenceTransformer,
-    pairs: Sequence[ScoredPairs],
+    suites: Mapping[str, Sequence[Task]],
     *,
     name: str = "",
     precision: Precision = "fp32",
     whiten: Path | None = None,
     whiten_dimension: int | None = None,
 ) -> Outcome:
-    """Score a `SentenceTransformer` on sets of scored pairs.
+    """Score a `SentenceTransformer` on any tasks.
 
     Args:
         model: Any `SentenceTransformer`.
-        pairs: The test sets, such as those of `load_sts`.
+        suites: The tasks, such as those of `load_suites`.
         name: What to call the model in the results.
         precision: See `Embedder`.
         whiten: Corpus (one sentence per line, plain or `.gz`) to fit a whitening on; `None` for no whitening.
@@ -58,10 +66,13 @@ def evaluate_pairs(
         revision += f"-whitened-{whitening.sha256[:16]}"
     elif whiten_dimension is not None:
         raise OpencseError("--whiten-dimension without --whiten", "Name the corpus to fit the whitening on.")
-    results = evaluate(encode, [PairsTask(pairs=each) for each in pairs])
-    texts = {each.text for each in pairs}
+    tasks = [task for members in suites.values() for task in members]
+    results = evaluate_suites(encode, suites)
+    texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
     return Outcome(
         results=results,
+        texts=len(distinct_texts(tasks)),
+        asked=sum(1 for task in tasks for _ in task.texts()),
         settings={
             "model": name,
             "weights_sha256": revision[:64],

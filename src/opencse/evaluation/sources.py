@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from opencse.errors import OpencseError
-from opencse.evaluation.pairs import ScoredPairs, parse_score, read_lines, read_table
+from opencse.evaluation.pairs import ScoredPairs, parse_score
 from opencse.evaluation.sts import STS_TASKS
+from opencse.tables import read_lines, read_table
 
 Text = Literal["senteval", "raw"]
 

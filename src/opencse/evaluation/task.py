@@ -46,7 +46,7 @@ class TaskResult:
 
     Args:
         task: Name of the task.
-        main: Name of the metric that stands for the task in averages.
+        main: Name of the metric that stands for the task in averages; None for a task that has no place in them.
         metrics: Metrics by name; correlations and accuracies times 100. `None` is *undefined* (say why in `undefined`).
         rows: Test items.
         data_sha256: Hash of the test items, so that equal names cannot hide different data.
@@ -55,7 +55,7 @@ class TaskResult:
     """
 
     task: str
-    main: str
+    main: str | None
     metrics: Mapping[str, float | None]
     rows: int
     data_sha256: str
@@ -65,7 +65,7 @@ class TaskResult:
     @property
     def score(self) -> float | None:
         """The main metric."""
-        return self.metrics[self.main]
+        return None if self.main is None else self.metrics[self.main]
 
 
 class Task(Protocol):
@@ -98,8 +98,8 @@ class Results:
 
     @property
     def average(self) -> float | None:
-        """Mean of the main metrics; `None`, undefined, as soon as one of them is."""
-        scores = [result.score for result in self.results]
+        """Mean of the main metrics; `None`, undefined, as soon as one of them is, or where no task has one."""
+        scores = [result.score for result in self.results if result.main is not None]
         defined = [score for score in scores if score is not None]
         return sum(defined) / len(defined) if scores and len(defined) == len(scores) else None
 
@@ -137,9 +137,34 @@ def evaluate(encode: Encode, tasks: Sequence[Task]) -> Results:
         encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` of any library, any function.
         tasks: What to measure.
     """
+    return evaluate_suites(encode, {"": tasks})[""]
+
+
+def evaluate_suites(encode: Encode, suites: Mapping[str, Sequence[Task]]) -> dict[str, Results]:
+    """Encode every distinct text of all suites once, then score each task.
+
+    Args:
+        encode: The model, as for `evaluate`.
+        suites: Tasks by the name under which they are averaged.
+
+    Returns:
+        Results by the same names. Each counts its own distinct texts; `seconds` holds the scoring, and for the first
+        suite the encoding of all.
+    """
+    tasks = [task for suite in suites.values() for task in suite]
     if not tasks:
         raise OpencseError("there is nothing to evaluate", "Name at least one task.")
+    names = [task.name for task in tasks]
+    for name in names:
+        if names.count(name) > 1:
+            raise OpencseError(f"two tasks are named {name!r}", "Rename one: results are keyed by name.")
     started = time.perf_counter()
     texts = distinct_texts(tasks)
-    scored = score(tasks, texts, np.asarray(encode(texts)))
-    return Results(results=scored.results, texts=len(texts), seconds=time.perf_counter() - started)
+    embeddings = Embeddings(texts, np.asarray(encode(texts)))
+    scored = {}
+    for suite, members in suites.items():
+        results = tuple(task.score(embeddings) for task in members)
+        ended = time.perf_counter()
+        scored[suite] = Results(results=results, texts=len(distinct_texts(members)), seconds=ended - started)
+        started = ended
+    return scored

@@ -1,0 +1,114 @@
+"""Texts, or pairs of texts, with a class each: the data of transfer and classification tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.errors import OpencseError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Labelled:
+    """n items with a class each.
+
+    Args:
+        texts: The texts, or the first texts of pairs.
+        labels: The class of each, by name.
+        seconds: The second texts of pairs.
+    """
+
+    texts: Sequence[str]
+    labels: Sequence[str]
+    seconds: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.texts), len(self.labels), len(self.labels if self.seconds is None else self.seconds)}
+        if len(lengths) > 1:
+            raise OpencseError(f"columns of unequal length {sorted(lengths)}", "Give one value per text.")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.texts
+        yield from self.seconds or ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledSet:
+    """A data set of classified texts, in its parts.
+
+    Args:
+        name: Name of the task.
+        train: Training part; the only one of tasks that are cross-validated.
+        dev: Development part, if there is one.
+        test: Test part, if there is one.
+        text: Which variant of the text this is, as in `ScoredPairs`.
+
+    Raises:
+        OpencseError: A part is empty, there are fewer than two classes, or a class is missing in the training part.
+    """
+
+    name: str
+    train: Labelled
+    dev: Labelled | None = None
+    test: Labelled | None = None
+    text: str = "given"
+
+    def __post_init__(self) -> None:
+        known = set(self.train.labels)
+        for part, each in self.parts():
+            if not len(each):
+                raise OpencseError(f"{self.name} {part} holds no text", "Give labelled texts.")
+            strange = sorted(set(each.labels) - known)
+            if strange:
+                raise OpencseError(
+                    f"{self.name} {part}: the class {strange[0]!r} does not occur in the training part",
+                    "Add training texts of this class, or drop it.",
+                )
+        if len(known) < 2:
+            raise OpencseError(f"{self.name}: all texts are of one class, {known.pop()!r}", "Give two classes or more.")
+
+    def parts(self) -> Iterator[tuple[str, Labelled]]:
+        """Name and content of the parts that are there."""
+        for name, part in (("train", self.train), ("dev", self.dev), ("test", self.test)):
+            if part is not None:
+                yield name, part
+
+    def texts(self) -> Iterator[str]:
+        """All texts of all parts."""
+        for _, part in self.parts():
+            yield from part
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, sorted."""
+        return sorted(set(self.train.labels))
+
+    def indices(self, part: Labelled) -> np.ndarray:
+        """The classes of a part, int64 (n,), as places in `classes`."""
+        place = {name: index for index, name in enumerate(self.classes)}
+        return np.array([place[label] for label in part.labels], dtype=np.int64)
+
+    def require_per_class(self, count: int, why: str) -> None:
+        """Raise an `OpencseError` where a class has fewer than `count` training items."""
+        name, least = Counter(self.train.labels).most_common()[-1]
+        if least < count:
+            raise OpencseError(
+                f"{self.name}: the class {name!r} has {least} training texts, and {why} needs {count}", "Add texts."
+            )
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all rows of all parts, in their order."""
+        digest = hashlib.sha256()
+        for name, part in self.parts():
+            for row in zip(part.texts, part.seconds or part.texts, part.labels, strict=True):
+                digest.update(json.dumps([name, *row], ensure_ascii=True).encode())
+        return digest.hexdigest()

@@ -1,0 +1,229 @@
+"""Many small logistic regressions trained as one tensor program.
+
+SentEval's protocol trains a classifier for every fold and every penalty: 410 for one task. Each step of each is a
+product so small that calling it costs far more than computing it. Here the classifiers of many folds and of all
+penalties take their steps together; those of one fold share the rows of a batch. Every classifier sees the batches,
+the initial weights and the stopping rule that it would have alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+_TOGETHER = 20  # fits in one program: enough to hide the cost of a call, few enough for a core's cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How each classifier is trained; the defaults are SentEval's.
+
+    Args:
+        batch_size: Rows a step.
+        epochs_per_round: Passes over the training rows between two looks at the development accuracy (`epoch_size`).
+        patience: Rounds without improvement, in total, after which one more of them ends the training (`tenacity`).
+        max_epochs: No round starts after more passes than this.
+        learning_rate: Adam's.
+        seed: Of the initial weights.
+    """
+
+    batch_size: int = 64
+    epochs_per_round: int = 4
+    patience: int = 5
+    max_epochs: int = 200
+    learning_rate: float = 1e-3
+    seed: int = 1111
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fit:
+    """One set of training rows, on which one classifier for each penalty is trained.
+
+    Args:
+        train: Rows to train on.
+        dev: Rows whose accuracy says when to stop.
+        penalties: Factors of the L2 penalty, which is added to the gradient as `penalty * weights`.
+        random: Draws the order of the rows in each pass.
+    """
+
+    train: np.ndarray
+    dev: np.ndarray
+    penalties: Sequence[float]
+    random: np.random.RandomState
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """The classifiers of one `Fit`.
+
+    Attributes:
+        accuracy: (penalties,) best accuracy on the development rows, in [0, 1].
+        weights: (penalties, classes, d + 1) weights at that time; the last column is the bias.
+    """
+
+    accuracy: np.ndarray
+    weights: np.ndarray
+
+    def predict(self, x: np.ndarray, penalty: int = 0) -> np.ndarray:
+        """Classes (n,) of features (n, d), by the classifier of the penalty at this place."""
+        weights = self.weights[penalty]
+        return np.argmax(np.asarray(x, dtype=np.float32) @ weights[:, :-1].T + weights[:, -1], axis=1)
+
+
+def train_probes(
+    x: np.ndarray,
+    y: np.ndarray,
+    classes: int,
+    fits: Sequence[Fit],
+    training: Training | None = None,
+    *,
+    progress: str | None = None,
+) -> list[Fitted]:
+    """Train softmax regressions with Adam and early stopping.
+
+    Takes as many threads as PyTorch is set to. Memory: a float32 copy of `x`.
+
+    Args:
+        x: Features (n, d).
+        y: Classes (n,), integers from 0.
+        classes: How many there are.
+        fits: What to train, each with equally many penalties.
+        training: How.
+        progress: Label of a progress bar, or None for no bar.
+
+    Returns:
+        One `Fitted` per fit, in order.
+    """
+    training = training or Training()
+    rows = _Rows(x, y, classes)
+    start = _initial_weights(x.shape[1], classes, training.seed)
+    parts = list(_parts(fits, training.batch_size))
+    threads = torch.get_num_threads()
+    results: list[Fitted | None] = [None] * len(fits)
+    with tqdm(total=len(fits), desc=progress, unit="fit", leave=False, disable=None if progress else True) as bar:
+        torch.set_num_threads(1)  # each thread its own program: see Embedder
+        try:
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                programs = pool.map(lambda part: _train_together(rows, start, [fits[i] for i in part], training), parts)
+                for part, fitted in zip(parts, programs, strict=True):
+                    for index, each in zip(part, fitted, strict=True):
+                        results[index] = each
+                    bar.update(len(part))
+        finally:
+            torch.set_num_threads(threads)
+    return [each for each in results if each is not None]
+
+
+class _Rows:
+    """Features with a one for the bias, and classes; behind them a row of zeros, which adds nothing to a gradient."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, classes: int) -> None:
+        self.padding = len(x)
+        features = np.zeros((len(x) + 1, x.shape[1] + 1), dtype=np.float32)
+        features[:-1, :-1], features[:-1, -1] = x, 1
+        self.features = torch.from_numpy(features)
+        labels = np.full(len(x) + 1, -1, dtype=np.int64)
+        labels[:-1] = y
+        self.labels = torch.from_numpy(labels)
+        self.one_hot = torch.from_numpy((labels[:, None] == np.arange(classes)).astype(np.float32))
+
+
+def _initial_weights(width: int, classes: int, seed: int) -> Tensor:
+    """Weights and bias (classes, d + 1) as `nn.Linear` draws them from this seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = nn.Linear(width, classes)
+    return torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach()
+
+
+def _parts(fits: Sequence[Fit], batch_size: int) -> Iterator[list[int]]:
+    """Fits with equally many steps a pass, a few at a time."""
+    by_steps: dict[int, list[int]] = {}
+    for index, fit in enumerate(fits):
+        by_steps.setdefault(math.ceil(len(fit.train) / batch_size), []).append(index)
+    for members in by_steps.values():
+        for start in range(0, len(members), _TOGETHER):
+            yield members[start : start + _TOGETHER]
+
+
+def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], training: Training) -> list[Fitted]:
+    """Train the classifiers of some fits (G of them, with P penalties each) until all have stopped."""
+    penalties = torch.tensor([list(fit.penalties) for fit in fits], dtype=torch.float32)  # (G, P)
+    weights = start.expand(*penalties.shape, *start.shape).clone()  # (G, P, classes, d + 1)
+    dev = _padded([fit.dev for fit in fits], rows.padding)
+    best = torch.full(penalties.shape, -1, dtype=torch.int64)
+    best_weights, misses, epochs = weights.clone(), torch.zeros_like(best), 0
+    going = torch.ones_like(best, dtype=torch.bool)
+    alive = list(range(len(fits)))  # fits of which some classifier goes on
+    optimizer = torch.optim.Adam([weights], lr=training.learning_rate, fused=True)
+    while alive and epochs <= training.max_epochs:
+        for _ in range(training.epochs_per_round):
+            _one_pass(rows, weights, penalties[alive], [fits[i] for i in alive], training.batch_size, optimizer)
+        epochs += training.epochs_per_round
+        correct = _correct(rows, weights, dev[alive])
+        better = (correct > best[alive]) & going[alive]
+        best[alive] = torch.where(better, correct, best[alive])
+        best_weights[alive] = torch.where(better[..., None, None], weights, best_weights[alive])
+        worse = ~better & going[alive]
+        going[alive] &= ~(worse & (misses[alive] >= training.patience))
+        misses[alive] += worse
+        kept = [place for place, index in enumerate(alive) if going[index].any()]
+        if len(kept) < len(alive):
+            alive = [alive[place] for place in kept]
+            state = {key: value[kept] if value.ndim else value for key, value in optimizer.state[weights].items()}
+            weights = weights[kept]
+            optimizer = torch.optim.Adam([weights], lr=training.learning_rate, fused=True)
+            optimizer.state[weights] = state
+    accuracy = best.numpy() / np.array([[len(fit.dev)] for fit in fits])
+    return [
+        Fitted(accuracy=each, weights=kept.numpy()) for each, kept in zip(accuracy, best_weights.unbind(), strict=True)
+    ]
+
+
+def _one_pass(
+    rows: _Rows,
+    weights: Tensor,
+    penalties: Tensor,
+    fits: Sequence[Fit],
+    batch_size: int,
+    optimizer: torch.optim.Optimizer,
+) -> None:
+    """One pass of every fit over its rows, in an order of its own."""
+    groups, grid, classes, width = weights.shape
+    order = _padded([fit.train[fit.random.permutation(len(fit.train))] for fit in fits], rows.padding)
+    for batch in order.split(batch_size, dim=1):
+        index, size = batch.reshape(-1), batch.shape[1]
+        x = rows.features.index_select(0, index).view(groups, size, width)
+        target = rows.one_hot.index_select(0, index).view(groups, 1, size, classes).transpose(2, 3)
+        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(groups, grid, classes, size)
+        error = torch.softmax(logits, dim=2).sub_(target)  # of the summed cross entropy by the logits
+        gradient = torch.bmm(error.view(groups, -1, size), x).view_as(weights)
+        real = (batch != rows.padding).sum(dim=1).view(groups, 1, 1, 1)
+        weights.grad = gradient.div_(real).addcmul_(weights, penalties[..., None, None])
+        optimizer.step()
+
+
+def _correct(rows: _Rows, weights: Tensor, dev: Tensor) -> Tensor:
+    """Development rows (G, n) that each classifier gets right, (G, P)."""
+    groups, grid, classes, width = weights.shape
+    counts = torch.zeros(groups, grid, dtype=torch.int64)
+    for part in dev.split(1024, dim=1):
+        x = rows.features.index_select(0, part.reshape(-1)).view(groups, -1, width)
+        logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(groups, grid, classes, -1)
+        counts += (logits.argmax(dim=2) == rows.labels[part][:, None]).sum(dim=2)
+    return counts
+
+
+def _padded(lists: Sequence[np.ndarray], padding: int) -> Tensor:
+    """Rows of indices (G, longest), filled up with `padding`."""
+    out = np.full((len(lists), max(map(len, lists))), padding, dtype=np.int64)
+    for row, indices in zip(out, lists, strict=True):
+        row[: len(indices)] = indices
+    return torch.from_numpy(out)

@@ -1,0 +1,161 @@
+"""Where retrieval and reranking tasks come from: those built from STS-B and NLI, and folders of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeGuard
+
+import numpy as np
+
+from opencse.errors import OpencseError
+from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
+from opencse.evaluation.sources import Text, load_sts
+from opencse.tables import read_table
+
+RERANKING_TASKS = ("SNLI-triplets", "XNLI-triplets")
+"""Premises that rank what follows from them, what contradicts them, and eight sentences that others entail."""
+
+RETRIEVAL_TASKS = ("STSB-97",)
+"""DiffCSE §6.2: in the 97 pairs of STS-B test with the score 5, each sentence searches for the other among all."""
+
+_NLI = {"SNLI-triplets": "snli_test_triplets", "XNLI-triplets": "xnli_dev_en_triplets"}
+_OTHERS = 8
+_TOP_SCORE = 5.0
+
+
+def load_retrieval(source: str | Path, task: str, *, text: Text = "senteval") -> RetrievalTask:
+    """Load `STSB-97`, or a folder in BEIR's layout.
+
+    That layout is `<task>/corpus.jsonl` with `_id`, `text` and perhaps `title`; `queries.jsonl` with `_id` and `text`;
+    and `qrels/test.tsv` with `query-id`, `corpus-id` and `score` (each file may be compressed: `.gz`). Queries without
+    a relevant text are left out, as everywhere.
+
+    Args:
+        source: As for `load_sts`; or the folder, or the parent of the folder, that holds the task's.
+        task: Its name.
+        text: Text variant of STS-B.
+
+    Raises:
+        OpencseError: There is no such task, or a file is wrong.
+    """
+    if task in RETRIEVAL_TASKS:
+        return _top_pairs(source, task, text)
+    folder = _folder(source, task)
+    corpus = {
+        str(row["_id"]): f"{row.get('title') or ''} {row['text']}".strip()
+        for row in _rows(folder, "corpus.jsonl", "_id", "text")
+    }
+    queries = {str(row["_id"]): str(row["text"]) for row in _rows(folder, "queries.jsonl", "_id", "text")}
+    places = {name: index for index, name in enumerate(corpus)}
+    relevant: dict[str, dict[int, float]] = {}
+    for row in _rows(folder, "qrels/test.tsv", "query-id", "corpus-id", "score"):
+        query, document, grade = str(row["query-id"]), str(row["corpus-id"]), _grade(row["score"], folder)
+        if query not in queries or document not in places:
+            missing = query if query not in queries else document
+            raise OpencseError(f"{folder}/qrels/test.tsv: there is no text {missing!r}", "Mend the judgements.")
+        if grade > 0:
+            relevant.setdefault(query, {})[places[document]] = grade
+    return RetrievalTask(
+        name=task,
+        queries=[queries[query] for query in relevant],
+        corpus=list(corpus.values()),
+        relevant=list(relevant.values()),
+    )
+
+
+def load_reranking(source: str | Path, task: str) -> RerankingTask:
+    """Load one of `RERANKING_TASKS`, or a folder of one's own.
+
+    A folder of one's own holds `<task>/test.jsonl` (or `.jsonl.gz`), one line a query:
+    `{"query": …, "positive": […], "negative": […]}`, as `mteb`'s.
+
+    Args:
+        source: A folder with `NLI/snli_test_triplets.tsv.gz` …; or the parent of the task's folder. Either may be
+            below a folder `eval`.
+        task: Its name.
+
+    Raises:
+        OpencseError: There is no such task, or a file is wrong.
+    """
+    if task in _NLI:
+        return _triplets(_folder(source, "NLI"), task)
+    folder = _folder(source, task)
+    queries, candidates, relevance = [], [], []
+    for row in _rows(folder, "test.jsonl", "query", "positive", "negative"):
+        query, positive, negative = row["query"], row["positive"], row["negative"]
+        if not isinstance(query, str) or not _is_texts(positive) or not _is_texts(negative):
+            raise OpencseError(
+                f"{folder}/test.jsonl: the row of {str(query)[:60]!r} is not a text and two lists of texts", "Mend it."
+            )
+        queries.append(query)
+        candidates.append([*positive, *negative])
+        relevance.append([1.0] * len(positive) + [0.0] * len(negative))
+    return RerankingTask(name=task, queries=queries, candidates=candidates, relevance=relevance)
+
+
+def _top_pairs(source: str | Path, task: str, text: Text) -> RetrievalTask:
+    (pairs,) = load_sts(source, tasks=["STS-B"], text=text)
+    corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
+    place = {sentence: index for index, sentence in enumerate(corpus)}
+    alike = [(a, b) for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores) if score == _TOP_SCORE]
+    searches = [pair for a, b in alike if a != b for pair in ((a, b), (b, a))]
+    return RetrievalTask(
+        name=task,
+        queries=[query for query, _ in searches],
+        corpus=corpus,
+        relevant=[{place[target]: 1.0} for _, target in searches],
+        others_only=True,
+        main="recall@1",
+        text=pairs.text,
+    )
+
+
+def _triplets(folder: Path, task: str) -> RerankingTask:
+    rows = list(_rows(folder, f"{_NLI[task]}.tsv", "sent0", "sent1", "hard_neg"))
+    entailed = [str(row["sent1"]) for row in rows]
+    chance = np.random.default_rng(0)
+    candidates, relevance = [], []
+    for row, positive in zip(rows, entailed, strict=True):
+        drawn = (entailed[i] for i in chance.choice(len(entailed), min(2 * _OTHERS, len(entailed)), replace=False))
+        texts = dict.fromkeys([positive, str(row["hard_neg"]), *drawn])
+        candidates.append(list(texts)[: _OTHERS + 2])
+        relevance.append([float(text == positive) for text in candidates[-1]])
+    queries = [str(row["sent0"]) for row in rows]
+    return RerankingTask(name=task, queries=queries, candidates=candidates, relevance=relevance, text="released")
+
+
+def _folder(source: str | Path, name: str) -> Path:
+    for root in (Path(source), Path(source) / "eval"):
+        if (root / name).is_dir():
+            return root / name
+    if str(source) == "hub":
+        raise OpencseError(f"{name} is not read from the hub", "Give a folder.")
+    raise OpencseError(f"{source} holds no folder {name}", "Check the task's name and the folder.")
+
+
+def _rows(folder: Path, name: str, *columns: str) -> list[Mapping[str, object]]:
+    """Rows of a file, packed or not, that has these columns."""
+    path = next((path for path in (folder / f"{name}.gz", folder / name) if path.exists()), folder / name)
+    rows = []
+    for line, row in read_table(path):
+        if row and any(row.get(column) is None for column in columns):
+            raise OpencseError(f"{path}, line {line}: it has not all of {', '.join(columns)}", "Mend this row.")
+        rows += [row] if row else []
+    if not rows:
+        raise OpencseError(f"{path} holds no row", "Give at least one.")
+    return rows
+
+
+def _grade(cell: object, folder: Path) -> float:
+    try:
+        grade = float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        grade = float("nan")
+    if not np.isfinite(grade):
+        raise OpencseError(f"{folder}/qrels/test.tsv: the score {cell!r} is no number", "Give a number.")
+    return grade
+
+
+def _is_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)

@@ -1,0 +1,165 @@
+"""Search: every query ranks a whole corpus (retrieval), or a few candidates of its own (reranking), by cosine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opencse.errors import OpencseError
+from opencse.evaluation.correlation import ROUNDING
+from opencse.evaluation.ranking import measures
+from opencse.evaluation.task import Embeddings, TaskResult
+
+_BLOCK = 256  # queries at a time: bounds the memory of the similarities
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RetrievalTask:
+    """Search in a corpus.
+
+    Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `recall@1`, `@5`, `@10`.
+
+    Args:
+        name: Name of the data set.
+        queries: The query texts.
+        corpus: The texts that are searched.
+        relevant: For each query, places in the corpus and their grades (above 0).
+        others_only: Whether a text that equals the query is left out of its ranking.
+        main: The metric that stands for the task.
+        text: Which variant of the text this is, as in `ScoredPairs`.
+
+    Raises:
+        OpencseError: There is no query, or one has nothing relevant.
+    """
+
+    name: str
+    queries: Sequence[str]
+    corpus: Sequence[str]
+    relevant: Sequence[Mapping[int, float]]
+    others_only: bool = False
+    main: str = "ndcg@10"
+    text: str = "given"
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.queries, [any(g > 0 for g in found.values()) for found in self.relevant])
+        if self.others_only and len(set(self.corpus)) < len(self.corpus):
+            raise OpencseError(f"{self.name}: a text occurs twice in the corpus", "Keep one of them.")
+
+    def texts(self) -> Iterator[str]:
+        """Queries and corpus."""
+        yield from self.queries
+        yield from self.corpus
+
+    def score(self, embeddings: Embeddings) -> TaskResult:
+        """Search with every query."""
+        corpus, spread, found = _unit(embeddings(self.corpus)), 0.0, []
+        place = {text: index for index, text in enumerate(self.corpus)}
+        for start in range(0, len(self.queries), _BLOCK):
+            block = self.queries[start : start + _BLOCK]
+            for offset, cosine in enumerate(_unit(embeddings(block)) @ corpus.T):
+                relevance = np.zeros(len(corpus))
+                for index, grade in self.relevant[start + offset].items():
+                    relevance[index] = grade
+                own = place.get(block[offset]) if self.others_only else None
+                if own is not None:
+                    cosine, relevance = np.delete(cosine, own), np.delete(relevance, own)
+                spread = max(spread, float(np.ptp(cosine)))
+                found.append(measures(cosine, relevance))
+        rows = zip(self.queries, (sorted(each.items()) for each in self.relevant), strict=True)
+        details = {"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"}
+        return _result(self.name, self.main, found, spread, _hash([*rows, *self.corpus]), details)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RerankingTask:
+    """Order of a few candidates.
+
+    Metrics, in percent, means over queries: `map` (the main one), `mrr`, `ndcg@10`, `recall@1`, `@5`, `@10`.
+
+    Args:
+        name: Name of the data set.
+        queries: The query texts.
+        candidates: The texts that each query ranks.
+        relevance: Their grades; above 0 is relevant.
+        text: Which variant of the text this is, as in `ScoredPairs`.
+
+    Raises:
+        OpencseError: There is no query, or one has nothing relevant.
+    """
+
+    name: str
+    queries: Sequence[str]
+    candidates: Sequence[Sequence[str]]
+    relevance: Sequence[Sequence[float]]
+    text: str = "given"
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.queries, [any(g > 0 for g in grades) for grades in self.relevance])
+        for query, texts, grades in zip(self.queries, self.candidates, self.relevance, strict=True):
+            if len(texts) != len(grades):
+                raise OpencseError(f"{self.name}: {len(texts)} candidates, {len(grades)} grades for {query[:60]!r}")
+
+    def texts(self) -> Iterator[str]:
+        """Queries and candidates."""
+        yield from self.queries
+        for texts in self.candidates:
+            yield from texts
+
+    def score(self, embeddings: Embeddings) -> TaskResult:
+        """Order the candidates of every query."""
+        spread, found = 0.0, []
+        for query, texts, grades in zip(_unit(embeddings(self.queries)), self.candidates, self.relevance, strict=True):
+            cosine = _unit(embeddings(texts)) @ query
+            spread = max(spread, float(np.ptp(cosine)))
+            found.append(measures(cosine, np.asarray(grades)))
+        rows = zip(self.queries, self.candidates, self.relevance, strict=True)
+        details = {"text": self.text, "candidates": sum(map(len, self.candidates)), "similarity": "cosine"}
+        return _result(self.name, "map", found, spread, _hash(rows), details)
+
+
+def _check(name: str, queries: Sequence[str], answerable: Sequence[bool]) -> None:
+    if not queries:
+        raise OpencseError(f"{name} holds no query", "Give at least one.")
+    if len(queries) != len(answerable):
+        raise OpencseError(f"{name}: {len(queries)} queries, relevance for {len(answerable)}", "Give one per query.")
+    if not all(answerable):
+        query = queries[answerable.index(False)]
+        raise OpencseError(f"{name}: nothing is relevant to {query[:60]!r}", "Drop the query, or judge its texts.")
+
+
+def _result(
+    name: str, main: str, found: list[dict[str, float]], spread: float, sha256: str, details: dict[str, Any]
+) -> TaskResult:
+    """Means over queries; undefined where the model does not tell any text from another."""
+    metrics: dict[str, float | None] = {key: 100 * float(np.mean([each[key] for each in found])) for key in found[0]}
+    undefined = {}
+    if spread <= ROUNDING:
+        undefined = dict.fromkeys(metrics, "the model scores all texts alike")
+        metrics = dict.fromkeys(metrics)
+    return TaskResult(
+        task=name,
+        main=main,
+        metrics=metrics,
+        rows=len(found),
+        data_sha256=sha256,
+        undefined=undefined,
+        details=details,
+    )
+
+
+def _unit(matrix: np.ndarray) -> np.ndarray:
+    """Rows of unit length, float32; zero rows stay zero."""
+    matrix = np.asarray(matrix, dtype=np.float32)
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+
+
+def _hash(rows: Any) -> str:
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, ensure_ascii=True).encode() + b"\n")
+    return digest.hexdigest()

@@ -1,0 +1,87 @@
+"""Tasks by name: whole suites, single tasks, and folders of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from opencse.errors import OpencseError
+from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
+from opencse.evaluation.cross_validation import Classifier, CrossValidation
+from opencse.evaluation.geometry import GeometryTask
+from opencse.evaluation.labelled_sources import load_labelled
+from opencse.evaluation.ranking_sources import RERANKING_TASKS, RETRIEVAL_TASKS, load_reranking, load_retrieval
+from opencse.evaluation.sources import Text, load_sts
+from opencse.evaluation.sts import STS_TASKS, PairsTask
+from opencse.evaluation.task import Task
+from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
+
+SUITES: Mapping[str, tuple[str, ...]] = {
+    "sts": STS_TASKS,
+    "transfer": TRANSFER_TASKS,
+    "classification": CLASSIFICATION_TASKS,
+    "reranking": RERANKING_TASKS,
+    "retrieval": RETRIEVAL_TASKS,
+    "geometry": ("STS-B dev",),
+}
+"""Suites and their tasks."""
+
+
+def load_suites(
+    names: Iterable[str],
+    source: str | Path,
+    *,
+    text: Text = "senteval",
+    classifier: Classifier = "senteval",
+) -> dict[str, list[Task]]:
+    """Load tasks, grouped by suite.
+
+    Args:
+        names: Suites, tasks of `SUITES`, or folders of one's own below `source`: one with `corpus.jsonl` is a retrieval
+            task, one with `test.jsonl` whose rows have queries a reranking task, one with a training and a test part of
+            labelled texts a classification task.
+        source: Where the data is; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`.
+        text: Text variant, where there are two.
+        classifier: Of the transfer tasks; see `opencse.evaluation.cross_validation`.
+
+    Raises:
+        OpencseError: A name is unknown, or the data is not there or wrong.
+    """
+    chosen: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        suite, tasks = (name, SUITES[name]) if name in SUITES else (_suite_of(name, source), (name,))
+        known = chosen.setdefault(suite, [])
+        known += [task for task in tasks if task not in known]
+    return {suite: _load(suite, tasks, source, text, classifier) for suite, tasks in chosen.items()}
+
+
+def _load(suite: str, names: Sequence[str], source: str | Path, text: Text, classifier: Classifier) -> list[Task]:
+    if suite == "sts":
+        return [PairsTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=names)]
+    if suite == "geometry":
+        return [GeometryTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=["STS-B"], split="dev")]
+    if suite == "retrieval":
+        return [load_retrieval(source, name, text=text) for name in names]
+    if suite == "reranking":
+        return [load_reranking(source, name) for name in names]
+    sets = [load_labelled(source, name, text=text) for name in names]
+    if suite == "transfer":
+        return [TransferTask(data=each, how=CrossValidation(classifier=classifier)) for each in sets]
+    return [ClassificationTask(data=each) for each in sets]
+
+
+def _suite_of(name: str, source: str | Path) -> str:
+    """The suite that a task belongs to; for a folder of one's own, by what is in it."""
+    for suite, tasks in SUITES.items():
+        if name in tasks:
+            return suite
+    for folder in (Path(source) / name, Path(source) / "eval" / name):
+        if folder.is_dir():
+            files = {path.name.removesuffix(".gz") for path in folder.iterdir()}
+            if "corpus.jsonl" in files:
+                return "retrieval"
+            if "test.jsonl" in files and not any(file.startswith("train.") for file in files):
+                return "reranking"
+            return "classification"
+    known = ", ".join([*SUITES, *(task for tasks in SUITES.values() for task in tasks)])
+    raise OpencseError(f"there is no task {name!r}, and no such folder in {source}", f"Known: {known}.")
