@@ -17,6 +17,7 @@ from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
 from opencse.views.llm import PromptedLLM
+from opencse.views.mining import DebiasedNegatives
 from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.probes import Insertion, WordSubstitution
@@ -34,6 +35,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     WordSubstitution,
     Deletion,
     RandomSentence,
+    DebiasedNegatives,
 )
 CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
 """Every constructor by the name that a recipe gives it."""
@@ -44,6 +46,7 @@ __all__ = [
     "CandidateTable",
     "Constructor",
     "ConstructorSpec",
+    "DebiasedNegatives",
     "Deletion",
     "Insertion",
     "Negation",
