@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.encoder import Frame, load_encoder
+from opencse.files import cache_root
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.sampling import Sampler
-from opencse.training.tokens import Source, cache_root, open_store
+from opencse.training.tokens import Source, open_store
 from tiny import tiny_bert
 
 TEXTS = ["the cat sits", None, "a dog", "", "word " * 5000, "no"]

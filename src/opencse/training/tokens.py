@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,7 +19,7 @@ import numpy as np
 from tqdm import tqdm
 
 from opencse.errors import OpencseError
-from opencse.files import replaced_folder
+from opencse.files import cache_root, replaced_folder
 from opencse.text import column_names, content_hash, read_rows
 
 _VERSION = 1
@@ -71,13 +70,6 @@ class TokenStore:
     def present(self, source: int) -> int:
         """How many rows have this source."""
         return int((self._lengths[source] >= 0).sum())
-
-
-def cache_root() -> Path:
-    """Where token stores are kept: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder."""
-    if root := os.environ.get("OPENCSE_CACHE"):
-        return Path(root)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opencse"
 
 
 def open_store(

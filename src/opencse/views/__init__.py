@@ -21,6 +21,7 @@ from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
 from opencse.views.llm import PromptedLLM
 from opencse.views.main_clause import MainClause
+from opencse.views.mining import DebiasedNegatives
 from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
@@ -43,6 +44,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     WordSubstitution,
     Deletion,
     RandomSentence,
+    DebiasedNegatives,
 )
 CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
 """Every constructor by the name that a recipe gives it."""
@@ -53,6 +55,7 @@ __all__ = [
     "CandidateTable",
     "Constructor",
     "ConstructorSpec",
+    "DebiasedNegatives",
     "Deletion",
     "Insertion",
     "MainClause",

@@ -6,9 +6,13 @@ import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from opencse.views.corpus import Corpus
 
 Score = float | int | str | None
+UNIT = 512  # rows that are built together: batches form within them, whatever the number of workers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +61,27 @@ class Constructor(Protocol):
         ...
 
 
+class ManyConstructor(Protocol):
+    """A constructor of a specification with several columns."""
+
+    @property
+    def digest(self) -> str:
+        """As in `Constructor`."""
+        ...
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[View]]:
+        """Return for each row one view per column."""
+        ...
+
+
+class Opener(Protocol):
+    """What each process opens: small, and picklable."""
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | ManyConstructor:
+        """See `ConstructorSpec.open`."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConstructorSpec:
     """Parameters of one constructor; importing a specification loads no model library.
@@ -64,17 +89,27 @@ class ConstructorSpec:
     Class attributes:
         kind: Its name in a recipe.
         scores: The columns it records beside its output, name to type ("float", "int" or "string").
+        unit: Rows that it takes together, a multiple of `UNIT`.
     """
 
     kind: ClassVar[str]
     scores: ClassVar[Mapping[str, str]] = {}
+    unit: ClassVar[int] = UNIT
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Columns that must be built before."""
         return ()
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor:
+    def columns(self, name: str) -> tuple[str, ...]:
+        """The columns that `[build.NAME]` makes: NAME, or several."""
+        return (name,)
+
+    def prepare(self, corpus: Corpus) -> Opener:
+        """Do, once and before any row is built, what needs the whole corpus; most constructors need nothing."""
+        return self
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | ManyConstructor:
         """Load what the constructor needs.
 
         Args:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
-from opencse.views.base import Constructor, ConstructorSpec, Row, View
+from opencse.views.base import UNIT, Constructor, ConstructorSpec, ManyConstructor, Opener, Row, View
+from opencse.views.corpus import Corpus, Sentences, open_sentences
 
-UNIT = 512  # rows that one process builds together: batches form within them, whatever the number of workers
 PART_ROWS = 16 * UNIT
+Views = dict[str, list[View]]
 
 
 def build(
@@ -25,17 +23,19 @@ def build(
     *,
     seed: int = 0,
     workers: int | None = None,
+    engine: Engine | None = None,
     resume: bool = True,
     progress: bool = True,
     rows_per_part: int = PART_ROWS,
     column: str = "text",
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Build columns of related sentences.
 
     Writes `part-00000-of-00012.parquet` and so on, each whole or not at all: `id`, `text`, and for each built column
     `NAME` (null where the constructor could not do its job), `NAME.rule` and its scores. The schema's metadata holds
     the header: hash of the texts, version, parameters, hashes of weights. The bytes depend on nothing else, in
-    particular not on the number of workers, nor on how often the build was stopped and resumed.
+    particular not on the engine or the number of workers, nor on how often the build was stopped and resumed.
 
     Args:
         corpus_path: Sentences, in any format that `opencse.text` reads; blank ones are left out.
@@ -43,10 +43,12 @@ def build(
         out_dir: Where the parts go.
         seed: The only source of chance.
         workers: Processes; None for one per core.
+        engine: Where the work is done; by default `Local` with these workers.
         resume: Keep the parts that are there if their header is the same; if not, start afresh.
         progress: Show a progress bar with the time left, where standard error is a terminal.
         rows_per_part: Rows in a part: what is done again after a kill is at most the parts under way.
         column: Column of the corpus that holds the sentence.
+        tell: Takes short notes for the user, such as the memory that mining will need.
 
     Returns:
         `out_dir`.
@@ -58,55 +60,89 @@ def build(
     from opencse.views.schema import header, in_order, texts_hash
 
     order = {name: specs[name] for name in in_order(specs)}
-    workers = max(1, workers or os.cpu_count() or 1)
-    rows_per_part = max(UNIT, rows_per_part // UNIT * UNIT)
+    size = max((spec.unit for spec in order.values()), default=UNIT)
+    rows_per_part = max(1, rows_per_part // size) * size
     digest, rows = texts_hash(read_texts(corpus_path, column))
     if rows == 0:
         raise OpencseError(f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank.")
-    unit = _Unit(order, seed=seed, workers=min(workers, -(-rows // UNIT)))
+    engine = engine or Local(processes=min(workers, -(-rows // size)) if workers else None)
+    if isinstance(engine, Local) and engine.workers > -(-rows // size):
+        engine = Local(processes=-(-rows // size))
+    sentences = None
+    if engine.remote or any(type(spec).prepare is not ConstructorSpec.prepare for spec in order.values()):
+        sentences = open_sentences(read_texts(corpus_path, column), digest)
+    openers: dict[str, Opener] = dict(order)
+    if sentences is not None:
+        whole = Corpus(sentences=sentences, engine=engine, progress=progress, tell=tell)
+        openers = {name: spec.prepare(whole) for name, spec in order.items()}
+    unit = _Unit(order, openers, seed=seed, workers=engine.workers)
     digests = unit.open()
-    if unit.workers > 1:
+    if engine.workers > 1:
         unit.close()  # each process opens its own
     head = header(order, digests, corpus=digest, rows=rows, seed=seed, part_rows=rows_per_part)
     out = Path(out_dir)
     out.mkdir(parents=True, exist_ok=True)
     parts = [out / f"part-{i:05d}-of-{-(-rows // rows_per_part):05d}.parquet" for i in range(-(-rows // rows_per_part))]
     done = _finished(out, parts, head, resume=resume)
-    if len(done) < len(parts):
-        texts = read_texts(corpus_path, column)
-        _build_missing(texts, unit, parts, done, head, rows=rows, rows_per_part=rows_per_part, progress=progress)
+    if len(done) == len(parts):
+        return out
+    if engine.remote:
+        assert sentences is not None
+        task = _Part(unit, sentences, parts, head, rows_per_part)
+        written = (count for _, count in engine.map(task, [i for i, part in enumerate(parts) if part not in done]))
+    else:
+        jobs = _jobs(read_texts(corpus_path, column), parts, done, rows_per_part, size)
+        written = _written(engine.map(_JobUnit(unit), jobs), order, head)
+    _follow(
+        written,
+        rows,
+        sum(min(rows_per_part, rows - i * rows_per_part) for i, p in enumerate(parts) if p in done),
+        progress,
+    )
     return out
 
 
 class _Unit:
     """Builds all columns for a unit of rows; sent to each worker process, where it opens its constructors once."""
 
-    def __init__(self, specs: Mapping[str, ConstructorSpec], *, seed: int, workers: int) -> None:
-        self.specs, self.seed, self.workers = dict(specs), seed, workers
-        self._open: dict[str, Constructor] | None = None
+    def __init__(
+        self, specs: Mapping[str, ConstructorSpec], openers: Mapping[str, Opener], *, seed: int, workers: int
+    ) -> None:
+        self.specs, self.openers, self.seed, self.workers = dict(specs), dict(openers), seed, workers
+        self._open: dict[str, Constructor | ManyConstructor] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": None}
 
+    @property
+    def size(self) -> int:
+        """Rows that are built together."""
+        return max(spec.unit for spec in self.specs.values())
+
     def open(self) -> dict[str, str]:
         """Open the constructors, and return the hash of each one's weights."""
         if self._open is None:
-            self._open = {name: spec.open(seed=self.seed, workers=self.workers) for name, spec in self.specs.items()}
+            self._open = {name: one.open(seed=self.seed, workers=self.workers) for name, one in self.openers.items()}
         return {name: constructor.digest for name, constructor in self._open.items()}
 
     def close(self) -> None:
         """Let go of the models."""
         self._open = None
 
-    def __call__(self, rows: Sequence[Row]) -> dict[str, list[View]]:
+    def __call__(self, rows: Sequence[Row]) -> Views:
         self.open()
         assert self._open is not None
-        views: dict[str, list[View]] = {}
+        views: Views = {}
         for name, constructor in self._open.items():
-            views[name] = constructor(rows)
+            size, columns = self.specs[name].unit, self.specs[name].columns(name)
+            made: list[Any] = []
+            for start in range(0, len(rows), size):
+                made += constructor(rows[start : start + size])
+            for k, column in enumerate(columns):
+                views[column] = made if columns == (name,) else [few[k] for few in made]
             rows = [
-                Row(id=row.id, text=row.text, views={**row.views, name: view.text})
-                for row, view in zip(rows, views[name], strict=True)
+                Row(id=row.id, text=row.text, views={**row.views, **{c: views[c][i].text for c in columns}})
+                for i, row in enumerate(rows)
             ]
         return views
 
@@ -133,115 +169,93 @@ def _finished(out: Path, parts: Sequence[Path], head: Mapping[str, Any], *, resu
     return set(there)
 
 
-def _build_missing(
-    texts: Iterator[str],
-    unit: _Unit,
-    parts: Sequence[Path],
-    done: set[Path],
-    head: Mapping[str, Any],
-    *,
-    rows: int,
-    rows_per_part: int,
-    progress: bool,
-) -> None:
+def _follow(written: Iterable[int], rows: int, finished: int, progress: bool) -> None:
     from tqdm import tqdm
 
-    jobs = _jobs(texts, parts, done, rows_per_part)
-    finished = sum(min(rows_per_part, rows - i * rows_per_part) for i, part in enumerate(parts) if part in done)
-    pending: list[tuple[list[Row], dict[str, list[View]]]] = []
-    bar = tqdm(total=rows, initial=finished, unit="sentence", desc="build", disable=None if progress else True)
-    with bar:
-        for part, last, unit_rows, views in _mapped(unit, jobs):
-            pending.append((unit_rows, views))
-            bar.update(len(unit_rows))
-            if last:
-                _write(part, pending, unit.specs, head)
-                pending = []
+    with tqdm(total=rows, initial=finished, unit="sentence", desc="build", disable=None if progress else True) as bar:
+        for count in written:
+            bar.update(count)
+
+
+_Job = tuple[Path, bool, list[Row]]
 
 
 def _jobs(
-    texts: Iterator[str], parts: Sequence[Path], done: set[Path], rows_per_part: int
-) -> Iterator[tuple[Path, bool, list[Row]]]:
+    texts: Iterator[str], parts: Sequence[Path], done: set[Path], rows_per_part: int, size: int
+) -> Iterator[_Job]:
     """Yield units of rows in order, with the part each belongs to and whether it is the part's last."""
     for i, part in enumerate(parts):
         chunk = list(islice(texts, rows_per_part))
         if part in done:
             continue
-        for start in range(0, len(chunk), UNIT):
-            first = i * rows_per_part + start
-            rows = [Row(id=first + k, text=text) for k, text in enumerate(chunk[start : start + UNIT])]
-            yield part, start + UNIT >= len(chunk), rows
+        for unit in _units(chunk, i * rows_per_part, size):
+            yield part, unit[-1].id + 1 == i * rows_per_part + len(chunk), unit
 
 
-def _mapped(
-    unit: _Unit, jobs: Iterator[tuple[Path, bool, list[Row]]]
-) -> Iterator[tuple[Path, bool, list[Row], dict[str, list[View]]]]:
-    """Build units in order, at most a few ahead of what is asked for."""
-    if unit.workers == 1:
-        unit.open()
-        with _one_thread():
-            for part, last, rows in jobs:
-                yield part, last, rows, unit(rows)
-        return
-    context = multiprocessing.get_context("spawn")  # fork is unsafe once a library has started threads
-    with context.Pool(unit.workers, initializer=_start, initargs=(unit,)) as pool:
-        waiting: list[tuple[Path, bool, list[Row], Any]] = []
-        for part, last, rows in jobs:
-            waiting.append((part, last, rows, pool.apply_async(_run, (rows,))))
-            if len(waiting) > 2 * unit.workers:
-                part, last, rows, result = waiting.pop(0)
-                yield part, last, rows, result.get()
-        for part, last, rows, result in waiting:
-            yield part, last, rows, result.get()
+def _units(texts: Sequence[str], first: int, size: int) -> Iterator[list[Row]]:
+    """Cut texts into units of rows, numbered from `first`."""
+    for start in range(0, len(texts), size):
+        yield [Row(id=first + start + k, text=text) for k, text in enumerate(texts[start : start + size])]
 
 
-_UNIT: _Unit | None = None  # of a worker process
+class _JobUnit:
+    """The rows of a job through a `_Unit`."""
+
+    def __init__(self, unit: _Unit) -> None:
+        self.unit = unit
+
+    def open(self) -> None:
+        self.unit.open()
+
+    def __call__(self, job: _Job) -> Views:
+        return self.unit(job[2])
 
 
-def _start(unit: _Unit) -> None:
-    global _UNIT
-    _UNIT = unit  # it opens its constructors with its first rows: an error here would start processes for ever
+def _written(
+    results: Iterable[tuple[_Job, Views]], specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]
+) -> Iterator[int]:
+    """Write each part when its last unit is there; yield the rows of each unit."""
+    pending: list[tuple[list[Row], Views]] = []
+    for (part, last, rows), views in results:
+        pending.append((rows, views))
+        if last:
+            _write(part, pending, specs, head)
+            pending = []
+        yield len(rows)
 
 
-def _run(rows: list[Row]) -> dict[str, list[View]]:
-    assert _UNIT is not None
-    _UNIT.open()
-    _torch_threads(1)
-    return _UNIT(rows)
+class _Part:
+    """Builds and writes a whole part, from sentences on disk: the task of a worker that may be anywhere."""
 
+    def __init__(
+        self, unit: _Unit, sentences: Sentences, parts: Sequence[Path], head: Mapping[str, Any], rows_per_part: int
+    ) -> None:
+        self._unit, self._sentences, self._head = unit, sentences, head
+        self._parts, self._rows = [part.absolute() for part in parts], rows_per_part
 
-def _torch_threads(count: int) -> int:
-    """Set the number of threads of one operation, and return what it was; nothing where torch is not loaded."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return count
-    before: int = torch.get_num_threads()
-    torch.set_num_threads(count)
-    return before
+    def open(self) -> None:
+        self._unit.open()
 
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute on one thread for a while, as the worker processes do: the same order of sums, so the same bytes."""
-    before = _torch_threads(1)
-    try:
-        yield
-    finally:
-        _torch_threads(before)
+    def __call__(self, part: int) -> int:
+        first = part * self._rows
+        texts = self._sentences.range(first, first + self._rows)
+        done = [(rows, self._unit(rows)) for rows in _units(texts, first, self._unit.size)]
+        _write(self._parts[part], done, self._unit.specs, self._head)
+        return len(texts)
 
 
 def _write(
     part: Path,
-    units: Sequence[tuple[list[Row], dict[str, list[View]]]],
+    units: Sequence[tuple[list[Row], Views]],
     specs: Mapping[str, ConstructorSpec],
     head: Mapping[str, Any],
 ) -> None:
     import pyarrow.parquet as pq
 
     from opencse.files import replaced_file
-    from opencse.views.schema import schema, table
+    from opencse.views.schema import makers, schema, table
 
     rows = [row for unit_rows, _ in units for row in unit_rows]
-    views = {name: [view for _, made in units for view in made[name]] for name in specs}
+    views = {name: [view for _, made in units for view in made[name]] for name in makers(specs)}
     with replaced_file(part) as temporary:
         pq.write_table(table(rows, views, specs, schema(specs, head)), temporary, compression="zstd")

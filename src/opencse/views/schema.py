@@ -30,17 +30,34 @@ def in_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
     for name in specs:
         if name in RESERVED or not name or "." in name:
             raise OpencseError(f"build.{name}: no name for a built column", "Take one without a dot, not id or text.")
+    makers(specs)
     out: list[str] = []
     while len(out) < len(specs):
-        ready = [name for name in specs if name not in out and all(need in out for need in specs[name].needs)]
+        there = {column for name in out for column in specs[name].columns(name)}
+        ready = [name for name in specs if name not in out and there.issuperset(specs[name].needs)]
         if not ready:
             name = next(name for name in specs if name not in out)
-            lacking = [need for need in specs[name].needs if need not in out]
+            lacking = [need for need in specs[name].needs if need not in there]
             raise OpencseError(
                 f"build.{name}: needs the column {lacking[0]!r}, which is not built before it",
                 f"Add [build.{lacking[0]}], or take the need away.",
             )
         out += ready
+    return out
+
+
+def makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
+    """Return for each column that is built the name of the specification that makes it.
+
+    Raises:
+        OpencseError: Two would make the same one.
+    """
+    out: dict[str, str] = {}
+    for name, spec in specs.items():
+        for column in spec.columns(name):
+            if column in out:
+                raise OpencseError(f"build.{name} and build.{out[column]} both make {column!r}", "Rename one of them.")
+            out[column] = name
     return out
 
 
@@ -54,10 +71,7 @@ def header(
     part_rows: int,
 ) -> dict[str, Any]:
     """Return what determines the output: content hash of the texts, version, parameters and hashes of weights."""
-    columns = {
-        name: {"kind": spec.kind, **dataclasses.asdict(spec), "weights_sha256": digests[name]}
-        for name, spec in specs.items()
-    }
+    columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
     return {
         "format": FORMAT,
         "tool": f"opencse {opencse.__version__}",
@@ -67,6 +81,12 @@ def header(
         "rows_per_part": part_rows,
         "columns": json.loads(json.dumps(columns)),
     }
+
+
+def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
+    """Kind and fields, those of a nested specification too."""
+    values = ((field.name, getattr(spec, field.name)) for field in dataclasses.fields(spec))
+    return {"kind": spec.kind, **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values}}
 
 
 def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
@@ -82,9 +102,9 @@ def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
 def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
     """Return the Arrow schema: id, text, and for each column its text, its rule and its scores."""
     fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
-    for name, spec in specs.items():
+    for name, maker in makers(specs).items():
         fields += [pa.field(name, pa.string()), pa.field(f"{name}.rule", pa.string(), nullable=False)]
-        fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in spec.scores.items()]
+        fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in specs[maker].scores.items()]
     return pa.schema(fields, metadata={HEADER: json.dumps(head).encode()})
 
 
@@ -93,10 +113,10 @@ def table(
 ) -> pa.Table:
     """Return rows and their views in this layout."""
     columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}
-    for name, spec in specs.items():
+    for name, maker in makers(specs).items():
         columns[name] = [view.text for view in views[name]]
         columns[f"{name}.rule"] = [view.rule for view in views[name]]
-        for score in spec.scores:
+        for score in specs[maker].scores:
             columns[f"{name}.{score}"] = [view.scores.get(score) for view in views[name]]
     return pa.table(columns, schema=layout)
 
@@ -114,3 +134,10 @@ def read_header(path: str | Path) -> dict[str, Any]:
         return json.loads(metadata[HEADER])
     except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
         raise OpencseError(f"{path} is no file of built views", "Build it with `opencse build`.") from error
+
+
+def built_columns(path: str | Path) -> list[str]:
+    """Return the names of the built columns in a Parquet file that `build` wrote."""
+    import pyarrow.parquet as pq
+
+    return [name.removesuffix(".rule") for name in pq.read_schema(path).names if name.endswith(".rule")]

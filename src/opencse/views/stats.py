@@ -70,10 +70,11 @@ def statistics(
     """
     import pyarrow.parquet as pq
 
-    from opencse.views.schema import read_header
+    from opencse.views.schema import built_columns, read_header
 
     first = min(Path(views).glob("part-*.parquet"), default=Path(views))
-    columns = list(read_header(first)["columns"])
+    read_header(first)  # refuses other files
+    columns = built_columns(first)
     table = pq.read_table(views, columns=["text", *columns, *(f"{name}.rule" for name in columns)])
     chance = np.random.default_rng(seed)
     if table.num_rows > limit:

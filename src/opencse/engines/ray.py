@@ -1,0 +1,102 @@
+"""Ray: the same work on the machines of a cluster, through Ray Data.
+
+A job is a number (a part of the views, a shard of the vectors); what it reads and writes are files that all machines
+see. A worker that dies is replaced and its job done again; a part is written whole or not at all, so nothing is lost
+or doubled. If the driver dies, a new one finds the finished parts on disk.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from opencse.engines.base import Task
+from opencse.errors import OpencseError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ray:
+    """A Ray cluster.
+
+    Attributes:
+        address: Of a running cluster ("auto", "10.0.0.1:6379", "ray://…"); "" starts Ray on this machine.
+        processes: Workers, each on one core; None for one per core of the cluster.
+    """
+
+    remote: ClassVar[bool] = True
+
+    address: str = ""
+    processes: int | None = None
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run at the same time."""
+        if self.processes:
+            return self.processes
+        return max(1, int(self._started().cluster_resources().get("CPU", 1)))
+
+    def map(self, task: Task, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield each job with its result, in order, while later ones run."""
+        self._started()
+        import ray.data
+
+        numbers = [int(job) for job in jobs]
+        if not numbers:
+            return
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False  # the caller shows its own
+        context.execution_options.preserve_order = True
+        dataset = ray.data.from_items([{"job": number} for number in numbers], override_num_blocks=len(numbers))
+        done = dataset.map_batches(
+            _Worker,
+            fn_constructor_args=(task,),
+            batch_size=1,
+            num_cpus=1,
+            concurrency=(1, min(self.workers, len(numbers))),
+        )
+        for row in done.iter_rows():
+            yield int(row["job"]), int(row["result"])
+
+    def _started(self) -> Any:
+        try:
+            import ray
+        except ImportError:
+            raise OpencseError("engine ray: Ray is not installed", "pip install 'opencse[ray]'") from None
+        logging.getLogger("ray.data").setLevel(logging.WARNING)
+        if not ray.is_initialized():
+            try:
+                ray.init(
+                    address=self.address or "local",
+                    num_cpus=None if self.address else self.processes,
+                    include_dashboard=None if self.address else False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise OpencseError(
+                    f"engine ray: no cluster at {self.address!r} ({str(error).splitlines()[0]})",
+                    "Start one with `ray start --head`, or leave the address out.",
+                ) from error
+        return ray
+
+
+class _Worker:
+    """An actor: opens the task once, then does jobs."""
+
+    def __init__(self, task: Task) -> None:
+        from opencse.engines.local import limit_threads
+
+        limit_threads()
+        self._task = task
+        task.open()
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        import numpy as np
+
+        from opencse.engines.local import one_thread
+
+        with one_thread():
+            results = [self._task(int(job)) for job in batch["job"]]
+        return {"job": batch["job"], "result": np.asarray(results, dtype=np.int64)}

@@ -1,0 +1,12 @@
+"""Neighbours of a sentence in its own corpus, as negatives; and the choice of positives by the same weights.
+
+| kind | class | what it makes | source |
+|---|---|---|---|
+| `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences in a window of cosines | DebCSE §4.1 |
+| `debiased_positives` | `DebiasedPositives` | a weighted draw from a sentence's own paraphrases | DebCSE §4.2 |
+| `hard_negatives` | `HardNegatives` | the nearest sentences, by rank, window or margin | |
+"""
+
+from opencse.views.mining.debiased import DebiasedNegatives
+
+__all__ = ["DebiasedNegatives"]

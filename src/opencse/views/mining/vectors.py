@@ -1,0 +1,188 @@
+"""The embeddings of a corpus on disk: written once per model, memory-mapped, read by number.
+
+The folder's name is a hash of the weights, the tokenizer, the pooling and whatever else bears on the vectors
+(`opencse.encoder.weights_hash`), of the texts and of the precision: a second model never gets the first one's vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from opencse.files import cache_root, replaced_file, write_json
+from opencse.views.corpus import Sentences
+
+if TYPE_CHECKING:
+    from opencse.encoder.embedder import Embedder
+    from opencse.engines import Engine
+
+CHUNK = 8192  # texts that are embedded together: what a kill costs at least
+_SHARDS = 256  # at most: each is an open file
+_VERSION = 1
+
+
+class Vectors:
+    """Unit vectors of a corpus, float16 on disk, in shards of equally many rows.
+
+    Rounding a unit vector to float16 moves a cosine by less than 0.0005. Pickling sends the path alone.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        self.folder = folder
+        self.weights_hash: str = meta["weights_sha256"]
+        self.dimension: int = meta["dimension"]
+        self._rows, self._shard_rows = meta["rows"], meta["shard_rows"]
+        self._open: dict[int, np.ndarray] = {}
+
+    def __reduce__(self) -> tuple[type[Vectors], tuple[Path]]:
+        return Vectors, (self.folder,)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @cached_property
+    def shards(self) -> int:
+        """How many there are."""
+        return -(-self._rows // self._shard_rows)
+
+    def path(self, shard: int) -> Path:
+        """Where a shard is, or will be."""
+        return self.folder / f"shard-{shard:05d}.npy"
+
+    def span(self, shard: int) -> tuple[int, int]:
+        """The numbers of a shard's first row and of the one after its last."""
+        return shard * self._shard_rows, min((shard + 1) * self._shard_rows, self._rows)
+
+    def take(self, ids: np.ndarray) -> np.ndarray:
+        """Return the vectors with these numbers, float32 (n, d)."""
+        out = np.empty((len(ids), self.dimension), dtype=np.float32)
+        order = np.argsort(ids, kind="stable")  # so that the disk is read forwards
+        ordered = ids[order]
+        shard_of = ordered // self._shard_rows
+        for shard in np.unique(shard_of).tolist():
+            first, last = np.searchsorted(shard_of, [shard, shard + 1])
+            out[order[first:last]] = self._shard(shard)[ordered[first:last] - self.span(shard)[0]]
+        return out
+
+    def _shard(self, shard: int) -> np.ndarray:
+        if shard not in self._open:
+            self._open[shard] = np.load(self.path(shard), mmap_mode="r", allow_pickle=False)
+        return self._open[shard]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding:
+    """What turns texts into vectors.
+
+    Attributes:
+        model: Folder, hub id or bundled name.
+        precision: Of the forward pass.
+    """
+
+    model: str
+    precision: Literal["bf16", "fp32"]
+
+    def embedder(self) -> Embedder:
+        """Load the model."""
+        import torch
+
+        from opencse.encoder import load_encoder
+        from opencse.encoder.embedder import Embedder
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return Embedder(
+            load_encoder(self.model, device=device),
+            precision=self.precision,
+            token_budget=1024 if device == "cpu" else 32768,  # the same batches on any number of cores
+        )
+
+
+def open_vectors(sentences: Sentences, embedding: Embedding, engine: Engine, *, progress: bool = True) -> Vectors:
+    """Open the vectors of a corpus in the cache, and embed what is not there yet.
+
+    Each shard is written whole or not at all, so that a run which was killed goes on with the shard it was at.
+
+    Args:
+        sentences: The corpus.
+        embedding: The model.
+        engine: Where shards are embedded.
+        progress: Show a progress bar with the time left, where standard error is a terminal.
+    """
+    from tqdm import tqdm
+
+    embedder = embedding.embedder()
+    vectors = Vectors(_folder(sentences, embedding, embedder))
+    missing = [shard for shard in range(vectors.shards) if not vectors.path(shard).is_file()]
+    if missing:
+        done = len(sentences) - sum(stop - start for start, stop in map(vectors.span, missing))
+        task = _EmbedShard(sentences, vectors, embedding, embedder)
+        with tqdm(
+            total=len(sentences), initial=done, unit="sentence", desc="embed", disable=None if progress else True
+        ) as bar:
+            results = engine.map(task, missing) if engine.remote else ((shard, task(shard)) for shard in missing)
+            for _, rows in results:  # in this process, the embedder's own threads use all cores
+                bar.update(rows)
+    return vectors
+
+
+def _folder(sentences: Sentences, embedding: Embedding, embedder: Embedder) -> Path:
+    from opencse.encoder.weights_hash import weights_hash
+
+    chunks = -(-len(sentences) // CHUNK)
+    meta: dict[str, Any] = {
+        "version": _VERSION,
+        "weights_sha256": weights_hash(embedder.model),
+        "texts_sha256": sentences.texts_hash,
+        "precision": embedding.precision,
+        "prompt": embedder.prompt,
+        "dimension": embedder.dimension,
+        "rows": len(sentences),
+        "shard_rows": CHUNK * -(-chunks // _SHARDS),
+    }
+    name = hashlib.blake2b(json.dumps(meta, sort_keys=True).encode(), digest_size=16).hexdigest()
+    folder = cache_root() / "vectors" / name
+    if not (folder / "meta.json").is_file():
+        write_json(folder / "meta.json", meta)
+    return folder
+
+
+class _EmbedShard:
+    """Embeds one shard and writes it; opens the model where it runs."""
+
+    def __init__(
+        self, sentences: Sentences, vectors: Vectors, embedding: Embedding, embedder: Embedder | None = None
+    ) -> None:
+        self._sentences, self._vectors, self._embedding = sentences, vectors, embedding
+        self._embedder = embedder
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_embedder": None}
+
+    def open(self) -> None:
+        if self._embedder is None:
+            self._embedder = self._embedding.embedder()
+
+    def __call__(self, shard: int) -> int:
+        self.open()
+        assert self._embedder is not None
+        start, stop = self._vectors.span(shard)
+        rows = np.empty((stop - start, self._vectors.dimension), dtype=np.float16)
+        for first, texts in self._chunks(start, stop):
+            matrix = self._embedder.encode(texts)
+            matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+            rows[first - start : first - start + len(texts)] = matrix
+        with replaced_file(self._vectors.path(shard)) as temporary, temporary.open("wb") as file:
+            np.save(file, rows, allow_pickle=False)
+        return stop - start
+
+    def _chunks(self, start: int, stop: int) -> Iterator[tuple[int, list[str]]]:
+        for first in range(start, stop, CHUNK):
+            yield first, self._sentences.range(first, min(first + CHUNK, stop))
