@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencse.surface import align
-from opencse.surface.words import split_words
 
 
 def back_trace(reference: str, hypothesis: str) -> tuple[int, int, int, int]:
@@ -88,18 +87,47 @@ def test_empty_and_unequal_columns():
         align(["a", "b"], ["a"])
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.text(max_size=30), max_size=6), st.booleans())
+characters = st.one_of(
+    st.characters(),
+    st.sampled_from("aAzZ@[`{ \t\n\x00\x1c\x1b\x7f\x85\xa0\u2003\u3000\ufefféÉßẞİıΣσςŁłДд中𐐀🙂\ud800"),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.text(characters, max_size=25), max_size=6), st.booleans())
 def test_words_are_those_of_str_split(column, lower):
-    found = split_words(column, lower=lower)
-    expected = [(text.lower() if lower else text).split() for text in column]
-    assert found.lengths.tolist() == [len(words) for words in expected]
-    spelled: dict[int, str] = {}
-    for key, word in zip(found.keys.tolist(), (word for words in expected for word in words), strict=True):
-        assert spelled.setdefault(key, word) == word
+    words = [(text.lower() if lower else text).split() for text in column]
+    assert align(column, [""] * len(column), lower=lower).deletions.tolist() == [len(text) for text in words]
+    flat = [word for text in words for word in text]  # each word alone, beside the next as it was written
+    written = [word for text in column for word in text.split()]
+    same = align(flat, [*written[1:], *written[:1]], lower=lower).correct
+    assert same.tolist() == [int(a == b) for a, b in zip(flat, [*flat[1:], *flat[:1]], strict=True)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(characters, max_size=40), max_size=8))
+def test_distance_is_that_of_jiwer_and_lines_may_break(column):
+    jiwer = pytest.importorskip("jiwer")
+    a, b = ([" ".join(text.split()) or "x" for text in side] for side in (column, column[::-1]))
+    expected = [
+        (out.substitutions + out.deletions + out.insertions) if x != y else 0
+        for x, y in zip(a, b, strict=True)
+        for out in [jiwer.process_words(x, y)]
+    ]
+    assert align(a, b, lower=False).errors.tolist() == expected
+    broken = [text.replace(" ", "\n") for text in a]
+    assert align(broken, b, lower=False).errors.tolist() == expected
 
 
 def test_every_kind_of_white_space_cuts():
     spaces = [chr(c) for c in range(0x3100) if chr(c).isspace()]
     column = [f"{space}a{space}{space}b{space}" for space in spaces] + ["a\x00b \x01 c"]
-    assert split_words(column).lengths.tolist() == [len(text.split()) for text in column]
+    assert align(column, [""] * len(column)).deletions.tolist() == [len(text.split()) for text in column]
+
+
+@pytest.mark.parametrize("size", range(1, 27))
+def test_words_that_differ_in_one_letter_differ(size):
+    word = "abcdefghijklmnopqrstuvwxyz"[:size]
+    others = [word[:k] + "-" + word[k + 1 :] for k in range(size)] + [word + "\0", word + "a", word[:-1]]
+    assert align([word] * len(others), others).correct.sum() == 0
+    assert align([word.upper()], [word]).correct.tolist() == [1]

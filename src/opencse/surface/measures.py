@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from opencse.surface.alignment import align
-from opencse.surface.words import split_words
+from opencse.surface.alignment import align, over_pieces
 
 
 def match_error_rate(
@@ -56,24 +55,15 @@ def edit_distance(
     return cpdist(a, b, scorer=scorer, dtype=np.float64, workers=workers or os.cpu_count() or 1)
 
 
-def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True) -> np.ndarray:
+def lexical_overlap(
+    references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True, workers: int | None = None
+) -> np.ndarray:
     """Return the number of shared words over the longer length (DebCSE Tables 1 and 4); 1 for two empty texts.
 
     A word that occurs twice in both texts is shared twice, so that a text overlaps itself wholly.
     """
-    count = len(references)
-    if len(hypotheses) != count:
-        raise ValueError(f"{count} references, but {len(hypotheses)} hypotheses")
-    a, b = split_words(references, lower=lower), split_words(hypotheses, lower=lower)
-    row = np.concatenate([np.repeat(np.arange(count), column.lengths) for column in (a, b)])
-    key = np.concatenate([a.keys, b.keys])
-    order = np.lexsort((key, row))
-    row, key, side = row[order], key[order], (order >= len(a.keys)).astype(np.int64)
-    first = np.flatnonzero(np.concatenate(([True], (np.diff(row) != 0) | (np.diff(key) != 0)))[: len(row)])
-    if not len(first):
-        return np.ones(count)
-    total = np.diff(np.append(first, len(row)))
-    in_b = np.add.reduceat(side, first)
-    shared = np.bincount(row[first], weights=np.minimum(in_b, total - in_b), minlength=count)
-    longer = np.maximum(a.lengths, b.lengths)
-    return np.divide(shared, longer, out=np.ones(count), where=longer > 0)
+    from opencse.surface.kernel import overlap_texts
+
+    shares = np.empty(len(references))
+    over_pieces(overlap_texts, references, hypotheses, shares, lower=lower, workers=workers)
+    return shares

@@ -12,8 +12,6 @@ from typing import Literal
 
 import numpy as np
 
-from opencse.surface.words import split_words
-
 _SURROGATES = 0xD800
 _CODES = 0x110000 - 0x800  # code points that are no half of a surrogate pair
 
@@ -24,7 +22,7 @@ def coded(
     """Turn texts into strings whose character edits are the word edits of the texts.
 
     Codes hold among these texts only. With more distinct words than there are code points (1.1 million), tuples of
-    word keys are given instead, which rapidfuzz compares too, only slower.
+    numbers are given instead, which rapidfuzz compares too, only slower.
 
     Args:
         texts: n texts.
@@ -33,16 +31,14 @@ def coded(
     """
     if unit == "character":
         return [text.lower() for text in texts] if lower else list(texts)
-    words = split_words(texts, lower=lower)
-    distinct, codes = np.unique(words.keys, return_inverse=True)
-    spans = zip(words.offsets[:-1].tolist(), words.offsets[1:].tolist(), strict=True)
-    if len(distinct) > _CODES:
-        keys = words.keys.tolist()
-        return [tuple(keys[start:end]) for start, end in spans]
-    codes = codes.astype("<u4")
-    codes[codes >= _SURROGATES] += 0x800
-    joined = codes.tobytes().decode("utf-32-le")
-    return [joined[start:end] for start, end in spans]
+    codes: dict[str, int] = {}
+    rows = [
+        [codes.setdefault(word, len(codes)) for word in (text.lower() if lower else text).split()] for text in texts
+    ]
+    if len(codes) > _CODES:
+        return [tuple(row) for row in rows]
+    letters = [chr(code if code < _SURROGATES else code + 0x800) for code in range(len(codes))]
+    return ["".join([letters[code] for code in row]) for row in rows]
 
 
 def pool_distance(texts: Sequence[Sequence[Hashable]], anchors: np.ndarray, pools: np.ndarray) -> np.ndarray:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from opencse.models.masked_lm import load_masked_lm
+
+_TOKENS = 512  # in one forward pass: matrix products run at full speed, and their scores fill 60 MB
 
 
 class MaskedLM:
@@ -17,22 +20,33 @@ class MaskedLM:
     Args:
         name: A local folder or a hub id.
         device: "cpu", "cuda", ...; "" for a GPU where there is one.
-        batch_size: Sentences in one forward pass.
+        batch_size: Most sentences in one forward pass.
+        precision: "fp32", "bf16", or "auto": bf16 where the processor computes in it.
     """
 
-    def __init__(self, name: str, *, device: str = "", batch_size: int = 64) -> None:
+    def __init__(
+        self, name: str, *, device: str = "", batch_size: int = 64, precision: Literal["auto", "fp32", "bf16"] = "fp32"
+    ) -> None:
         import torch
+
+        from opencse.encoder.short_attention import use_short_attention
 
         self.model, self.tokenizer = load_masked_lm(name)
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.batch_size = batch_size
         self.model.to(self.device)
+        self.digest = self._digest()
+        if precision == "bf16" or (precision == "auto" and computes_bfloat16(self.device)):
+            self.model.to(torch.bfloat16)
+        use_short_attention(self.model)
+        output = self.model.get_output_embeddings()
+        if isinstance(output, torch.nn.Linear):
+            output.register_forward_pre_hook(self._only_wanted)
         self.special = np.array(sorted(set(self.tokenizer.all_special_ids)))
         limit = getattr(self.model.config, "max_position_embeddings", 512) - 2
         self.max_length = min(limit, self.tokenizer.model_max_length)
 
-    @property
-    def digest(self) -> str:
+    def _digest(self) -> str:
         """SHA-256 over the weights, by name, and the vocabulary."""
         joined = hashlib.sha256(repr(sorted(self.tokenizer.get_vocab().items())).encode())
         for name, value in sorted(self.model.state_dict().items()):
@@ -44,31 +58,52 @@ class MaskedLM:
         longest = int(self.max_length * (1 - room))
         return self.tokenizer(list(texts), truncation=True, max_length=longest, return_offsets_mapping=True)
 
-    def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield row numbers, rows of like length together, so that little is padding; fewer rows where they are long.
+    def scores(self, ids: Sequence[Sequence[int]], where: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield every row's number and its scores over the vocabulary, the shortest rows first.
 
-        Scores over the vocabulary fill the memory, so a batch has at most as many tokens as `batch_size` rows of 32.
+        Sentences of one length go together, so nothing is padding and no sentence sees another; what the model makes of
+        one does not depend on the others, to the last bit in bf16 where this was tried. The product with the vocabulary
+        is half of the work, so it runs only where it is asked for.
+
+        Args:
+            ids: Token ids of each row, with special tokens.
+            where: Positions of interest of each row, int64 (positions,).
+
+        Yields:
+            Row number, float32 (positions, vocabulary); special tokens have -inf, so that none is predicted.
         """
-        batch: list[int] = []
-        for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-            if batch and (len(batch) == self.batch_size or (len(batch) + 1) * lengths[i] > 32 * self.batch_size):
-                yield batch
-                batch = []
-            batch.append(i)
-        if batch:
-            yield batch
-
-    def logits(self, ids: Sequence[Sequence[int]]) -> Any:
-        """Return scores (batch, longest, vocabulary) as a tensor; special tokens have -inf, so none is predicted."""
         import torch
 
-        width = max(len(row) for row in ids)
-        padded = torch.full((len(ids), width), self.tokenizer.pad_token_id or 0)
-        mask = torch.zeros((len(ids), width), dtype=torch.long)
-        for i, row in enumerate(ids):
-            padded[i, : len(row)] = torch.tensor(row)
-            mask[i, : len(row)] = 1
-        with torch.inference_mode():
-            out = self.model(input_ids=padded.to(self.device), attention_mask=mask.to(self.device)).logits.float()
-            out[..., torch.as_tensor(self.special, device=out.device)] = float("-inf")
-        return out
+        for batch in self._batches([len(row) for row in ids]):
+            tokens = torch.tensor([ids[i] for i in batch], device=self.device)
+            offsets = np.arange(len(batch)) * tokens.shape[1]
+            wanted = np.concatenate([where[i] + offset for i, offset in zip(batch, offsets, strict=True)])
+            self._wanted = torch.from_numpy(wanted).to(self.device)
+            with torch.inference_mode():
+                logits = self.model(input_ids=tokens).logits
+                if logits.dim() == 3:  # an output layer of another kind
+                    logits = logits.flatten(0, 1)[self._wanted]
+                found = logits.float().cpu().numpy()
+            found[:, self.special] = -np.inf
+            ends = np.cumsum([len(where[i]) for i in batch])[:-1]
+            yield from zip(batch, np.split(found, ends), strict=True)
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Yield row numbers, rows of one length together: few enough that scores over the vocabulary fit in memory."""
+        order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+        for length, group in itertools.groupby(order, key=lambda i: lengths[i]):
+            rows, size = list(group), max(1, min(self.batch_size, _TOKENS // max(length, 1)))
+            yield from (rows[start : start + size] for start in range(0, len(rows), size))
+
+    def _only_wanted(self, layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Before the output layer: keep the hidden states of the positions of interest."""
+        return (args[0].flatten(0, 1)[self._wanted], *args[1:])
+
+
+def computes_bfloat16(device: str) -> bool:
+    """Whether products in bfloat16 are faster than in float32 there, as far as torch tells."""
+    import torch
+
+    if device.startswith("cuda"):
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return device == "cpu" and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

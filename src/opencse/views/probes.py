@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from opencse.views.base import ConstructorSpec, Row, View, row_random, with_error_rate
 from opencse.views.edits import Edit, apply
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,25 +67,25 @@ class Prober:
 
     def __call__(self, rows: Sequence[Row]) -> list[View]:
         """Touch each row's text."""
+        import numpy as np
+
         insert = isinstance(self._spec, Insertion)
         encoded = self._lm.encode([row.text for row in rows], room=self._spec.share[1])
         places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
         made: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
         live = [i for i, few in enumerate(places) if few]
         shown = {i: self._shown(encoded["input_ids"][i], places[i], insert) for i in live}
-        for batch in self._lm.batches([len(shown[i][0]) for i in live]):
-            chosen = [live[k] for k in batch]
-            logits = self._lm.logits([shown[i][0] for i in chosen])
-            for k, i in enumerate(chosen):
-                ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
-                edits: list[Edit] = []
-                last = None
-                for place, at in zip(places[i], shown[i][1], strict=True):
-                    word = self._likeliest(logits[k, at], ids[place], last)
-                    last = word
-                    start, end = offsets[place]
-                    edits.append((start, start, word + " ") if insert else (start, end, word))
-                made[i] = (apply(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
+        where = [np.array(shown[i][1]) for i in live]
+        for k, scores in self._lm.scores([shown[i][0] for i in live], where):
+            i = live[k]
+            ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
+            edits: list[Edit] = []
+            last = None
+            for place, found in zip(places[i], scores, strict=True):
+                last = word = self._likeliest(found, ids[place], last)
+                start, end = offsets[place]
+                edits.append((start, start, word + " ") if insert else (start, end, word))
+            made[i] = (apply(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
         return with_error_rate(rows, made)
 
     def _places(self, row: Row, encoded: Any, index: int) -> list[int]:
@@ -116,12 +119,20 @@ class Prober:
             out.append(token)
         return out, at
 
-    def _likeliest(self, scores: Any, original: int, last: str | None) -> str:
+    def _likeliest(self, scores: np.ndarray, original: int, last: str | None) -> str:
         """Return the likeliest whole alphabetic word that differs from what stands there."""
         tokenizer = self._lm.tokenizer
-        for index in scores.topk(min(50, scores.shape[-1])).indices.tolist():
+        for index in _best(scores, 50):
             piece = tokenizer.convert_ids_to_tokens(index)
             word = tokenizer.convert_tokens_to_string([piece]).strip()
             if index != original and not piece.startswith("##") and word.isalpha() and word != last:
                 return word
         return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()
+
+
+def _best(scores: np.ndarray, count: int) -> list[int]:
+    """Return where the highest scores are, the highest first."""
+    import numpy as np
+
+    best = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]
+    return sorted(best.tolist(), key=lambda i: (-scores[i], i))

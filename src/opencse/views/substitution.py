@@ -42,7 +42,9 @@ class Substitution(ConstructorSpec):
         drop_unchanged: An output with the words of its source is spoilt too.
         max_characters: Sentences are cut to this length before (300 as published).
         syntax: The pipeline that tags.
-        batch_size: Sentences in one forward pass.
+        batch_size: Most sentences in one forward pass.
+        precision: "fp32", "bf16", or "auto": bf16 where the processor computes in it. Words whose scores differ by less
+            than 1 % may then change places.
         device: "cpu", "cuda", ...; "" for a GPU where there is one.
     """
 
@@ -65,6 +67,7 @@ class Substitution(ConstructorSpec):
     max_characters: int = 300
     syntax: str = "syntax"
     batch_size: int = 64
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
     device: str = ""
 
     def __post_init__(self) -> None:
@@ -94,7 +97,7 @@ class Substituter:
         from opencse.views.masked_lm import MaskedLM
 
         self.spec, self._seed = spec, seed
-        self._lm = MaskedLM(spec.model, device=spec.device, batch_size=spec.batch_size)
+        self._lm = MaskedLM(spec.model, device=spec.device, batch_size=spec.batch_size, precision=spec.precision)
         self._parser = load_parser(spec.syntax)
         self._of_tag = {tag: score / spec.divisor for tag, score in spec.tag_scores.items()}
         self._of_x = self._of_tag.get("X", 0.0)
@@ -137,17 +140,10 @@ class Substituter:
         ids = encoded["input_ids"]
         probability = self.mask_probabilities(texts, encoded)
         masked = [chance.random(len(row)) < p for row, p, chance in zip(ids, probability, chances, strict=True)]
-        out = [""] * len(texts)
-        for batch in self._lm.batches([len(row) for row in ids]):
-            for i, row in zip(
-                batch,
-                self._predict([ids[i] for i in batch], [masked[i] for i in batch], [chances[i] for i in batch]),
-                strict=True,
-            ):
-                out[i] = self._lm.tokenizer.decode(
-                    row, skip_special_tokens=True, clean_up_tokenization_spaces=True
-                ).strip()
-        return out
+        return [
+            self._lm.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
+            for row in self._predict(ids, masked, chances)
+        ]
 
     def mask_probabilities(self, texts: Sequence[str], encoded: Any) -> list[np.ndarray]:
         """Return each token's probability of being masked: its tag's score over the divisor; 0 for special tokens."""
@@ -183,32 +179,28 @@ class Substituter:
         return np.array([self._of_tag.get(tags[k], self._of_x) for k in place])
 
     def _predict(
-        self, ids: list[list[int]], masked: list[np.ndarray], chances: list[np.random.Generator]
+        self, ids: Sequence[list[int]], masked: Sequence[np.ndarray], chances: Sequence[np.random.Generator]
     ) -> list[list[int]]:
         import numpy as np
 
-        mask = self._lm.tokenizer.mask_token_id
-        shown = [np.where(m, mask, row).tolist() for row, m in zip(ids, masked, strict=True)]
-        logits = self._lm.logits(shown)
-        best = logits.argmax(-1).cpu().numpy()
-        out = []
-        for i, (row, m, chance) in enumerate(zip(ids, masked, chances, strict=True)):
-            original = np.asarray(row)
-            free = ~np.isin(original, self._lm.special)
-            take = free & (m if self.spec.positions == "masked" else True)
-            new = best[i, : len(row)]
-            if self.spec.decode == "sample":
-                new = new.copy()
-                where = np.flatnonzero(take)
-                new[where] = self._sample(logits[i, where], chance)
-            out.append(np.where(take, new, original).tolist())
-        return out
+        out = [np.asarray(row) for row in ids]
+        shown = [
+            np.where(m, self._lm.tokenizer.mask_token_id, row).tolist() for row, m in zip(out, masked, strict=True)
+        ]
+        where = [
+            np.flatnonzero(~np.isin(row, self._lm.special) & (m if self.spec.positions == "masked" else True))
+            for row, m in zip(out, masked, strict=True)
+        ]
+        for i, scores in self._lm.scores(shown, where):
+            sample = self.spec.decode == "sample"
+            out[i][where[i]] = self._sample(scores, chances[i]) if sample else scores.argmax(-1)
+        return [row.tolist() for row in out]
 
-    def _sample(self, logits: Any, chance: np.random.Generator) -> np.ndarray:
-        """Draw one id per row of (positions, vocabulary) logits, one uniform number each."""
+    def _sample(self, scores: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+        """Draw one id per row of (positions, vocabulary) scores, one uniform number each."""
         import numpy as np
 
-        scores = logits.cpu().numpy().astype(np.float64) / self.spec.temperature
+        scores = scores.astype(np.float64) / self.spec.temperature
         if 0 < self.spec.top_k < scores.shape[1]:
             least = np.partition(scores, -self.spec.top_k, axis=1)[:, -self.spec.top_k, None]
             scores = np.where(scores >= least, scores, -np.inf)
