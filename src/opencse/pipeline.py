@@ -1,4 +1,4 @@
-"""What users do, in one call each: train a recipe; or build, train, evaluate before and after, and summarise."""
+"""What users do, in one call each: train a recipe; or build, train, probe before and after, and report."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from opencse.encoder import backbone_config, load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
 from opencse.evaluation import (
+    STS_TASKS,
     Embeddings,
     PairsTask,
     Results,
     ScoredPairs,
+    TaskResult,
     distinct_texts,
     load_sts,
     read_pairs,
-    score,
 )
 from opencse.files import write_json
+from opencse.probing import Findings, Material, Prober
 from opencse.recipes import Corpus, Recipe, family_of, load_recipe
 from opencse.text import column_names
 from opencse.training import Run
@@ -39,13 +41,24 @@ class Result:
 
     Attributes:
         run: The training run.
-        before: Results of the untouched backbone, pooled as in the recipe, by suite (`sts`, `pairs`).
-        after: Results of the trained model.
+        findings: What was probed and scored, of the untouched backbone (pooled as in the recipe) and of the trained
+            model, under the names that the report gives them.
+        report: The page that shows it.
     """
 
     run: Run
-    before: dict[str, Results]
-    after: dict[str, Results]
+    findings: dict[str, Findings]
+    report: Path
+
+    @property
+    def before(self) -> dict[str, Results]:
+        """Scores of the untouched backbone by suite (`sts`, `pairs`)."""
+        return _suites(next(iter(self.findings.values())))
+
+    @property
+    def after(self) -> dict[str, Results]:
+        """Scores of the trained model."""
+        return _suites(list(self.findings.values())[-1])
 
 
 def train(
@@ -112,7 +125,7 @@ def run(
         recipe: As for `train`.
         corpus: As for `train`.
         backbone: As for `train`.
-        out: As for `train`; `views/` (if columns were built) and `results.json` are written there too.
+        out: As for `train`; `views/` (if columns were built), `results.json` and `report.html` are written there too.
         dev: As for `train`.
         data: As for `train`; where given, the seven STS tasks are evaluated.
         pairs: Further scored pairs to evaluate on: a file, or `"demo"`.
@@ -125,7 +138,12 @@ def run(
         tell: Receives short notes for the user.
         **options: `track`, `progress`.
     """
-    suites = _suites(data, pairs)  # before any training, so that a mistake in a path costs nothing
+    from opencse.probing.run import gather
+    from opencse.reports import write_report
+
+    # Read before any training, so that a mistake in a path costs nothing.
+    own = [] if pairs is None else [demo.pairs(pairs)]
+    gathered = gather(data=data, pairs=own, text=_text(data) if data is not None else "senteval")
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         extras, options_of_table = _with_table(paraphrases)
@@ -144,15 +162,11 @@ def run(
         tell=tell,
         **options,
     )
-    before: dict[str, Results] = {}
-    after: dict[str, Results] = {}
-    if suites:
-        prompt = next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
-        untouched = load_encoder(backbone, pooling=recipe.encoder.pooling, prompt=prompt)
-        before = _evaluate(untouched, suites, "before")
-        after = _evaluate(load_encoder(finished.model), suites, "after")
-    write_json(finished.folder / "results.json", {"before": _plain(before), "after": _plain(after)})
-    return Result(finished, before, after)
+    findings = _before_and_after(recipe, backbone, finished.model, gathered.material)
+    report = write_report(findings, finished.folder, notes=gathered.notes)
+    result = Result(finished, findings, report)
+    write_json(finished.folder / "results.json", {"before": _plain(result.before), "after": _plain(result.after)})
+    return result
 
 
 def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
@@ -219,25 +233,30 @@ def _scorer(encoder: SentenceTransformer, pairs: ScoredPairs) -> Callable[[], fl
     return current
 
 
-def _suites(data: str | Path | None, pairs: str | Path | None) -> dict[str, list[PairsTask]]:
-    suites: dict[str, list[PairsTask]] = {}
-    if data is not None:
-        suites["sts"] = [PairsTask(pairs=task) for task in load_sts(data, text=_text(data))]
-    if pairs is not None:
-        suites["pairs"] = [PairsTask(pairs=read_pairs(demo.pairs(pairs)))]
-    return suites
-
-
 def _text(data: str | Path) -> Literal["senteval", "raw"]:
     """The hub has the raw text only; everywhere else the text of published numbers is there."""
     return "raw" if str(data) == "hub" else "senteval"
 
 
-def _evaluate(model: SentenceTransformer, suites: dict[str, list[PairsTask]], label: str) -> dict[str, Results]:
-    """Encode every distinct text once, for all suites."""
-    texts = distinct_texts([task for tasks in suites.values() for task in tasks])
-    matrix = Embedder(model, progress=f"evaluating {label}").encode(texts)
-    return {name: score(tasks, texts, matrix) for name, tasks in suites.items()}
+def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, material: Material) -> dict[str, Findings]:
+    """Probe both models; each encodes every distinct text once."""
+    prober = Prober(material)
+    prompt = next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
+    found = {}
+    for label, load in {
+        "before": lambda: load_encoder(backbone, pooling=recipe.encoder.pooling, prompt=prompt),
+        "after": lambda: load_encoder(model),
+    }.items():
+        found[label] = prober(Embedder(load(), progress=f"evaluating {label}"))
+    return found
+
+
+def _suites(findings: Findings) -> dict[str, Results]:
+    """The scored pairs of one model, the STS tasks and the user's own apart."""
+    suites: dict[str, list[TaskResult]] = {}
+    for task in findings.sts:
+        suites.setdefault("sts" if task.task in STS_TASKS else "pairs", []).append(task)
+    return {name: Results(results=tuple(tasks), texts=0, seconds=findings.seconds) for name, tasks in suites.items()}
 
 
 def _plain(suites: dict[str, Results]) -> dict[str, Any]:

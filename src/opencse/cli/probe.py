@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from opencse.cli.evaluate import PrecisionName, TextVariant
-
-if TYPE_CHECKING:
-    from opencse.probing import Findings
 
 
 def probe(
@@ -57,35 +54,11 @@ def probe(
       opencse probe minilm out/ --data sts/ -o probe/
       opencse probe minilm --sentences out/views -o probe/
     """
+    from opencse.cli.show import show_findings
     from opencse.probing.run import gather, probe_models
     from opencse.reports import write_report
 
     gathered = gather(data=data, pairs=pairs or (), sentences=sentences, text=text.value, limit=limit)
     findings, settings = probe_models(models, gathered.material, precision=precision.value, pooling=pooling)
     page = write_report(findings, out, settings=settings, notes=gathered.notes)
-    _show(findings, page)
-
-
-def _show(findings: dict[str, Findings], page: Path) -> None:
-    """The headline figures on the screen."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from opencse.reports.summary import cards, verdict
-
-    console = Console()
-    shown = cards(findings)
-    if shown:
-        table = Table(box=None, header_style="bold")
-        table.add_column("")
-        for name, *_ in max((card.values for card in shown), key=len):
-            table.add_column(Text(name), justify="right")
-        for card in shown:
-            table.add_row(
-                card.title, *(f"{value}  ({spread})" if spread else value for _, value, spread, _ in card.values)
-            )
-        console.print(table)
-    for paragraph in verdict(findings):
-        console.print(Text(paragraph), soft_wrap=True)
-    console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
+    show_findings(findings, page)

@@ -1,4 +1,4 @@
-"""`opencse run`: build what the recipe needs, train, evaluate before and after, summarise."""
+"""`opencse run`: build what the recipe needs, train, probe and score before and after, report."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def run(
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
 ) -> None:
-    """Build what the recipe needs, train, evaluate before and after, and summarise.
+    """Build what the recipe needs, train, probe and score before and after, and report.
 
-    Writes OUT/model (a sentence-transformers folder), OUT/results.json, OUT/metrics.jsonl, and the resolved recipe and
-    environment beside them.
+    Writes OUT/model (a sentence-transformers folder), OUT/report.html, OUT/results.json, OUT/metrics.jsonl, and the
+    resolved recipe and environment beside them.
     """
     from opencse import pipeline
     from opencse.cli.show import note, show_result

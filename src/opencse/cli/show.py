@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from opencse.evaluation import Results, TaskResult
     from opencse.pipeline import Result
+    from opencse.probing import Findings
     from opencse.training import Run
 
 
@@ -39,7 +42,8 @@ def show_result(result: Result) -> None:
     for suite in result.before:
         _show_suite(suite, result.before[suite], result.after[suite], result.run)
     if not result.before:
-        note("nothing was evaluated: pass --data for the STS tasks, or --pairs")
+        note("nothing was scored against people's judgements: pass --data for the STS tasks, or --pairs")
+    show_findings(result.findings, result.report)
 
 
 def _show_suite(suite: str, before: Results, after: Results, run: Run) -> None:
@@ -80,3 +84,24 @@ def _show_subsets(before: TaskResult, after: TaskResult) -> None:
 
 def _number(score: float | None) -> str:
     return "undefined" if score is None else f"{score:.2f}"
+
+
+def show_findings(findings: dict[str, Findings], page: Path) -> None:
+    """The headline figures of a report, and where it is."""
+    from opencse.reports.summary import cards, verdict
+
+    console = Console()
+    shown = cards(findings)
+    if shown:
+        table = Table(box=None, header_style="bold")
+        table.add_column("")
+        for name, *_ in max((card.values for card in shown), key=len):
+            table.add_column(Text(name), justify="right")
+        for card in shown:
+            table.add_row(
+                card.title, *(f"{value}  ({spread})" if spread else value for _, value, spread, _ in card.values)
+            )
+        console.print(table)
+    for paragraph in verdict(findings):
+        console.print(Text(paragraph), soft_wrap=True)
+    console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
