@@ -8,12 +8,15 @@
 | `llm` | `PromptedLLM` | whatever a prompt asks a language model for | SAN Table 12 |
 | `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
 | `phrase_swap` | `PhraseSwap` | the same words, another meaning: two phrases exchanged | after PAWS |
+| `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
+| `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
 A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
 """
 
+from opencse.views.antonym_swap import AntonymSwap, NegatedAntonym
 from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
@@ -32,6 +35,8 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     PromptedLLM,
     Substitution,
     PhraseSwap,
+    AntonymSwap,
+    NegatedAntonym,
     WordRepetition,
     Insertion,
     WordSubstitution,
@@ -43,12 +48,14 @@ CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _K
 
 __all__ = [
     "CONSTRUCTORS",
+    "AntonymSwap",
     "BackTranslation",
     "CandidateTable",
     "Constructor",
     "ConstructorSpec",
     "Deletion",
     "Insertion",
+    "NegatedAntonym",
     "Negation",
     "PhraseSwap",
     "PromptedLLM",
