@@ -9,6 +9,8 @@
 | `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
 | `phrase_swap` | `PhraseSwap` | the same words, another meaning: two phrases exchanged | after PAWS |
 | `main_clause` | `MainClause` | what the sentence states, cut to its main clause | |
+| `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
+| `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `span_mask` | `SpanMask` | the sentence with a run of words masked | ArcCSE |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
@@ -16,6 +18,7 @@
 A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
 """
 
+from opencse.views.antonym_swap import AntonymSwap, NegatedAntonym
 from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
@@ -38,6 +41,8 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     Substitution,
     PhraseSwap,
     MainClause,
+    AntonymSwap,
+    NegatedAntonym,
     WordRepetition,
     SpanMask,
     Insertion,
@@ -51,6 +56,7 @@ CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _K
 
 __all__ = [
     "CONSTRUCTORS",
+    "AntonymSwap",
     "BackTranslation",
     "CandidateTable",
     "Constructor",
@@ -59,6 +65,7 @@ __all__ = [
     "Deletion",
     "Insertion",
     "MainClause",
+    "NegatedAntonym",
     "Negation",
     "PhraseSwap",
     "PromptedLLM",

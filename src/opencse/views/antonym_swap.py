@@ -1,0 +1,201 @@
+"""Antonyms that contradict ("is dangerous") and antonyms that, negated, say the same ("is not dangerous")."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from opencse.syntax.asides import parse_without_asides
+from opencse.syntax.tokens import Token
+from opencse.syntax.verbs import inflect
+from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_random, with_error_rate
+from opencse.views.clause import NEGATIVE, NOT, main_clause
+from opencse.views.edits import apply
+from opencse.views.grammar import SENTENTIAL, negate
+from opencse.views.opposites import Opposite, opposites, opposites_bytes, replacement
+
+Made = tuple[str | None, str]
+
+_WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "DEGREE": 4}
+# Opposites of which one does not follow where the other is denied: what is not black need not be white.
+_NOT_COMPLETE = frozenset(
+    """northern southern eastern western northeastern southwestern northwestern southeastern black white first last next
+    previous national international former current upper lower inner outer vertical horizontal many few""".split()
+)
+_COMPLETE_VERBS = frozenset(
+    """accept reject remember forget like dislike agree disagree allow forbid permit prohibit trust distrust obey disobey
+    approve""".split()
+)
+_GOVERNING = frozenset("responsible famous safe known unknown rich poor free different full true".split())
+_CONTRACTED = ("is", "are", "was", "were")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AntonymSwap(ConstructorSpec):
+    """Replace one word by its opposite, inflected alike: a contradiction that looks like its source.
+
+    Attributes:
+        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
+    """
+
+    kind: ClassVar[str] = "antonym_swap"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    syntax: str = "syntax"
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Rewriter:
+        """Load the parser and the opposites."""
+        return Rewriter(self.syntax, _swapped, seed=seed, kind=self.kind, data=opposites_bytes())
+
+
+@dataclass(frozen=True, kw_only=True)
+class NegatedAntonym(ConstructorSpec):
+    """Deny the opposite ("is safe" becomes "is not dangerous"): a paraphrase that looks like a negation.
+
+    What is denied already becomes its opposite: "is not safe", "is dangerous".
+
+    Attributes:
+        contract: Share of sentences that get "isn't" instead of "is not".
+        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
+    """
+
+    kind: ClassVar[str] = "negated_antonym"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    contract: float = 0.5
+    syntax: str = "syntax"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.contract <= 1:
+            raise ValueError(f"contract must be a share within [0, 1], not {self.contract}")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Rewriter:
+        """Load the parser and the opposites."""
+
+        def make(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:
+            return _denied(text, tokens, chance, contract=chance.random() < self.contract)
+
+        return Rewriter(self.syntax, make, seed=seed, kind=self.kind, data=opposites_bytes())
+
+
+class Rewriter:
+    """A parser and a function that makes one sentence from another by its grammar.
+
+    Args:
+        syntax: Which pipeline parses.
+        make: From text, tokens and the row's generator to the new sentence, or None, and the rule.
+        seed: The source of chance.
+        kind: Name of the constructor.
+        data: Tables that the output depends on.
+    """
+
+    def __init__(
+        self,
+        syntax: str,
+        make: Callable[[str, Sequence[Token], random.Random], Made],
+        *,
+        seed: int,
+        kind: str,
+        data: bytes = b"",
+    ) -> None:
+        from opencse.syntax import load_parser
+
+        self._parser = load_parser(syntax)
+        self._make, self._seed, self._kind = make, seed, kind
+        self.digest = bundle_digest(self._parser.digest, data)
+
+    def __call__(self, rows: Sequence[Row]) -> list[View]:
+        """Rewrite each row's text."""
+        parsed = parse_without_asides(self._parser, [row.text for row in rows])
+        return with_error_rate(rows, [self._one(row, tokens) for row, tokens in zip(rows, parsed, strict=True)])
+
+    def _one(self, row: Row, tokens: Sequence[Token]) -> Made:
+        if not tokens:
+            return None, "empty"
+        return self._make(row.text, tokens, row_random(self._seed, self._kind, row))
+
+
+def _swapped(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:
+    if any(token.text.lower() in NEGATIVE - {"never", "rarely", "seldom"} for token in tokens):
+        return None, "negative words"
+    found = list(opposites(text, tokens))
+    if not found:
+        return None, "no antonym"
+    one = chance.choices(found, [_WEIGHTS[each.pos] for each in found])[0]
+    return apply(text, replacement(text, tokens, one)), f"antonym {one.pos}"
+
+
+def _denied(text: str, tokens: Sequence[Token], chance: random.Random, *, contract: bool) -> Made:
+    places = [(one, copula) for one in opposites(text, tokens) if (copula := _copula_before(tokens, one)) is not None]
+    if places:
+        one, copula = chance.choice(places)
+        edits = replacement(text, tokens, one)
+        between = range(copula + 1, one.place)
+        negators = [k for k in between if tokens[k].text.lower() in NOT]
+        if negators:
+            if len(negators) > 1:
+                return None, "negative words"
+            before, gone = tokens[negators[0] - 1], tokens[negators[0]]
+            return apply(text, [*edits, (before.end, gone.end, "")]), "not removed"
+        adverbs = [k for k in between if tokens[k].text.lower() in SENTENTIAL]
+        end = tokens[max([copula, *adverbs])].end
+        short = contract and not adverbs and not tokens[copula].text.isupper()
+        return apply(text, [*edits, (end, end, "n't" if short else " not")]), "not"
+    clause = main_clause(tokens)
+    if clause is None or clause.finite is None or clause.subject is None:
+        return None, "no antonym"
+    place, verb = clause.predicate, tokens[clause.predicate]
+    found = next((each for each in opposites(text, tokens) if each.place == place and each.pos == "VERB"), None)
+    complete = {inflect(base, verb.tag) for base in _COMPLETE_VERBS}
+    if found is None or verb.text not in complete or clause.has(place, ("conj", "ccomp", "xcomp")):
+        return None, "no antonym"
+    ((start, end, new),) = replacement(text, tokens, found)
+    grown = len(new) - (end - start)
+    moved = [
+        replace(
+            t,
+            start=t.start + grown * (t.start > start),
+            end=t.end + grown * (t.end > start),
+            text=new if t is verb else t.text,
+        )
+        for t in tokens
+    ]
+    moved[clause.predicate] = replace(moved[clause.predicate], lemma="")
+    made, rule = negate(apply(text, [(start, end, new)]), moved, contract=contract)
+    return made, f"{rule}, verb"
+
+
+def _copula_before(tokens: Sequence[Token], one: Opposite) -> int | None:
+    """Return the form of be that says this adjective of its subject, if only "not" or an article stands between."""
+    word, place = tokens[one.place], one.place
+    if one.pos != "ADJ" or word.text.lower() in _NOT_COMPLETE or word.tag != "JJ":
+        return None
+    head = place
+    if word.relation == "amod":  # "is a good player", but no other adjective
+        head = word.head
+        inner = [t for t in tokens if t.head == head and t is not word]
+        if tokens[head].tag not in ("NN", "NNS") or head != place + 1:
+            return None
+        if any(t.relation in ("amod", "compound", "nmod:poss", "nummod", "appos") for t in inner):
+            return None
+    described = {place, head}
+    if any(t.head in described and t.relation.split(":")[0] in ("conj", "cc") for t in tokens):
+        return None
+    if word.text.lower() in _GOVERNING and place + 1 < len(tokens) and tokens[place + 1].tag in ("IN", "TO"):
+        return None
+    at = place - 1
+    if head != place and tokens[at].text.lower() in ("a", "an"):
+        at -= 1
+    elif head != place and tokens[head].tag != "NNS":
+        return None
+    while at > 0 and tokens[at].text.lower() in (*NOT, *SENTENTIAL):
+        at -= 1
+    says = tokens[at]
+    hangs = says.head == head and says.relation == "cop"
+    governs = tokens[head].head == at and tokens[head].relation in ("acomp", "attr")
+    asked = any(t.text == "?" for t in tokens)
+    negative = any(t.text.lower() in NEGATIVE - set(NOT) and t.head in (head, at) for t in tokens)
+    fits = at > 0 and says.text.lower() in _CONTRACTED and (hangs or governs) and not asked and not negative
+    return at if fits else None
