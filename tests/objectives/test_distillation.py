@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from objectives.checks import check, check_degenerate, draw, run
-from opencse.objectives import Context, ListMLE, ListNet
+from opencse.objectives import ListMLE, ListNet
 from reference.ranking import list_mle, list_net, lists, permutation_probability
 
 VIEWS = ("anchor", "twin")
@@ -122,16 +122,6 @@ def test_teachers_weights_are_scaled_and_equal_by_default() -> None:
     assert run(ListNet(teachers=("a", "b"), teacher_weights=(3.0, 3.0)), arrays, teachers=both)[0] == equal
     only = run(ListNet(teachers=("a", "b"), teacher_weights=(0.0, 1.0)), arrays, teachers=both)[0]
     assert only == pytest.approx(run(ListNet(teachers=("b",)), arrays, teachers=both)[0])
-
-
-def test_a_subclass_may_take_its_weights_from_elsewhere() -> None:
-    class Scheduled(ListNet):
-        def weights(self, like: torch.Tensor, context: Context) -> torch.Tensor:
-            return torch.tensor([1 - context.progress, context.progress], dtype=like.dtype)
-
-    arrays = draw(VIEWS, 6)
-    first = run(Scheduled(teachers=("a", "b")), arrays, teachers=TEACHERS)[0]
-    assert first == pytest.approx(run(ListNet(teachers=("a",)), arrays, teachers=TEACHERS)[0])
 
 
 @pytest.mark.parametrize("term", [ListNet(), ListMLE(), ListMLE(exclude_self=True), ListMLE(epsilon=1e-7)])

@@ -7,6 +7,7 @@ from opencse.objectives.false_negatives import FalseNegatives, NoiseNegatives
 from opencse.objectives.list_mle import ListMLE
 from opencse.objectives.list_net import ListNet
 from opencse.objectives.margin import Margin
+from opencse.objectives.momentum import MomentumContrastive
 from opencse.objectives.objective import Objective
 from opencse.objectives.preservation import EmbeddingDistillation, SimilarityPreserving
 from opencse.objectives.ranking_consistency import RankingConsistency
@@ -18,6 +19,7 @@ from opencse.objectives.two_way_margin import TwoWayMargin
 
 _KINDS: tuple[type[Term], ...] = (
     Contrastive,
+    MomentumContrastive,
     TwoWayMargin,
     AlternatingNormalization,
     Recall,
@@ -45,6 +47,7 @@ __all__ = [
     "ListMLE",
     "ListNet",
     "Margin",
+    "MomentumContrastive",
     "NoiseNegatives",
     "Objective",
     "Processes",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from opencse.objectives.term import Context, Embeddings, Term
+from opencse.objectives.teacher_weights import LearnedWeights, Policy, PolicyWeights, TeacherWeights
+from opencse.objectives.term import Context, Embeddings, Facts, Term
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,21 @@ class Lists:
     kept: Tensor
 
 
+@dataclass(frozen=True)
+class TeacherLists:
+    """One list per anchor, and of each teacher one.
+
+    Attributes:
+        student: (n, c) cosines over the student's temperature.
+        teachers: (K, n, c) cosines of each teacher over theirs.
+        kept: (n, c), whether the candidate is in the anchor's list.
+    """
+
+    student: Tensor
+    teachers: Tensor
+    kept: Tensor
+
+
 @dataclass(frozen=True, kw_only=True)
 class Distillation(Term):
     """Rank the candidates of each anchor as one or several frozen teachers do.
@@ -38,6 +55,9 @@ class Distillation(Term):
         candidates: View that is ranked.
         teachers: Their names.
         teacher_weights: w, one for each teacher, scaled to the sum 1; equal where empty.
+        weighting: Whether w is `fixed`; `learned`, inverse to the loss against each teacher alone; or drawn by
+            RLRD's policy (`rlrd`), which is rewarded for a low loss.
+        policy: Settings of the latter.
         temperature: t, of the student.
         teacher_temperature: t', of the teachers; t where absent.
         exclude_self: Leave each anchor's own candidate out of its list.
@@ -47,6 +67,8 @@ class Distillation(Term):
     candidates: str = "twin"
     teachers: tuple[str, ...] = ("a",)
     teacher_weights: tuple[float, ...] = ()
+    weighting: Literal["fixed", "learned", "rlrd"] = "fixed"
+    policy: Policy = field(default_factory=Policy)
     temperature: float = 0.05
     teacher_temperature: float | None = None
     exclude_self: bool = False
@@ -61,18 +83,53 @@ class Distillation(Term):
             raise ValueError(f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights")
         if self.teacher_weights and (min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0):
             raise ValueError("teacher_weights must not be negative, nor all zero")
+        if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
+            raise ValueError(f"weighting '{self.weighting}' is for several teachers without teacher_weights")
 
     @property
     def views(self) -> tuple[str, ...]:
         """Anchor and candidates."""
         return (self.anchor, self.candidates)
 
-    def weights(self, like: Tensor, context: Context) -> Tensor:
-        """The teachers' weights, (K,); a subclass may take them from elsewhere."""
-        fixed = self.teacher_weights or (1.0,) * len(self.teachers)
-        return torch.tensor([w / sum(fixed) for w in fixed], dtype=like.dtype, device=like.device)
+    def module(self, facts: Facts) -> nn.Module | None:
+        """What finds the weights, unless they are fixed."""
+        if self.weighting == "learned":
+            return LearnedWeights(len(self.teachers))
+        return PolicyWeights(len(self.teachers), self.policy, facts.seed) if self.weighting == "rlrd" else None
 
-    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Lists | None:
+    def list_loss(self, lists: Lists) -> Tensor:
+        """The loss of some lists."""
+        raise NotImplementedError
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; O(B² d) time and O(B²) memory for each teacher."""
+        found = self.lists(embeddings, present, context)
+        module = context.modules.get(self.name)
+        assert module is None or isinstance(module, TeacherWeights)
+        if found is None:
+            nothing = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
+            return nothing if module is None else nothing + module.nothing().to(nothing.dtype)
+        lists = [Lists(found.student, teacher, found.kept) for teacher in found.teachers]
+        if module is None:
+            fixed = self.teacher_weights or (1.0,) * len(self.teachers)
+            weights = found.student.new_tensor([w / sum(fixed) for w in fixed])
+        else:
+            with torch.no_grad():
+                losses = torch.stack([self.list_loss(each) for each in lists])
+                relative = losses / losses.mean().clamp(min=1e-12)
+                features = torch.stack([relative, torch.stack([_correlation(each) for each in lists])], dim=1)
+            weights = module.choose(features).to(found.student.dtype)
+            for name, weight in zip(self.teachers, weights, strict=True):
+                context.report(f"{self.name}/weight_{name}", weight)
+        mixed = Lists(found.student, torch.einsum("k,kij->ij", weights, found.teachers), found.kept)
+        context.report(f"{self.name}/correlation", _correlation(mixed))
+        loss = self.list_loss(mixed)
+        if module is None:
+            return loss
+        own = module.learn(loss).to(loss.dtype)
+        return loss + (own - own.detach())  # it moves the weights, but is not part of the loss
+
+    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
         """The lists of all anchors; None where no anchor has any candidate."""
         rows, columns = present[self.anchor].nonzero().squeeze(1), present[self.candidates].nonzero().squeeze(1)
         kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
@@ -82,12 +139,15 @@ class Distillation(Term):
         rows, kept = rows[some], kept[some]
         student = _cosines(embeddings, self.views, rows, columns)
         each = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
-        weights = self.weights(student, context)
-        teacher = torch.einsum("k,kij->ij", weights, torch.stack(each)).detach()
-        with torch.no_grad():
-            mine, theirs = (_centred(x, kept) for x in (student, teacher))
-            context.report(f"{self.name}/correlation", F.cosine_similarity(mine, theirs, dim=1).mean())
-        return Lists(student / self.temperature, teacher / (self.teacher_temperature or self.temperature), kept)
+        teachers = torch.stack(each).detach() / (self.teacher_temperature or self.temperature)
+        return TeacherLists(student / self.temperature, teachers, kept)
+
+
+@torch.no_grad()
+def _correlation(lists: Lists) -> Tensor:
+    """Mean over the lists of the correlation of student and teacher."""
+    mine, theirs = (_centred(x, lists.kept) for x in (lists.student, lists.teacher))
+    return F.cosine_similarity(mine, theirs, dim=1).mean()
 
 
 def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns: Tensor) -> Tensor:

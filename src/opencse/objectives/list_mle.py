@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from opencse.objectives.distillation import Distillation
-from opencse.objectives.term import Context, Embeddings
+from opencse.objectives.distillation import Distillation, Lists
 
 _FAR_BELOW = -1e4  # its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients
 
@@ -42,11 +41,8 @@ class ListMLE(Distillation):
         if self.epsilon < 0:
             raise ValueError("epsilon must not be negative")
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; cost is O(B² (d + log B)) time and O(B²) memory."""
-        lists = self.lists(embeddings, present, context)
-        if lists is None:
-            return (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
+    def list_loss(self, lists: Lists) -> Tensor:
+        """See the class."""
         order = lists.teacher.masked_fill(~lists.kept, -torch.inf).sort(dim=1, descending=True, stable=True).indices
         kept = lists.kept.gather(1, order)  # what is left out comes last
         scores = lists.student.gather(1, order).masked_fill(~kept, _FAR_BELOW)

@@ -9,8 +9,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor
 
-from opencse.objectives.distillation import Distillation
-from opencse.objectives.term import Context, Embeddings
+from opencse.objectives.distillation import Distillation, Lists
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +26,8 @@ class ListNet(Distillation):
 
     exclude_self: bool = True
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; cost is O(B² d) time and O(B²) memory."""
-        lists = self.lists(embeddings, present, context)
-        if lists is None:
-            return (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
+    def list_loss(self, lists: Lists) -> Tensor:
+        """See the class."""
         log_student = F.log_softmax(lists.student.masked_fill(~lists.kept, -math.inf), dim=1)
         teacher = F.softmax(lists.teacher.masked_fill(~lists.kept, -math.inf), dim=1)
         return -(teacher * log_student.masked_fill(~lists.kept, 0)).sum(dim=1).mean()

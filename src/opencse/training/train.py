@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opencse.encoder import (
     backbone_config,
@@ -215,7 +215,8 @@ def _denoisers(
     settings = recipe.encoder
     if settings.denoising == "none":
         return {}
-    model, positions = encoder[0].auto_model, settings.denoising_positions
+    first: Any = encoder[0]
+    model, positions = first.auto_model, settings.denoising_positions
     return {name: TemplateDenoising(model, view.frame, positions, view.dropout) for name, view in views.items()}
 
 

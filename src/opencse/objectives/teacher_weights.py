@@ -1,0 +1,226 @@
+"""How much each of several teachers counts, found while training: learned, or by a policy (RLRD).
+
+Both see one number of interest for each teacher, the student's loss against that teacher's lists alone; neither sends a
+gradient to the student.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributions import Dirichlet
+
+_FEATURES = 2  # of each teacher: its relative loss, its correlation with the student
+
+
+class TeacherWeights(nn.Module):
+    """Gives the weights of K teachers at a step, and learns from how the step went."""
+
+    def choose(self, features: Tensor) -> Tensor:
+        """The weights (K,), not negative, with the sum 1.
+
+        Args:
+            features: (K, 2): the student's loss against each teacher alone over the mean of these losses, and the
+                correlation of the student's lists with the teacher's.
+        """
+        raise NotImplementedError
+
+    def learn(self, loss: Tensor) -> Tensor:
+        """A loss for this module's own parameters, all of which get a gradient, if only of 0.
+
+        Args:
+            loss: Of the step, under the weights that were chosen.
+        """
+        raise NotImplementedError
+
+    def nothing(self) -> Tensor:
+        """0, with a gradient of 0 for every parameter."""
+        return torch.stack([p.sum() for p in self.parameters()]).sum() * 0
+
+
+class LearnedWeights(TeacherWeights):
+    r"""Weights inverse to how hard each teacher is to follow.
+
+    .. math:: \min_s \sum_k e^{-s_k} L_k + s_k, \qquad w_k \propto e^{-s_k}
+
+    as in the weighting of tasks by their uncertainty (Kendall, Gal and Cipolla, CVPR 2018); at the minimum w_k is
+    inverse to L_k. (Weights that minimise the student's loss itself would choose the easiest teacher alone.)
+
+    Args:
+        teachers: K.
+    """
+
+    learning_rate = 1e-3
+
+    def __init__(self, teachers: int) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.zeros(teachers))
+        self._losses = torch.ones(teachers)
+
+    def choose(self, features: Tensor) -> Tensor:
+        """See the class."""
+        self._losses = features[:, 0].to(self.scores)
+        return (-self.scores.detach()).softmax(0)
+
+    def learn(self, loss: Tensor) -> Tensor:
+        """See the class."""
+        return ((-self.scores).exp() * self._losses + self.scores).sum()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Settings of `PolicyWeights`, as in the public code of RLRD where it has them.
+
+    Attributes:
+        horizon: Steps between updates.
+        updates: Gradient steps on each horizon's experience, made in the training steps that follow it.
+        clip: Of the ratio of new to old probability (PPO).
+        discount: γ of later rewards.
+        trace: λ of generalised advantage estimation.
+        concentration: Of the Dirichlet distribution for each teacher: how near the weights stay to the policy's mean.
+            With 1250 and two teachers the weights begin at 0.500 ± 0.010, as those of the public code do.
+        learning_rate: Of policy and critic.
+    """
+
+    horizon: int = 125
+    updates: int = 3
+    clip: float = 0.2
+    discount: float = 0.99
+    trace: float = 0.95
+    concentration: float = 1250.0
+    learning_rate: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.horizon < 2 or not 1 <= self.updates <= self.horizon:
+            raise ValueError("horizon must be at least 2, and updates between 1 and horizon")
+        if self.clip <= 0 or self.concentration <= 0 or self.learning_rate <= 0:
+            raise ValueError("clip, concentration and learning_rate must be positive")
+        if not (0 <= self.discount <= 1 and 0 <= self.trace <= 1):
+            raise ValueError("discount and trace must lie between 0 and 1")
+
+
+class PolicyWeights(TeacherWeights):
+    r"""Weights drawn by a policy that is rewarded where the student's loss is low (RLRD, in a sound form).
+
+    An actor maps each teacher's features to the concentration of a Dirichlet distribution, from which the weights are
+    drawn; a critic estimates the return. The reward is :math:`-\frac12 L`, standardised over a horizon and cut off from
+    the student. After each horizon PPO (Schulman et al., 2017) with generalised advantage estimation (2016) improves
+    both. The public code has one policy and a Beta distribution for each teacher, lets the student's graph hang on its
+    reward, and multiplies where the temporal difference subtracts.
+
+    Draws depend on seed and count of calls alone, so that all processes, and a resumed run, draw alike.
+
+    Args:
+        teachers: K.
+        policy: Settings.
+        seed: Of the draws.
+    """
+
+    def __init__(self, teachers: int, policy: Policy, seed: int = 0) -> None:
+        super().__init__()
+        self.policy, self._seed = policy, seed
+        self.learning_rate = policy.learning_rate
+        self.actor = _small_network(_FEATURES, 1)
+        self.critic = _small_network(teachers * _FEATURES, 1)
+        h, k = policy.horizon, teachers
+        for name, shape in {"states": (h, k, _FEATURES), "actions": (h, k), "log_probs": (h,), "rewards": (h,)}.items():
+            self.register_buffer(f"new_{name}", torch.zeros(shape))
+            self.register_buffer(f"old_{name}", torch.zeros(shape))
+        self.register_buffer("old_advantages", torch.zeros(h))
+        self.register_buffer("old_returns", torch.zeros(h))
+        self.register_buffer("counts", torch.zeros(3, dtype=torch.long))  # calls, steps of experience, updates due
+        self._chosen: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def distribution(self, states: Tensor) -> Dirichlet:
+        """Of the weights, at states (..., K, 2)."""
+        centred = states - torch.tensor([1.0, 0.0], dtype=states.dtype, device=states.device)
+        return Dirichlet(self.policy.concentration * self.actor(centred).squeeze(-1).tanh().exp())
+
+    def value(self, states: Tensor) -> Tensor:
+        """The return to expect from states (..., K, 2)."""
+        return self.critic(states.flatten(-2)).squeeze(-1)
+
+    @torch.no_grad()
+    def choose(self, features: Tensor) -> Tensor:
+        """See the class."""
+        counts = self._buffer("counts")
+        state = features.to(self._buffer("new_states"))
+        if counts[1] == self.policy.horizon:
+            self._close(state)
+        distribution = self.distribution(state)
+        chance = np.random.default_rng([self._seed, int(counts[0])])
+        drawn = chance.dirichlet(distribution.concentration.double().cpu().numpy())
+        action = torch.from_numpy(drawn).to(state)
+        counts[0] += 1
+        self._chosen = state, action, distribution.log_prob(action)
+        return action
+
+    def learn(self, loss: Tensor) -> Tensor:
+        """See the class."""
+        assert self._chosen is not None
+        counts = self._buffer("counts")
+        at = int(counts[1])
+        for name, value in zip(("states", "actions", "log_probs"), self._chosen, strict=True):
+            self._buffer(f"new_{name}")[at] = value
+        self._buffer("new_rewards")[at] = -loss.detach() / 2
+        counts[1] += 1
+        if not counts[2]:
+            return self.nothing()
+        counts[2] -= 1
+        return self._surrogate()
+
+    def _close(self, following: Tensor) -> None:
+        """End a horizon: keep its experience with advantages and returns, for the updates to come."""
+        for name in ("states", "actions", "log_probs", "rewards"):
+            self._buffer(f"old_{name}").copy_(self._buffer(f"new_{name}"))
+        rewards = self._buffer("old_rewards")
+        rewards = (rewards - rewards.mean()) / rewards.std().clamp(min=1e-8)
+        values = self.value(torch.cat([self._buffer("old_states"), following[None]]))
+        advantages = gae(rewards, values, self.policy.discount, self.policy.trace)
+        self._buffer("old_advantages").copy_(advantages)
+        self._buffer("old_returns").copy_(advantages + values[:-1])
+        self._buffer("counts")[1:] = torch.tensor([0, self.policy.updates])
+
+    def _surrogate(self) -> Tensor:
+        """PPO's clipped objective and the critic's error on the last horizon."""
+        states, advantages = self._buffer("old_states").clone(), self._buffer("old_advantages").clone()
+        advantages = (advantages - advantages.mean()) / advantages.std().clamp(min=1e-8)
+        log_probs = self.distribution(states).log_prob(self._buffer("old_actions").clone())
+        ratio = (log_probs - self._buffer("old_log_probs").clone()).exp()
+        clipped = ratio.clamp(1 - self.policy.clip, 1 + self.policy.clip)
+        actor = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+        return actor + (self.value(states) - self._buffer("old_returns").clone()).square().mean() / 2
+
+    def _buffer(self, name: str) -> Tensor:
+        found = getattr(self, name)
+        assert isinstance(found, Tensor)
+        return found
+
+
+def gae(rewards: Tensor, values: Tensor, discount: float, trace: float) -> Tensor:
+    r"""Generalised advantages :math:`A_t = \sum_l (\gamma\lambda)^l (r_{t+l} + \gamma V_{t+l+1} - V_{t+l})`.
+
+    Args:
+        rewards: (T,).
+        values: (T + 1,), the last of the state after.
+        discount: γ.
+        trace: λ.
+    """
+    errors = rewards + discount * values[1:] - values[:-1]
+    advantages = torch.zeros_like(rewards)
+    following = rewards.new_zeros(())
+    for t in reversed(range(len(rewards))):
+        following = errors[t] + discount * trace * following
+        advantages[t] = following
+    return advantages
+
+
+def _small_network(inputs: int, outputs: int) -> nn.Sequential:
+    """Two layers; the last begins at 0, so that at first all teachers are alike."""
+    network = nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, outputs))
+    nn.init.zeros_(network[2].weight)  # type: ignore[arg-type]
+    nn.init.zeros_(network[2].bias)  # type: ignore[arg-type]
+    return network
