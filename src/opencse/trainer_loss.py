@@ -124,8 +124,12 @@ class RecipeLoss(nn.Module):
         self.reports = {name: value.detach() for name, value in values.items()} | context.reports
         return cast(Tensor, loss)
 
-    def callback(self) -> TrainerCallback:
-        """A callback that keeps what the loss owns in the trainer's checkpoints and in step between processes."""
+    def callback(self, resume_from: str | Path | None = None) -> TrainerCallback:
+        """A callback that keeps what the loss owns in the trainer's checkpoints and in step between processes.
+
+        Args:
+            resume_from: The checkpoint to resume from, where it is not one of the trainer's own output folder.
+        """
         import torch.distributed as dist
         from transformers import TrainerCallback
 
@@ -138,8 +142,15 @@ class RecipeLoss(nn.Module):
 
             def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 loss._step = state.global_step
-                if state.global_step:
-                    load_weights(loss.network, _checkpoint(args, state) / _FILE)
+                if not state.global_step:
+                    return
+                folder = Path(resume_from) if resume_from is not None else _checkpoint(args, state)
+                if not (folder / _FILE).is_file():
+                    raise OpencseError(
+                        f"{folder}: holds no {_FILE}, so that the loss's own weights would start anew",
+                        "Train with loss.callback() from the start; for another folder, loss.callback(resume_from=…).",
+                    )
+                load_weights(loss.network, folder / _FILE)
 
             def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if dist.is_available() and dist.is_initialized():
