@@ -1,0 +1,252 @@
+"""Every system from one backbone, on the same sentences, over seeds: seven STS scores, cost, and the papers' numbers.
+
+    python benchmarks/systems.py CORPUS DATA -o OUT --backbone mini-mlm --sentences 100000 --seeds 1,2,3
+    python benchmarks/systems.py CORPUS DATA -o OUT --systems simcse sncse osscse --ablations
+    python benchmarks/systems.py CORPUS DATA -o OUT --cost     # seconds per sentence, side by side, no evaluation
+    python benchmarks/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
+
+CORPUS is text, or a table with columns that recipes read (paraphrase, positive_1, …); DATA the folder of the STS
+files. The first --sentences rows are taken, and what columns the systems can build are built once, into OUT/corpus.
+Each run is a process of its own, so that its peak memory is its own, in OUT/runs/LABEL/seed-N; a finished one is
+skipped, a killed one goes on where it stopped. The step that is kept is chosen on STS-B dev. A run that fails leaves
+its message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md). `--set` is for all systems.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from opencse.errors import OpencseError
+from opencse.recipes import family_of, load_recipe, recipe_names
+
+TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+COST_STEPS, COST_WARM = 30, 10
+
+
+def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
+    """Label to recipe and settings."""
+    every = ["simcse", *(name for name in recipe_names() if name != "simcse")]
+    names = every if options.systems == ["all"] else options.systems
+    found = {name: (name, []) for name in names}
+    if options.ablations:
+        found |= {label: (a["recipe"], a["set"]) for label, a in TABLES["ablations"].items() if a["recipe"] in names}
+    return {label: (recipe, [*options.set, *settings]) for label, (recipe, settings) in found.items()}
+
+
+def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> Path:
+    """The first sentences as a table, with every column that some system reads and can build."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from opencse.encoder import backbone_config
+    from opencse.text import column_names, read_rows
+    from opencse.views import build
+
+    target = options.out / "corpus" / "corpus.parquet"
+    family = family_of(backbone_config(options.backbone))
+    recipes = {}
+    for recipe, settings in wanted.values():
+        try:
+            recipes[recipe] = load_recipe(recipe, family=family, overrides=settings)
+        except OpencseError as error:
+            print(f"{recipe}: {error}", file=sys.stderr)
+    given = column_names(options.corpus)
+    specs: dict[str, object] = {}
+    for recipe in recipes.values():
+        needed = [column for column in recipe.columns if column in recipe.build and column not in given]
+        while needed:
+            column = needed.pop()
+            if specs.setdefault(column, recipe.build[column]) != recipe.build[column]:
+                sys.exit(f"the systems build the column '{column}' in different ways: run them into different folders")
+            needed += [need for need in recipe.build[column].needs if need not in (*specs, *given)]
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        rows = (row for row in read_rows(options.corpus, given) if (row[given.index("text")] or "").strip())
+        kept = [row for row, _ in zip(rows, range(options.sentences), strict=False)]
+        pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), target)
+    whole = pq.read_table(target)
+    missing = {column: spec for column, spec in specs.items() if column not in whole.column_names}
+    if missing:
+        parts = build(target, missing, options.out / "corpus" / "views")
+        built = pq.read_table(sorted(parts.glob("*.parquet")))
+        for column in missing:
+            whole = whole.append_column(column, built[column])
+        pq.write_table(whole, target)
+        shutil.rmtree(parts)
+    return target
+
+
+def one(options: argparse.Namespace) -> None:
+    """A single run, in this process."""
+    import opencse
+
+    recipe, settings = options.one[0], options.one[1:]
+    out = Path(options.out)
+    shared = {"backbone": options.backbone, "out": out, "overrides": settings}
+    if options.cost:
+        opencse.train(recipe, options.corpus, dev="none", overwrite=out.exists(), progress=False, **shared)
+    else:
+        resume = (out / "run.json").is_file()
+        opencse.run(
+            recipe, options.corpus, data=options.data, resume=resume, overwrite=not resume, tell=print, **shared
+        )
+    import torch
+
+    cost = {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    if torch.cuda.is_available():
+        cost["gpu_peak_mib"] = torch.cuda.max_memory_allocated() / 2**20
+    (out / "cost.json").write_text(json.dumps(cost), encoding="utf-8")
+
+
+def launch(options: argparse.Namespace, corpus: Path, recipe: str, settings: list[str], out: Path) -> bool:
+    """Run `one` as a process of its own; whether it came to its end."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, __file__, str(corpus), str(options.data), "-o", str(out), "--backbone", options.backbone]
+    command += [*(["--cost"] if options.cost else []), "--one", recipe, *settings]
+    log = out.with_suffix(".log")
+    with log.open("w", encoding="utf-8") as file:
+        done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False, env=os.environ)
+    if done.returncode:
+        last = [line for line in log.read_text(encoding="utf-8").splitlines() if line.strip()][-1:]
+        print(f"{out}: failed ({''.join(last)[:200]})", file=sys.stderr)
+    return done.returncode == 0
+
+
+def folder_of(options: argparse.Namespace, kind: str, label: str) -> Path:
+    return options.out / kind / "".join(c if c.isalnum() or c in "-+" else "_" for c in label)
+
+
+def run_all(options: argparse.Namespace, corpus: Path, wanted: dict[str, tuple[str, list[str]]]) -> None:
+    """Seed by seed, so that an early look at the table has all systems."""
+    for seed in options.seeds:
+        for label, (recipe, settings) in wanted.items():
+            out = folder_of(options, "runs", label) / f"seed-{seed}"
+            if (out / "results.json").is_file() and (out / "cost.json").is_file():
+                continue
+            print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
+            launch(options, corpus, recipe, [*settings, f"training.seed={seed}"], out)
+            write_table(options, wanted)
+
+
+def measure_cost(options: argparse.Namespace, corpus: Path, wanted: dict[str, tuple[str, list[str]]]) -> None:
+    """Seconds per sentence of every system and of SimCSE, in turns; the ratio is the median over rounds."""
+    names = [*dict.fromkeys(["simcse", *(recipe for recipe, _ in wanted.values())])]
+    rounds: dict[str, list[float]] = {name: [] for name in names}
+    settings = [*options.set, f"training.max_steps={COST_STEPS}", "training.batch_size=64", "training.epochs=1"]
+    settings += [f"training.log_every={COST_WARM}", "training.checkpoint_every=0"]
+    for number in range(options.rounds):
+        for name in names:
+            out = folder_of(options, "cost", name) / f"round-{number}"
+            if launch(options, corpus, name, settings, out):
+                lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+                seconds = {line["step"]: line["seconds"] for line in lines if "seconds" in line}
+                spent = seconds[COST_STEPS] - seconds[COST_WARM]
+                rounds[name].append(spent / (COST_STEPS - COST_WARM) / 64)
+                shutil.rmtree(out / "model", ignore_errors=True)
+    ratios = {
+        name: statistics.median(a / b for a, b in zip(found, rounds["simcse"], strict=True))
+        for name, found in rounds.items()
+        if len(found) == len(rounds["simcse"])
+    }
+    (options.out / "cost.json").write_text(json.dumps({"seconds": rounds, "ratio": ratios}, indent=1), encoding="utf-8")
+
+
+def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> None:
+    """`OUT/systems.md`, from the runs that are finished."""
+    from opencse.compare import Group, compare, read_run
+
+    groups, notes, memory = [], [], {}
+    for label in wanted:
+        folders = sorted(folder_of(options, "runs", label).glob("seed-*/cost.json"))
+        runs = sorted((read_run(file.parent) for file in folders), key=lambda run: run.seed)
+        if runs:
+            groups.append(Group(label=label, runs=tuple(runs)))
+            costs = [json.loads(file.read_text()) for file in folders]
+            memory[label] = max(cost.get("gpu_peak_mib", cost["peak_mib"]) for cost in costs)
+        if len(runs) < len(options.seeds):
+            notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds are finished")
+    if not groups:
+        return
+    comparison = compare(groups, suite="sts")
+    ratio_file = options.out / "cost.json"
+    ratios = json.loads(ratio_file.read_text())["ratio"] if ratio_file.is_file() else {}
+    first = comparison.rows[0]
+    head = ["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]
+    head += ["steps", "seconds", "× SimCSE", "published ×", "peak MiB"]
+    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    if first.before is not None:
+        lines.append(f"| untouched backbone | {'| ' * len(first.tasks)}{first.before:.2f} |{' |' * 7}")
+    for row in comparison.rows:
+        recipe = wanted[row.label][0]
+        own = recipe == row.label
+        test = row.seeds_test
+        published = load_recipe(recipe).published.get("bert-base") if own else None
+        cells = [row.label, *map(_spread, row.tasks.values()), _spread(row.average), _difference(test)]
+        cells += [_number(published, 2)]
+        cells += [
+            "" if row.steps is None else str(row.steps),
+            _number(row.seconds.mean, 0),
+            _number(ratios.get(recipe), 2),
+        ]
+        cells += [_number(TABLES["published_cost"].get(recipe) if own else None, 2), _number(memory[row.label], 0)]
+        lines.append("| " + " | ".join(cells) + " |")
+    notes += [note for row in comparison.rows for note in row.notes]
+    (options.out / "systems.md").write_text(
+        "\n".join([*lines, "", *(f"- {n}" for n in notes)]) + "\n", encoding="utf-8"
+    )
+
+
+def _spread(value: object) -> str:
+    mean, deviation = value.mean, value.deviation
+    return "–" if mean is None else f"{mean:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
+
+
+def _difference(test: object) -> str:
+    if test is None or test.value is None:
+        return ""
+    return f"{test.value:+.2f}" + ("" if test.p is None else f" (p = {test.p:.2f})")
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--systems", nargs="+", default=["all"], help="names of recipes; the first is the baseline")
+    parser.add_argument("--backbone", default="mini-mlm")
+    parser.add_argument("--sentences", type=int, default=100_000)
+    parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--ablations", action="store_true", help="and the variants of benchmarks/systems.toml")
+    parser.add_argument("--cost", action="store_true", help="measure the cost of a step instead")
+    parser.add_argument("--rounds", type=int, default=3, help="of --cost")
+    parser.add_argument("--table", action="store_true", help="only write the table")
+    parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        return one(options)
+    wanted = variants(options)
+    if not options.table:
+        corpus = prepare(options, wanted)
+        (measure_cost if options.cost else run_all)(options, corpus, wanted)
+    write_table(options, wanted)
+    if (options.out / "systems.md").is_file():
+        print((options.out / "systems.md").read_text(encoding="utf-8"))
+    return None
+
+
+if __name__ == "__main__":
+    main()
