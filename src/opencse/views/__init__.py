@@ -8,6 +8,9 @@
 | `llm` | `PromptedLLM` | whatever a prompt asks a language model for | SAN Table 12 |
 | `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
+| `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences of the corpus | DebCSE §4.1 |
+| `debiased_positives` | `DebiasedPositives` | a weighted draw from paraphrases | DebCSE §4.2 |
+| `hard_negatives` | `HardNegatives` | the nearest sentences of the corpus, by rank, window or margin | |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
 A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
@@ -17,7 +20,7 @@ from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
 from opencse.views.llm import PromptedLLM
-from opencse.views.mining import DebiasedNegatives
+from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
 from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.probes import Insertion, WordSubstitution
@@ -36,6 +39,8 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     Deletion,
     RandomSentence,
     DebiasedNegatives,
+    DebiasedPositives,
+    HardNegatives,
 )
 CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
 """Every constructor by the name that a recipe gives it."""
@@ -47,7 +52,9 @@ __all__ = [
     "Constructor",
     "ConstructorSpec",
     "DebiasedNegatives",
+    "DebiasedPositives",
     "Deletion",
+    "HardNegatives",
     "Insertion",
     "Negation",
     "PromptedLLM",
