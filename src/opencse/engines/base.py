@@ -13,7 +13,7 @@ class Task(Protocol):
         """Load what the work needs, once in each process."""
         ...
 
-    def __call__(self, job: Any) -> Any:
+    def __call__(self, job: Any, /) -> Any:
         """Do one job; on one thread, and the same whatever other jobs this process had."""
         ...
 

@@ -170,6 +170,9 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     kind = fields.pop("kind")
     if kind not in kinds:
         raise unknown("kind", kind, kinds, where)
+    for key, value in fields.items():
+        if isinstance(value, Mapping) and "kind" in value:  # one constructor as the source of another
+            fields[key] = _decode_kind(kinds, value, f"{where}.{key}")
     return decode(kinds[kind], fields, where)
 
 

@@ -13,6 +13,9 @@
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `span_mask` | `SpanMask` | the sentence with a run of words masked | ArcCSE |
+| `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences of the corpus | DebCSE §4.1 |
+| `debiased_positives` | `DebiasedPositives` | a weighted draw from paraphrases | DebCSE §4.2 |
+| `hard_negatives` | `HardNegatives` | the nearest sentences of the corpus, by rank, window or margin | |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
 A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
@@ -24,7 +27,7 @@ from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
 from opencse.views.llm import PromptedLLM
 from opencse.views.main_clause import MainClause
-from opencse.views.mining import DebiasedNegatives
+from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
 from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
@@ -50,6 +53,8 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     Deletion,
     RandomSentence,
     DebiasedNegatives,
+    DebiasedPositives,
+    HardNegatives,
 )
 CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
 """Every constructor by the name that a recipe gives it."""
@@ -62,7 +67,9 @@ __all__ = [
     "Constructor",
     "ConstructorSpec",
     "DebiasedNegatives",
+    "DebiasedPositives",
     "Deletion",
+    "HardNegatives",
     "Insertion",
     "MainClause",
     "NegatedAntonym",

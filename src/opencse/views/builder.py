@@ -65,9 +65,8 @@ def build(
     digest, rows = texts_hash(read_texts(corpus_path, column))
     if rows == 0:
         raise OpencseError(f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank.")
-    engine = engine or Local(processes=min(workers, -(-rows // size)) if workers else None)
-    if isinstance(engine, Local) and engine.workers > -(-rows // size):
-        engine = Local(processes=-(-rows // size))
+    if engine is None or isinstance(engine, Local):  # no more processes than units
+        engine = Local(processes=min(-(-rows // size), (engine or Local(processes=workers)).workers))
     sentences = None
     if engine.remote or any(type(spec).prepare is not ConstructorSpec.prepare for spec in order.values()):
         sentences = open_sentences(read_texts(corpus_path, column), digest)
@@ -86,6 +85,7 @@ def build(
     done = _finished(out, parts, head, resume=resume)
     if len(done) == len(parts):
         return out
+    written: Iterator[int]
     if engine.remote:
         assert sentences is not None
         task = _Part(unit, sentences, parts, head, rows_per_part)

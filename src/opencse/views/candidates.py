@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from opencse.errors import OpencseError
 from opencse.views.base import ConstructorSpec, Row, View, row_random
@@ -20,6 +20,19 @@ class Candidate:
 
     text: str
     label: str = ""
+
+
+class CandidateSource(Protocol):
+    """An opened constructor that can tell all that it has to choose from."""
+
+    @property
+    def digest(self) -> str:
+        """As in `Constructor`."""
+        ...
+
+    def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+        """Return all candidates of each row."""
+        ...
 
 
 def check_window(window: tuple[float, float]) -> None:
@@ -52,7 +65,7 @@ def choose(
     """
     from opencse.surface import match_error_rate
 
-    flat = [(i, candidate) for i, few in enumerate(candidates) for candidate in _distinct(rows[i].text, few)]
+    flat = [(i, candidate) for i, few in enumerate(candidates) for candidate in distinct(rows[i].text, few)]
     rates = match_error_rate([rows[i].text for i, _ in flat], [c.text for _, c in flat], workers=1)
     fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
     for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
@@ -74,7 +87,8 @@ def choose(
     return out
 
 
-def _distinct(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+def distinct(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates without copies of the text, up to case and white space, and without repetitions."""
     seen, out = {" ".join(text.lower().split())}, []
     for candidate in candidates:
         key = " ".join(candidate.text.lower().split())
@@ -140,11 +154,14 @@ class TableChooser:
                 if text is not None and one is not None:
                     self._candidates.setdefault(str(text).strip(), []).append(Candidate(text=str(one), label=label))
 
+    def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+        """Look up each row's text."""
+        return [self._candidates.get(row.text.strip(), []) for row in rows]
+
     def __call__(self, rows: Sequence[Row]) -> list[View]:
         """Look up each row's text, and choose."""
-        found = [self._candidates.get(row.text.strip(), []) for row in rows]
         spec = self._spec
-        return choose(rows, found, window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
+        return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
 
 
 def _read_table(path: Path) -> Any:

@@ -87,6 +87,11 @@ class BackTranslator:
     def __call__(self, rows: Sequence[Row]) -> list[View]:
         """Translate each row's text there and back, and choose."""
         spec = self._spec
+        return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
+
+    def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+        """Translate each row's text there and back, in every variant."""
+        spec = self._spec
         found: list[list[Candidate]] = [[] for _ in rows]
         live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= spec.max_characters]
         for pivot, (there, back) in enumerate(self._pairs):
@@ -95,7 +100,7 @@ class BackTranslator:
                 seeds = [row_seed(self._seed, f"{spec.kind}.{pivot}.{variant}", rows[i]) for i in live]
                 for i, text in zip(live, back(there(sources, seeds), seeds), strict=True):
                     found[i].append(Candidate(text=text, label=spec.models[pivot][0]))
-        return choose(rows, found, window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
+        return found
 
     def _noisy(self, row: Row, salt: str, there: Translator) -> str:
         """Insert frequent words, or mask words, at random places (DebCSE §4.2)."""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-import random
 import time
 from pathlib import Path
 
@@ -12,36 +11,19 @@ import pytest
 from scipy.stats import zscore
 
 from opencse.encoder import load_encoder
-from opencse.engines import Local
 from opencse.errors import OpencseError
 from opencse.files import cache_root
 from opencse.recipes import load_recipe
 from opencse.surface import edit_distance, lexical_overlap, match_error_rate
 from opencse.views import DebiasedNegatives, Deletion, build
-from opencse.views.corpus import open_sentences
 from opencse.views.mining import mined
-from opencse.views.mining.vectors import Embedding, open_vectors
-from opencse.views.schema import read_header, texts_hash
-from tiny import WORDS, tiny_bert
+from opencse.views.schema import read_header
+
+from .helpers import key, saved_encoder, vectors
 
 
 def hashes(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
-
-
-@pytest.fixture(scope="module")
-def lines() -> list[str]:
-    chance = random.Random(0)
-    lines = [" ".join(chance.choices(WORDS, k=chance.randint(3, 12))) for _ in range(700)]
-    lines[10] = lines[3].upper() + "  "  # a copy
-    return lines
-
-
-@pytest.fixture(scope="module")
-def corpus(lines, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
-    path.write_text("\n".join([*lines[:5], "", "  ", *lines[5:]]) + "\n")
-    return path
 
 
 def mine(corpus: Path, out: Path, model: str, workers: int = 1, **options) -> list[dict]:
@@ -49,23 +31,6 @@ def mine(corpus: Path, out: Path, model: str, workers: int = 1, **options) -> li
     spec = DebiasedNegatives(model=model, precision="fp32", window=window, **options)
     build(corpus, {"negative": spec}, out, workers=workers, rows_per_part=1)
     return pq.read_table(out).to_pylist()
-
-
-def vectors(model: str, lines: list[str]) -> np.ndarray:
-    """What the miner itself reads."""
-    sentences = open_sentences(iter(lines), texts_hash(lines)[0])
-    store = open_vectors(sentences, Embedding(model=model, precision="fp32"), Local(processes=1))
-    return store.take(np.arange(len(lines)))
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory) -> str:
-    return saved_encoder(tmp_path_factory.mktemp("encoder"), seed=0)
-
-
-def saved_encoder(folder: Path, seed: int) -> str:
-    load_encoder(tiny_bert(folder / "bert", seed=seed), pooling="mean").save(str(folder / "model"))
-    return str(folder / "model")
 
 
 def test_columns_and_scores(corpus, lines, encoder, tmp_path):
@@ -78,7 +43,7 @@ def test_columns_and_scores(corpus, lines, encoder, tmp_path):
     assert [row["text"] for row in rows] == lines
     for row in rows:
         drawn = [row[f"negative_{k}"] for k in (1, 2, 3) if row[f"negative_{k}"] is not None]
-        assert len({" ".join(text.lower().split()) for text in [row["text"], *drawn]}) == len(drawn) + 1
+        assert len({key(text) for text in [row["text"], *drawn]}) == len(drawn) + 1
         for k in (1, 2, 3):
             if row[f"negative_{k}"] is None:
                 assert row[f"negative_{k}.rule"] == ("pool used up" if row["negative_1.candidates"] else "empty pool")
@@ -99,18 +64,18 @@ def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path):
     matrix = vectors(encoder, lines)
     for i in range(0, 700, 7):
         cosine = matrix @ matrix[i]
-        seen = {" ".join(lines[i].lower().split())}
+        seen = {key(lines[i])}
         pool = []
         for j in range(700):
-            if 0.3 <= cosine[j] <= 0.8 and (key := " ".join(lines[j].lower().split())) not in seen:
-                seen.add(key)
+            if 0.3 <= cosine[j] <= 0.8 and key(lines[j]) not in seen:
+                seen.add(key(lines[j]))
                 pool.append(j)
         assert rows[i]["negative_1.candidates"] == len(pool)
         if len(pool) < 2:
             continue
         surface = 1 - edit_distance([lines[i]] * len(pool), [lines[j] for j in pool])
         score = 0.2 * np.nan_to_num(zscore(surface)) - 0.8 * zscore(cosine[pool])
-        assert rows[i]["negative_1"].lower().split() == lines[pool[int(score.argmax())]].lower().split()
+        assert key(rows[i]["negative_1"]) == key(lines[pool[int(score.argmax())]])
 
 
 def test_same_bytes_for_any_workers_and_any_kill(corpus, encoder, tmp_path, monkeypatch):

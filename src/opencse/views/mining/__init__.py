@@ -8,5 +8,7 @@
 """
 
 from opencse.views.mining.debiased import DebiasedNegatives
+from opencse.views.mining.hard import HardNegatives
+from opencse.views.mining.positives import DebiasedPositives
 
-__all__ = ["DebiasedNegatives"]
+__all__ = ["DebiasedNegatives", "DebiasedPositives", "HardNegatives"]

@@ -13,6 +13,7 @@ from opencse.views.base import Row, row_seed
 from opencse.views.mining import scores
 from opencse.views.mining.mined import Draw, Index, MinedSpec, bounds, check_window
 from opencse.views.mining.pools import CHUNK, Pools, in_window, random_block, without_copies
+from opencse.views.mining.scores import Mode
 
 SOUND_TEMPERATURE = 0.1
 _CODED = 40_000  # texts that are held in code at a time
@@ -42,7 +43,7 @@ class DebiasedNegatives(MinedSpec):
 
     window: tuple[float, float] = (0.25, 0.75)
     weight: float = 0.8
-    mode: scores.Mode = "sound"
+    mode: Mode = "sound"
     temperature: float | None = None
     pool: int = 200
     block: int = 10_000
@@ -117,7 +118,7 @@ class DebiasedNegatives(MinedSpec):
         )
 
 
-def temperature(given: float | None, mode: scores.Mode) -> float:
+def temperature(given: float | None, mode: Mode) -> float:
     """Return the temperature of a draw: the given one, or the mode's own."""
     return given if given is not None else 1.0 if mode == "faithful" else SOUND_TEMPERATURE
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from opencse.surface import lexical_overlap, match_error_rate
 from opencse.views.base import ConstructorSpec, Row, View
 from opencse.views.corpus import Corpus, Sentences
-from opencse.views.mining.vectors import Embedding, Vectors, open_vectors
+from opencse.views.mining.vectors import Embedding, Vectors, open_vectors, unit_vectors
+
+if TYPE_CHECKING:
+    from opencse.encoder.embedder import Embedder
 
 UNIT = 4096  # rows that share a block of candidates, and one matrix product
 SCORES = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
@@ -43,11 +46,10 @@ class Index:
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Unit vectors of other texts, float32 (n, d)."""
-        matrix = self._embedder.encode(texts)
-        return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+        return unit_vectors(self._embedder.encode(texts))
 
     @cached_property
-    def _embedder(self):  # noqa: ANN202 - no import of torch for an annotation
+    def _embedder(self) -> Embedder:
         return self.embedding.embedder()
 
     def __getstate__(self) -> dict[str, object]:
@@ -95,6 +97,10 @@ class MinedSpec(ConstructorSpec):
         """Bytes that mining needs at most in one process, beside libraries and what the system maps of files."""
         raise NotImplementedError
 
+    def digest(self, index: Index) -> str:
+        """A hash of what the draw depends on besides texts, parameters and seed."""
+        return index.vectors.weights_hash
+
     def draw(self, rows: Sequence[Row], index: Index, seed: int) -> Draw:
         """Draw for rows of one unit; the result depends on nothing but the corpus, the parameters and the seed."""
         raise NotImplementedError
@@ -116,7 +122,7 @@ class Miner:
 
     def __init__(self, spec: MinedSpec, index: Index, seed: int) -> None:
         self._spec, self._index, self._seed = spec, index, seed
-        self.digest = index.vectors.weights_hash
+        self.digest = spec.digest(index)
 
     def __call__(self, rows: Sequence[Row]) -> list[list[View]]:
         """Draw for each row."""

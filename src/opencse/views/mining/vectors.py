@@ -78,6 +78,11 @@ class Vectors:
         return self._open[shard]
 
 
+def unit_vectors(matrix: np.ndarray) -> np.ndarray:
+    """Divide each row by its length; a row of zeros stays one."""
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
     """What turns texts into vectors.
@@ -176,9 +181,7 @@ class _EmbedShard:
         start, stop = self._vectors.span(shard)
         rows = np.empty((stop - start, self._vectors.dimension), dtype=np.float16)
         for first, texts in self._chunks(start, stop):
-            matrix = self._embedder.encode(texts)
-            matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
-            rows[first - start : first - start + len(texts)] = matrix
+            rows[first - start : first - start + len(texts)] = unit_vectors(self._embedder.encode(texts))
         with replaced_file(self._vectors.path(shard)) as temporary, temporary.open("wb") as file:
             np.save(file, rows, allow_pickle=False)
         return stop - start
