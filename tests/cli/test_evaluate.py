@@ -78,3 +78,27 @@ def test_without_data_it_says_how_to_get_some(model):
     assert "OPENCSE_DATA" in error.remedy
     assert "get_transfer_data.bash" in error.remedy
     assert "hub" in error.remedy
+
+
+def test_any_subset_by_name_with_one_encode_pass(model, tmp_path):
+    data = tmp_path / "data"
+    (data / "mine").mkdir(parents=True)
+    for part in ("train", "test"):
+        (data / "mine" / f"{part}.tsv").write_text("label\ttext\nx\ta dog\ny\ta cat\nx\tthe dog\ny\tthe cat\n")
+    (data / "order").mkdir()
+    (data / "order" / "test.jsonl").write_text('{"query": "a dog", "positive": ["the dog"], "negative": ["a cat"]}\n')
+    result = run(model, "--data", data, "--tasks", "mine, order", "-o", tmp_path / "s.json")
+    assert result.exit_code == 0, result.output
+    assert "4 distinct texts of 11, each encoded once" in result.output
+    document = json.loads((tmp_path / "s.json").read_text())
+    assert {name: task["suite"] for name, task in document["tasks"].items()} == {
+        "mine": "classification",
+        "order": "reranking",
+    }
+    assert document["averages"]["reranking"]["of"] == ["order"]
+    assert "average" not in document
+    assert document["distinct_texts"] == 4
+    assert run(model, "--data", data, "--tasks", "mine,order", "--format", "mteb", "-o", tmp_path / "m").exit_code == 0
+    names = {path.name for path in (tmp_path / "m").glob("results/*/*/*.json")}
+    assert names == {"mine.json", "order.json", "model_meta.json"}
+    assert isinstance(run(model, "--data", data, "--tasks", "yours").exception, OpencseError)

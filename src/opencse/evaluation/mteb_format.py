@@ -64,7 +64,7 @@ def write_mteb(
     Returns:
         The folder with the files.
     """
-    name = model if re.fullmatch(r"[\w.-]+/[\w.-]+", model) and not Path(model).exists() else f"local/{_slug(model)}"
+    name = f"local/{slug(model)}" if Path(model).exists() else mteb_name(model)
     target = Path(folder) / "results" / name.replace("/", "__") / revision
     files = {
         _mteb_name(result): _task_json(result, seconds=suite.seconds / len(suite.results))
@@ -127,8 +127,16 @@ def _scores(result: TaskResult) -> dict[str, float]:
 
 
 def _mteb_name(result: TaskResult) -> str:
-    return _MTEB_NAMES.get(result.task, _slug(result.task))
+    return _MTEB_NAMES.get(result.task, slug(result.task))
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", Path(name).name or name).strip("-") or "model"
+def mteb_name(name: str) -> str:
+    """`name` where it is `organisation/name`, else its last part below `local/`."""
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
+        return name
+    return f"local/{slug(name)}"
+
+
+def slug(name: str) -> str:
+    """The last part of a path, in letters that a file name may have."""
+    return re.sub(r"[^\w.-]+", "-", name.rstrip("/").rpartition("/")[2]).strip("-") or "model"

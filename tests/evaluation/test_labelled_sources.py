@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from opencse.errors import OpencseError
+from opencse.evaluation import CLASSIFICATION_TASKS, TRANSFER_TASKS, labelled_sources, load_labelled
+
+
+@pytest.fixture(autouse=True)
+def any_count(monkeypatch, request):
+    """Let the miniature folders below pass the count check."""
+    if "data_folder" not in request.fixturenames:
+        monkeypatch.setattr(labelled_sources, "PUBLISHED_PARTS", {"TREC": {"train": 3, "test": 2}})
+
+
+@pytest.fixture
+def senteval(tmp_path):
+    """SentEval's data/downstream, in miniature, as its download script writes it."""
+    root = tmp_path / "downstream"
+    head = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+    files = {
+        "CR/custrev.pos": "three words here .\nfine\n",
+        "CR/custrev.neg": "bad\ncaf\xe9 was bad\n",
+        "SST/binary/sentiment-train": "good  film\t1\nbad\t0\n",
+        "SST/binary/sentiment-dev": "bad film \t0\n",
+        "SST/binary/sentiment-test": "good\t1\n",
+        "TREC/train_5500.label": "NUM:dist How far is it ?\nLOC:city Where ?\nABBR:exp What is it ?\n",
+        "TREC/TREC_10.label": "NUM:date When was it ?\nLOC:other Where is it ?\n",
+        "MRPC/msr_paraphrase_train.txt": head + "1\t7\t8\ta b\tc\n0\t9\t9\ta\td e\n",
+        "MRPC/msr_paraphrase_test.txt": head + "1\t7\t8\tx\ty\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        encoding = "latin-1" if name.startswith(("CR", "TREC")) else "utf-8"
+        (root / name).write_text(text, encoding=encoding)
+    return root
+
+
+def rows(part):
+    columns = [part.labels, part.texts, *([] if part.seconds is None else [part.seconds])]
+    return list(zip(*columns, strict=True))
+
+
+def test_reads_a_senteval_folder_in_its_order(senteval):
+    cr = load_labelled(senteval, "CR")
+    assert rows(cr.train) == [("0", "bad"), ("1", "fine"), ("0", "café was bad"), ("1", "three words here .")]
+    assert (cr.dev, cr.test, cr.text) == (None, None, "senteval")
+    sst = load_labelled(senteval.parent, "SST2")
+    assert [rows(part) for _, part in sst.parts()] == [
+        [("0", "bad"), ("1", "good film")],
+        [("0", "bad film")],
+        [("1", "good")],
+    ]
+    trec = load_labelled(senteval, "TREC")
+    assert rows(trec.train) == [("LOC", "Where ?"), ("ABBR", "What is it ?"), ("NUM", "How far is it ?")]
+    assert trec.classes == ["ABBR", "LOC", "NUM"]
+    assert trec.indices(trec.test).tolist() == [1, 2]
+    mrpc = load_labelled(senteval, "MRPC")
+    assert rows(mrpc.train) == [("0", "a", "d e"), ("1", "a b", "c")]
+
+
+def test_senteval_folders_that_cannot_be_trusted(senteval):
+    with pytest.raises(OpencseError, match="SentEval text only"):
+        load_labelled(senteval, "CR", text="raw")
+    (senteval / "TREC" / "train_5500.label").write_text("LOC:city Where ?\nnothing\n")
+    with pytest.raises(OpencseError, match=r"train_5500\.label, line 2: no class and question"):
+        load_labelled(senteval, "TREC")
+    (senteval / "TREC" / "train_5500.label").write_text("LOC:city Where ?\nNUM:a b\n")
+    with pytest.raises(OpencseError, match="TREC train has 2 rows instead of the published 3"):
+        load_labelled(senteval, "TREC")
+    (senteval / "MRPC" / "msr_paraphrase_test.txt").write_text("header\n1\t2\n")
+    with pytest.raises(OpencseError, match=r"msr_paraphrase_test\.txt, line 2: 2 .* too few"):
+        load_labelled(senteval, "MRPC")
+    (senteval / "CR" / "custrev.neg").unlink()
+    with pytest.raises(OpencseError, match=r"custrev\.neg does not exist"):
+        load_labelled(senteval, "CR")
+    with pytest.raises(OpencseError, match="holds no MR"):
+        load_labelled(senteval, "MR")
+
+
+def test_reads_both_texts_of_the_table_layout(tmp_path):
+    folder = tmp_path / "eval" / "CR"
+    folder.mkdir(parents=True)
+    text = "label\ttext\ttext_senteval\n1\tA good one!\ta  good one !\n0\tBad.\tbad .\n"
+    (folder / "data.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    found = load_labelled(tmp_path, "CR")
+    assert (rows(found.train), found.text) == ([("0", "bad ."), ("1", "a good one !")], "senteval")
+    found = load_labelled(tmp_path / "eval", "CR", text="raw")
+    assert (rows(found.train), found.text) == ([("0", "Bad."), ("1", "A good one!")], "raw")
+
+
+def test_any_folder_with_labelled_parts_is_a_task(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "train.csv").write_text('text,label\n"one, two",x\n\nthree ,y\n')
+    (folder / "test.jsonl").write_text(json.dumps({"text": "four", "label": "y"}) + "\n\n")
+    mine = load_labelled(tmp_path, "mine")
+    assert rows(mine.train) == [("x", "one, two"), ("y", "three ")]
+    assert (rows(mine.test), mine.text) == ([("y", "four")], "released")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("text,class\na,x\n", "line 2: no columns label, text among text, class"),
+        ("text,label\na,x\nb,\n", "line 3: the label is empty"),
+        ("text,label\na,x\nb\n", "line 3: 1 cells"),
+        ("text,label\n", "mine train holds no text"),
+        ("", "mine train holds no text"),
+        ("text,label\na,x\nb,x\n", "all texts are of one class, 'x'"),
+    ],
+)
+def test_bad_tables_are_named(tmp_path, text, message):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "train.csv").write_text(text)
+    with pytest.raises(OpencseError, match=message) as error:
+        load_labelled(tmp_path, "mine")
+    assert error.value.remedy
+
+
+def test_the_hub_is_asked_by_name_only(monkeypatch):
+    import datasets
+
+    asked = []
+
+    def load_dataset(name, configuration):
+        asked.append((name, configuration))
+        part = [{"text": "A.", "label": 0}, {"text": "B.", "label": 1}]
+        return {"train": part, "test": part, "validation": part}
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    found = load_labelled("hub", "AmazonCounterfactual")
+    assert asked == [("mteb/amazon_counterfactual", "en")]
+    assert (rows(found.test), found.dev, found.text) == ([("0", "A."), ("1", "B.")], None, "raw")
+    with pytest.raises(OpencseError, match="MR is not read from the hub"):
+        load_labelled("hub", "MR")
+
+
+def test_the_real_files_have_the_published_sizes(data_folder):
+    for task in (*TRANSFER_TASKS, *CLASSIFICATION_TASKS):
+        assert load_labelled(data_folder, task).name == task

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from opencse.errors import OpencseError
+from opencse.evaluation import CrossValidation, Embeddings, Labelled, LabelledSet, TransferTask, evaluate
+from opencse.evaluation.linear_probes import Training
+from opencse.evaluation.transfer import features
+
+HOW = CrossValidation(folds=3, training=Training(epochs_per_round=1, patience=0, max_epochs=2))
+
+
+def labelled(count: int, start: int = 0, *, pairs: bool = False, classes: int = 2) -> Labelled:
+    rows = range(start, start + count)
+    return Labelled(
+        texts=[f"t{i}" for i in rows],
+        labels=[str(i % classes) for i in rows],
+        seconds=[f"s{i}" for i in rows] if pairs else None,
+    )
+
+
+def encode(texts):
+    """Vectors that tell the class of a text (its number modulo 2)."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(len(texts), 4))
+    return noise + 6 * np.array([[int(text[1:]) % 2, 0, 0, 0] for text in texts])
+
+
+@pytest.mark.parametrize("classifier", ["senteval", "sklearn"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"train": labelled(60)},
+        {"train": labelled(60), "test": labelled(30, 60)},
+        {"train": labelled(60), "dev": labelled(20, 60), "test": labelled(30, 80)},
+    ],
+)
+def test_parts_choose_the_protocol(classifier, parts):
+    how = CrossValidation(classifier=classifier, folds=3, training=Training(max_epochs=40, learning_rate=0.05))
+    task = TransferTask(data=LabelledSet(name="toy", **parts), how=how)
+    result = evaluate(encode, [task])["toy"]
+    assert result.score > 80
+    assert result.rows == len(parts.get("test", parts["train"]))
+    assert result.details["classifier"] == classifier
+    assert result.details["folds"] == (None if "dev" in parts else 3)
+
+
+def test_pairs_have_senteval_features_and_f1():
+    train, test = labelled(40, pairs=True), labelled(30, 40, pairs=True)
+    task = TransferTask(data=LabelledSet(name="MRPC", train=train, test=test), how=HOW)
+    texts = list(task.texts())
+    embeddings = Embeddings(texts, np.asarray(encode(texts)))
+    u, v = embeddings(test.texts), embeddings(test.seconds)
+    assert features(embeddings, test) == pytest.approx(np.hstack([abs(u - v), u * v]), rel=1e-5, abs=1e-5)
+    found, _ = task.predict(embeddings)
+    gold = [int(label) for label in test.labels]
+    assert task.score(embeddings).metrics["f1"] == pytest.approx(100 * f1_score(gold, found.classes))
+
+
+def test_data_that_cannot_be_scored_is_named():
+    with pytest.raises(OpencseError, match="all texts are of one class, '0'"):
+        LabelledSet(name="x", train=labelled(9, classes=1))
+    with pytest.raises(OpencseError, match="x train holds no text"):
+        LabelledSet(name="x", train=labelled(0))
+    with pytest.raises(OpencseError, match="x test: the class '2' does not occur"):
+        LabelledSet(name="x", train=labelled(9), test=labelled(9, classes=3))
+    with pytest.raises(OpencseError, match="unequal length"):
+        Labelled(texts=["a"], labels=["0", "1"])
+    few = TransferTask(data=LabelledSet(name="x", train=labelled(5)), how=HOW)
+    with pytest.raises(OpencseError, match="class '1' has 2 training texts, and cross-validation in 3 folds needs 3"):
+        evaluate(encode, [few])
+    with pytest.raises(OpencseError, match="classifier 'svm' is unknown"):
+        CrossValidation(classifier="svm")
+
+
+def test_the_hash_sees_texts_labels_and_parts():
+    base = LabelledSet(name="x", train=labelled(8), test=labelled(4))
+    others = [
+        LabelledSet(name="x", train=labelled(8)),
+        LabelledSet(name="x", train=labelled(8), dev=labelled(4)),
+        LabelledSet(name="x", train=labelled(8, pairs=True), test=labelled(4)),
+        LabelledSet(name="x", train=labelled(8, 1), test=labelled(4)),
+    ]
+    assert len({each.sha256 for each in [base, *others]}) == 5
