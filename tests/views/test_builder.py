@@ -11,7 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.views import CONSTRUCTORS, Deletion, Negation, RandomSentence, Substitution, WordRepetition, build
+from opencse.views import (
+    CONSTRUCTORS,
+    Deletion,
+    HardNegatives,
+    Negation,
+    RandomSentence,
+    Substitution,
+    WordRepetition,
+    build,
+)
 from opencse.views.builder import UNIT
 from opencse.views.schema import in_order, read_header
 
@@ -48,7 +57,7 @@ def test_rows_columns_and_header(corpus, whole):
     assert [file.name for file in sorted(whole.iterdir())] == [f"part-{i:05d}-of-00004.parquet" for i in range(4)]
     head = read_header(whole / "part-00000-of-00004.parquet")
     assert head["rows"] == len(texts)
-    assert head["columns"]["longer"] == {"kind": "word_repetition", "share": 0.32, "weights_sha256": ""}
+    assert head["columns"]["longer"] == {"kind": "word_repetition", "of": "text", "share": 0.32, "weights_sha256": ""}
     one = [text for text in texts if len(text.split()) == 1]
     nulls = table.filter(table["shorter.rule"].to_numpy() == "too short")
     assert nulls["text"].to_pylist() == one
@@ -120,6 +129,21 @@ def test_a_column_sees_those_before_it(bert, tmp_path):
     assert rows[1]["san"] == rows[1]["negation"] == "The drug is not safe."
     head = read_header(next((tmp_path / "views").iterdir()))
     assert len(head["columns"]["san"]["weights_sha256"]) == 64
+
+
+def test_a_column_of_another_column(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("The soup is hot.\nIt rains.\n")
+    specs = {"denied": Negation(of="opposite"), "opposite": Negation(by="antonym")}
+    table = pq.read_table(build(path, specs, tmp_path / "views", workers=1)).to_pydict()
+    assert table["opposite"] == ["The soup is cold.", None]
+    assert table["denied"] == ["The soup is not cold.", None]
+    assert table["denied.rule"][1] == "no opposite"
+    assert table["denied.mer"][1] is None
+    with pytest.raises(OpencseError, match="needs the column 'opposite'"):
+        in_order({"denied": Negation(of="opposite")})
+    with pytest.raises(OpencseError, match="searches the corpus itself"):
+        in_order({"mined": HardNegatives(of="x"), "x": Negation()})
 
 
 def test_empty_corpus(tmp_path):

@@ -90,16 +90,32 @@ class ConstructorSpec:
         kind: Its name in a recipe.
         scores: The columns it records beside its output, name to type ("float", "int" or "string").
         unit: Rows that it takes together, a multiple of `UNIT`.
+
+    Attributes:
+        of: The column whose sentences it takes: the corpus's own (`text`), or one that is built before, such as the
+            negation of an antonym.
     """
 
     kind: ClassVar[str]
     scores: ClassVar[Mapping[str, str]] = {}
     unit: ClassVar[int] = UNIT
 
+    of: str = "text"
+
     @property
     def needs(self) -> tuple[str, ...]:
-        """Columns that must be built before."""
+        """Columns that must be built before, beside `of`."""
         return ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All columns that must be built before."""
+        return self.needs if self.of == "text" else (self.of, *self.needs)
+
+    @property
+    def sees_the_corpus(self) -> bool:
+        """Whether it works on the corpus as a whole, before any row is built."""
+        return type(self).prepare is not ConstructorSpec.prepare
 
     def columns(self, name: str) -> tuple[str, ...]:
         """The columns that `[build.NAME]` makes: NAME, or several."""

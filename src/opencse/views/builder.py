@@ -68,7 +68,7 @@ def build(
     if engine is None or isinstance(engine, Local):  # no more processes than units
         engine = Local(processes=min(-(-rows // size), (engine or Local(processes=workers)).workers))
     sentences = None
-    if engine.remote or any(type(spec).prepare is not ConstructorSpec.prepare for spec in order.values()):
+    if engine.remote or any(spec.sees_the_corpus for spec in order.values()):
         sentences = open_sentences(read_texts(corpus_path, column), digest)
     openers: dict[str, Opener] = dict(order)
     if sentences is not None:
@@ -134,10 +134,11 @@ class _Unit:
         assert self._open is not None
         views: Views = {}
         for name, constructor in self._open.items():
-            size, columns = self.specs[name].unit, self.specs[name].columns(name)
+            spec = self.specs[name]
+            columns = spec.columns(name)
             made: list[Any] = []
-            for start in range(0, len(rows), size):
-                made += constructor(rows[start : start + size])
+            for start in range(0, len(rows), spec.unit):
+                made += _made(constructor, rows[start : start + spec.unit], spec)
             for k, column in enumerate(columns):
                 views[column] = made if columns == (name,) else [few[k] for few in made]
             rows = [
@@ -145,6 +146,17 @@ class _Unit:
                 for i, row in enumerate(rows)
             ]
         return views
+
+
+def _made(constructor: Constructor | ManyConstructor, rows: Sequence[Row], spec: ConstructorSpec) -> list[Any]:
+    """What a constructor makes of the column that it takes; nothing where that is null."""
+    if spec.of == "text":
+        return list(constructor(rows))
+    there = [row for row in rows if row.views[spec.of] is not None]
+    taken = constructor([Row(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in there])
+    views = dict(zip((row.id for row in there), taken, strict=True))
+    nothing = View(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
+    return [views.get(row.id, nothing) for row in rows]
 
 
 def _finished(out: Path, parts: Sequence[Path], head: Mapping[str, Any], *, resume: bool) -> set[Path]:

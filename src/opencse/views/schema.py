@@ -30,14 +30,16 @@ def in_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
     for name in specs:
         if name in RESERVED or not name or "." in name:
             raise OpencseError(f"build.{name}: no name for a built column", "Take one without a dot, not id or text.")
+        if specs[name].of != "text" and specs[name].sees_the_corpus:
+            raise OpencseError(f"build.{name}: of: this kind searches the corpus itself", "Leave `of` out.")
     makers(specs)
     out: list[str] = []
     while len(out) < len(specs):
         there = {column for name in out for column in specs[name].columns(name)}
-        ready = [name for name in specs if name not in out and there.issuperset(specs[name].needs)]
+        ready = [name for name in specs if name not in out and there.issuperset(specs[name].sources)]
         if not ready:
             name = next(name for name in specs if name not in out)
-            lacking = [need for need in specs[name].needs if need not in there]
+            lacking = [need for need in specs[name].sources if need not in there]
             raise OpencseError(
                 f"build.{name}: needs the column {lacking[0]!r}, which is not built before it",
                 f"Add [build.{lacking[0]}], or take the need away.",
