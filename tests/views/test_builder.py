@@ -143,7 +143,7 @@ def test_a_column_of_another_column(tmp_path):
     with pytest.raises(OpencseError, match="needs the column 'opposite'"):
         in_order({"denied": Negation(of="opposite")})
     with pytest.raises(OpencseError, match="searches the corpus itself"):
-        in_order({"mined": HardNegatives(of="x"), "x": Negation()})
+        in_order({"mined": HardNegatives(of="x", model="minilm"), "x": Negation()})
 
 
 def test_empty_corpus(tmp_path):
