@@ -50,39 +50,29 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     from opencse.encoder import backbone_config
     from opencse.text import column_names, read_rows
     from opencse.views import build
+    from opencse.views.missing import beside, missing_specs
 
     target = options.out / "corpus" / "corpus.parquet"
-    family = family_of(backbone_config(options.backbone))
-    recipes = {}
-    for recipe, settings in wanted.values():
-        try:
-            recipes[recipe] = load_recipe(recipe, family=family, overrides=settings)
-        except OpencseError as error:
-            print(f"{recipe}: {error}", file=sys.stderr)
-    given = column_names(options.corpus)
-    specs: dict[str, object] = {}
-    for recipe in recipes.values():
-        needed = [column for column in recipe.columns if column in recipe.build and column not in given]
-        while needed:
-            column = needed.pop()
-            if specs.setdefault(column, recipe.build[column]) != recipe.build[column]:
-                sys.exit(f"the systems build the column '{column}' in different ways: run them into different folders")
-            needed += [need for need in recipe.build[column].needs if need not in (*specs, *given)]
     if not target.is_file():
+        given = column_names(options.corpus)
         target.parent.mkdir(parents=True, exist_ok=True)
         rows = (row for row in read_rows(options.corpus, given) if (row[given.index("text")] or "").strip())
         kept = [row for row, _ in zip(rows, range(options.sentences), strict=False)]
         pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), target)
-    whole = pq.read_table(target)
-    missing = {column: spec for column, spec in specs.items() if column not in whole.column_names}
-    if missing:
-        parts = build(target, missing, options.out / "corpus" / "views")
-        built = pq.read_table(sorted(parts.glob("*.parquet")))
-        for column in missing:
-            whole = whole.append_column(column, built[column])
-        pq.write_table(whole, target)
-        shutil.rmtree(parts)
-    return target
+    family = family_of(backbone_config(options.backbone))
+    present, specs = column_names(target), {}
+    for label, (name, settings) in wanted.items():
+        try:
+            recipe = load_recipe(name, family=family, overrides=settings)
+        except OpencseError as error:
+            print(f"{label}: {error}", file=sys.stderr)
+            continue
+        for column, spec in missing_specs(recipe.build, recipe.columns, present).items():
+            if specs.setdefault(column, spec) != spec:
+                sys.exit(f"{label} builds '{column}' otherwise than those before it: run it into another folder")
+    if not specs:
+        return target
+    return beside(target, build(target, specs, options.out / "corpus" / "views", tell=print), present)
 
 
 def one(options: argparse.Namespace) -> None:

@@ -189,9 +189,10 @@ def _built(
     recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, overwrite: bool, tell: Tell
 ) -> Path:
     """The corpus itself, or `out/views` with the columns that it lacks."""
-    missing = [c for c in recipe.columns if c in recipe.build and c not in column_names(corpus)]
+    from opencse.views.missing import beside, missing_specs
+
     raw = recipe.corpus == Corpus() and table is None
-    if raw and not missing:
+    if raw and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
         return corpus
     from opencse.training.folder import check_folder
     from opencse.views import build
@@ -202,10 +203,12 @@ def _built(
     if not raw:
         out.mkdir(parents=True, exist_ok=True)
         corpus = assemble(corpus, recipe.corpus, out / "corpus.parquet", table=table, seed=recipe.training.seed)
+    missing = missing_specs(recipe.build, recipe.columns, column_names(corpus))
     if not missing:
         return corpus
     tell(f"building {', '.join(missing)}")
-    return build(corpus, recipe.build, out / "views", seed=recipe.training.seed, resume=resume or not overwrite)
+    built = build(corpus, missing, out / "views", seed=recipe.training.seed, resume=resume or not overwrite)
+    return beside(corpus, built, list(recipe.columns))
 
 
 def _dev_pairs(dev: str | Path | None, data: str | Path | None) -> ScoredPairs | None:

@@ -61,7 +61,8 @@ def sentence_transformers_loss(
         OpencseError: The recipe cannot be read, or asks for what a plain trainer cannot give.
     """
     if not isinstance(recipe, Recipe):
-        family = family_of(model[0].auto_model.config.to_dict())
+        transformer: Any = model[0]
+        family = family_of(transformer.auto_model.config.to_dict())
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
     return RecipeLoss(recipe, model, backbone)
 
@@ -114,7 +115,7 @@ class RecipeLoss(nn.Module):
                 "Pass dataset.select_columns(loss.columns).",
             )
         self.network.train(self.model.training)  # the trainer leaves it in training mode while it evaluates
-        self.network.encoder = self.model
+        self.network.encoder = cast(Any, self.model)  # the trainer's wrapper of it
         try:
             context = Context(step=self._step)
             loss, values = self.network(self._batch(dict(zip(self.columns, columns, strict=True))), context)
