@@ -1,4 +1,4 @@
-"""Every system from one backbone, on the same sentences, over seeds: seven STS scores, cost, and the papers' numbers.
+"""Every system from one backbone, on the same sentences, over seeds: seven STS scores, surface bias, cost, the papers' numbers.
 
     python benchmarks/systems.py CORPUS DATA -o OUT --backbone mini-mlm --sentences 100000 --seeds 1,2,3
     python benchmarks/systems.py CORPUS DATA -o OUT --systems simcse sncse osscse --ablations
@@ -154,7 +154,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     """`OUT/systems.md`, from the runs that are finished."""
     from opencse.compare import Group, compare, read_run
 
-    groups, notes, memory = [], [], {}
+    groups, notes, memory, bias = [], [], {}, {}
     for label in wanted:
         folders = sorted(folder_of(options, "runs", label).glob("seed-*/cost.json"))
         runs = sorted((read_run(file.parent) for file in folders), key=lambda run: run.seed)
@@ -162,6 +162,8 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
             groups.append(Group(label=label, runs=tuple(runs)))
             costs = [json.loads(file.read_text()) for file in folders]
             memory[label] = max(cost.get("gpu_peak_mib", cost["peak_mib"]) for cost in costs)
+            bias[label] = _bias([file.parent for file in folders], "after")
+            untouched = _bias([folders[0].parent], "before")
         if len(runs) < len(options.seeds):
             notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds are finished")
     if not groups:
@@ -171,17 +173,20 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     ratios = json.loads(ratio_file.read_text())["ratio"] if ratio_file.is_file() else {}
     first = comparison.rows[0]
     head = ["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]
+    head += ["Cont.", "Oppn.", "paraphrase > negation"]
     head += ["steps", "seconds", "× SimCSE", "published ×", "peak MiB"]
     lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
     if first.before is not None:
-        lines.append(f"| untouched backbone | {'| ' * len(first.tasks)}{first.before:.2f} |{' |' * 7}")
+        lines.append(
+            f"| untouched backbone | {'| ' * len(first.tasks)}{first.before:.2f} | | | {' | '.join(untouched)} |{' |' * 5}"
+        )
     for row in comparison.rows:
         recipe = wanted[row.label][0]
         own = recipe == row.label
         test = row.seeds_test
         published = load_recipe(recipe).published.get("bert-base") if own else None
         cells = [row.label, *map(_spread, row.tasks.values()), _spread(row.average), _difference(test)]
-        cells += [_number(published, 2)]
+        cells += [_number(published, 2), *bias[row.label]]
         cells += [
             "" if row.steps is None else str(row.steps),
             _number(row.seconds.mean, 0),
@@ -193,6 +198,20 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     (options.out / "systems.md").write_text(
         "\n".join([*lines, "", *(f"- {n}" for n in notes)]) + "\n", encoding="utf-8"
     )
+
+
+def _bias(folders: list[Path], which: str) -> list[str]:
+    """Means over runs: consistent and opposed pairs (OssCSE), and the share of paraphrases above negations."""
+    found = []
+    for folder in folders:
+        model = json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"][which]["findings"]
+        split = model["splits"]["averages"][0]
+        rate = model["transformations"]["paraphrase_above_negation"]["value"]
+        found.append((split["consistent"]["value"], split["opposed"]["value"], 100 * rate))
+    return [
+        f"{statistics.mean(column):.{digits}f}"
+        for column, digits in zip(zip(*found, strict=True), (3, 3, 1), strict=True)
+    ]
 
 
 def _spread(value: object) -> str:

@@ -192,8 +192,8 @@ def _built(
     from opencse.views.missing import beside, missing_specs
 
     raw = recipe.corpus == Corpus() and table is None
-    if raw and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
-        return corpus
+    if (raw or recipe.build) and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
+        return corpus  # nothing to do, or all done before
     from opencse.training.folder import check_folder
     from opencse.views import build
     from opencse.views.assemble import assemble

@@ -30,7 +30,7 @@ def missing_specs(
         name = front.pop()
         if name not in found:
             found.add(name)
-            front += [maker[need] for need in specs[name].needs if need in maker]
+            front += [maker[need] for need in specs[name].sources if need in maker]
     return {name: spec for name, spec in specs.items() if name in found}
 
 
