@@ -1,4 +1,4 @@
-"""Every system from one backbone, on the same sentences, over seeds: seven STS scores, surface bias, cost, the papers' numbers.
+"""Every system from one backbone, on the same sentences, over seeds: STS scores, surface bias, cost, papers' numbers.
 
     python benchmarks/systems.py CORPUS DATA -o OUT --backbone mini-mlm --sentences 100000 --seeds 1,2,3
     python benchmarks/systems.py CORPUS DATA -o OUT --systems simcse sncse osscse --ablations
