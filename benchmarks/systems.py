@@ -177,9 +177,8 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     head += ["steps", "seconds", "× SimCSE", "published ×", "peak MiB"]
     lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
     if first.before is not None:
-        lines.append(
-            f"| untouched backbone | {'| ' * len(first.tasks)}{first.before:.2f} | | | {' | '.join(untouched)} |{' |' * 5}"
-        )
+        cells = ["untouched backbone", *[""] * len(first.tasks), f"{first.before:.2f}", "", "", *untouched]
+        lines.append("| " + " | ".join(cells + [""] * (len(head) - len(cells))) + " |")
     for row in comparison.rows:
         recipe = wanted[row.label][0]
         own = recipe == row.label
