@@ -162,8 +162,8 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
             groups.append(Group(label=label, runs=tuple(runs)))
             costs = [json.loads(file.read_text()) for file in folders]
             memory[label] = max(cost.get("gpu_peak_mib", cost["peak_mib"]) for cost in costs)
-            bias[label] = _bias([file.parent for file in folders], "after")
-            untouched = _bias([folders[0].parent], "before")
+            bias[label] = _bias([file.parent for file in folders], -1)
+            untouched = _bias([folders[0].parent], 0)
         if len(runs) < len(options.seeds):
             notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds are finished")
     if not groups:
@@ -199,11 +199,12 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     )
 
 
-def _bias(folders: list[Path], which: str) -> list[str]:
+def _bias(folders: list[Path], which: int) -> list[str]:
     """Means over runs: consistent and opposed pairs (OssCSE), and the share of paraphrases above negations."""
     found = []
     for folder in folders:
-        model = json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"][which]["findings"]
+        models = json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"]
+        model = list(models.values())[which]["findings"]
         split = model["splits"]["averages"][0]
         rate = model["transformations"]["paraphrase_above_negation"]["value"]
         found.append((split["consistent"]["value"], split["opposed"]["value"], 100 * rate))

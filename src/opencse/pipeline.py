@@ -244,11 +244,12 @@ def _text(data: str | Path) -> Literal["senteval", "raw"]:
 def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, material: Material) -> dict[str, Findings]:
     """Probe both models; each encodes every distinct text once."""
     prober = Prober(material)
+    name = Path(str(backbone)).name
     prompt = next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
     found = {}
     for label, load in {
-        "before": lambda: load_encoder(backbone, pooling=recipe.encoder.pooling, prompt=prompt),
-        "after": lambda: load_encoder(model),
+        name: lambda: load_encoder(backbone, pooling=recipe.encoder.pooling, prompt=prompt),
+        f"{name} + {recipe.name}": lambda: load_encoder(model),
     }.items():
         found[label] = prober(Embedder(load(), progress=f"evaluating {label}"))
     return found
