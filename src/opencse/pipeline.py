@@ -112,6 +112,7 @@ def run(
     data: str | Path | None = None,
     pairs: str | Path | None = None,
     paraphrases: str | Path | None = None,
+    llm: str | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     resume: bool = False,
@@ -131,6 +132,8 @@ def run(
         pairs: Further scored pairs to evaluate on: a file, or `"demo"`.
         paraphrases: A table of sentences and paraphrases, for recipes that have a use for one; its sentences join the
             corpus.
+        llm: An OpenAI-compatible endpoint and the model's name there, `URL#MODEL`, that writes paraphrases in place of
+            a table.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         resume: Go on with what `out` holds.
@@ -146,13 +149,14 @@ def run(
     gathered = gather(data=data, pairs=own, text=_text(data) if data is not None else "senteval")
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
-        extras, options_of_table = _with_table(paraphrases)
-        overrides = [*options_of_table, *overrides]
-        recipe = load_recipe(recipe, family=family, variant=variant, having=extras, overrides=overrides)
-    source = _built(recipe, demo.corpus(corpus), paraphrases, Path(out), resume, overwrite, tell)
+        source = _source_of_paraphrases(paraphrases, llm)
+        overrides = [*(f"build.paraphrase.{key}={value}" for key, value in source.items()), *overrides]
+        having = ["paraphrases"] if source else []
+        recipe = load_recipe(recipe, family=family, variant=variant, having=having, overrides=overrides)
+    built = _built(recipe, demo.corpus(corpus), paraphrases, Path(out), resume, overwrite, tell)
     finished = train(
         recipe,
-        source,
+        built,
         backbone=backbone,
         out=out,
         dev=dev,
@@ -174,15 +178,21 @@ def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
     return [*overrides, *([] if seed is None else [f"training.seed={seed}"])]
 
 
-def _with_table(table: str | Path | None) -> tuple[list[str], list[str]]:
-    """The recipe's table and the settings that a table of paraphrases stands for."""
-    if table is None:
-        return [], []
-    from opencse.views.assemble import paraphrase_columns
+def _source_of_paraphrases(table: str | Path | None, llm: str | None) -> dict[str, str]:
+    """What a recipe's `build.paraphrase` becomes; nothing where the user brings no paraphrases."""
+    if table is not None and llm is not None:
+        raise OpencseError("paraphrases come from a table or from a language model", "Give one of both.")
+    if table is not None:
+        from opencse.views.assemble import paraphrase_columns
 
-    text, paraphrase = paraphrase_columns(table)
-    values = {"path": str(table), "text_column": text, "candidate_column": paraphrase}
-    return ["paraphrases"], [f"build.paraphrase.{key}={value}" for key, value in values.items()]
+        text, paraphrase = paraphrase_columns(table)
+        return {"path": str(table), "text_column": text, "candidate_column": paraphrase}
+    if llm is None:
+        return {}
+    url, _, model = llm.partition("#")
+    if not model:
+        raise OpencseError(f"{llm}: the name of the model is missing", "Write it like http://localhost:8000/v1#NAME.")
+    return {"kind": "llm", "url": url, "model": model, "task": "paraphrase"}
 
 
 def _built(

@@ -31,6 +31,14 @@ def run(
             "back_translation or candidate. Its sentences join the corpus.",
         ),
     ] = None,
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL#MODEL",
+            help="Let a language model behind an OpenAI-compatible endpoint write the paraphrases (extra `llm`): "
+            "http://localhost:8000/v1#NAME.",
+        ),
+    ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -63,6 +71,7 @@ def run(
         data=data,
         pairs=pairs,
         paraphrases=paraphrases,
+        llm=llm,
         variant=variant,
         overrides=pipeline.with_seed([*_within(tolerance), *overrides], seed),
         resume=resume,

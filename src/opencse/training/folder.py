@@ -40,8 +40,8 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     is_run = (out / "run.json").is_file()
     if resume and not is_run:
         raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
-    # The columns that `opencse run` builds come before the run that reads them.
-    occupied = out.is_dir() and any(path.name != "views" for path in out.iterdir())
+    # The text that `opencse run` prepares comes before the run that reads it.
+    occupied = out.is_dir() and any(path.name not in ("views", "corpus.parquet") for path in out.iterdir())
     if occupied and not resume and not overwrite:
         what = "a run" if is_run else "files"
         raise OpencseError(

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from opencse import pipeline
+from opencse.encoder import load_encoder, save_encoder
+from opencse.errors import OpencseError
+from opencse.text import column_names
+from tiny import tiny_bert
+
+SENTENCES = """The old bridge is safe because it was repaired.
+The boy gave the girl a red apple.
+When the rain stopped, the team won the last match.
+The soup is hot and the bread is fresh.
+Anna sold the small house in 1990.
+The train from Lisbon to Porto is late.
+The doctor accepted the offer.
+A new road was built near the river.
+"""
+TABLE = "text\tparaphrase\nThe shop is open.\tOne can shop now.\nHe likes tea.\tTea is what he is fond of.\n"
+SMALL = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "selection.every=1"]
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    """A model in use: a sentence-transformers folder."""
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    save_encoder(load_encoder(tiny_bert(tmp_path_factory.mktemp("bert")), pooling="mean"), folder, "")
+    return folder
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text(SENTENCES)
+    return path
+
+
+def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
+    """Views, training, both reports: everything but the time it takes to learn something."""
+    out = tmp_path / "out"
+    result = pipeline.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False)
+    assert sorted(pq.read_table(sorted((out / "views").glob("*.parquet")))["text"].to_pylist()) != []
+    assert list(result.findings) == [backbone.name, f"{backbone.name} + debias"]
+    assert (out / "report.html").read_text().count("debias")
+    scores = json.loads((out / "results.json").read_text())
+    assert scores["before"]["pairs"]["tasks"][0]["rows"] == scores["after"]["pairs"]["tasks"][0]["rows"] == 240
+    again = pipeline.run(
+        "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False, resume=True
+    )
+    assert again.run.outcome == result.run.outcome
+
+
+def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
+    table = tmp_path / "table.tsv"
+    table.write_text(TABLE)
+    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
+    out = tmp_path / "out"
+    pipeline.run("debias", corpus, backbone=backbone, out=out, paraphrases=table, overrides=settings, progress=False)
+    views = pq.read_table(sorted((out / "views").glob("part-*.parquet"))).to_pydict()
+    found = dict(zip(views["text"], views["paraphrase"], strict=True))
+    assert found["He likes tea."] == "Tea is what he is fond of."
+    assert sum(each is not None for each in found.values()) == 2
+    assert len(found) == 10
+
+
+def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    pipeline.run("debias", corpus, backbone=backbone, out=first, overrides=SMALL, progress=False)
+    assert "negated_antonym" in column_names(first / "views")
+    pipeline.run("debias", first / "views", backbone=backbone, out=second, overrides=SMALL, progress=False)
+    assert not (second / "views").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"llm": "http://localhost:1/v1"}, "name of the model is missing"),
+        ({"llm": "http://localhost:1/v1#x", "paraphrases": "t.tsv"}, "one of both"),
+    ],
+)
+def test_sources_of_paraphrases(tmp_path, backbone, corpus, options, message) -> None:
+    with pytest.raises(OpencseError) as error:
+        pipeline.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, **options)
+    assert message in f"{error.value.problem} {error.value.remedy}"
+    assert not (tmp_path / "out").exists()
