@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from opencse.errors import Interrupted
+from opencse.errors import Interrupted, OpencseError
 from opencse.recipes import load_recipe, recipe_names
 from opencse.training.sampling import Sampler
 from tiny import tiny_bert, tiny_roberta
@@ -53,3 +53,11 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
     )
     reloaded = SentenceTransformer(str(straight.model), device="cpu")
     assert np.isfinite(reloaded.encode(["the cat", ""])).all()
+
+
+@pytest.mark.parametrize(("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")])
+def test_a_column_that_the_data_lacks_is_named_before_training(tmp_path, name: str, column: str) -> None:
+    backbone = tiny_bert(tmp_path / "bert", layers=1)
+    with pytest.raises(OpencseError, match=f"needs the column '{column}'.*It has: text.*opencse build"):
+        run(write_corpus(tmp_path, 24), backbone, tmp_path / "out", recipe=name)
+    assert not (tmp_path / "out").exists()
