@@ -25,9 +25,10 @@ def backbone(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, name: str) -> None:
-    columns = list(load_recipe(name).columns)
+    columns, pooling = list(load_recipe(name).columns), load_recipe(name).encoder.pooling
+    steps = (*STEPS, *(["encoder.pooling=mean"] if pooling == "backbone" else []))  # a plain encoder has none
     corpus = write_corpus(tmp_path, 24, ("text", *(c for c in columns if c != "text")))
-    straight = run(corpus, backbone, tmp_path / "straight", *STEPS, recipe=name)
+    straight = run(corpus, backbone, tmp_path / "straight", *steps, recipe=name)
     assert straight.outcome.steps == 3
 
     original = Sampler.batch
@@ -40,8 +41,8 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
     with monkeypatch.context() as patch:
         patch.setattr(Sampler, "batch", stop_after_the_second_step)
         with pytest.raises(Interrupted):
-            run(corpus, backbone, tmp_path / "resumed", *STEPS, recipe=name)
-    run(corpus, backbone, tmp_path / "resumed", *STEPS, recipe=name, resume=True)
+            run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name)
+    run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name, resume=True)
 
     assert metrics(tmp_path / "resumed") == metrics(tmp_path / "straight")
     expected = weights(tmp_path / "straight")
