@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from opencse.errors import Interrupted
+from opencse.errors import Interrupted, OpencseError
 from opencse.recipes import load_recipe, recipe_names
 from opencse.training.sampling import Sampler
 from tiny import tiny_bert, tiny_roberta
@@ -25,9 +25,10 @@ def backbone(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, name: str) -> None:
-    columns = list(load_recipe(name).columns)
+    columns, pooling = list(load_recipe(name).columns), load_recipe(name).encoder.pooling
+    steps = (*STEPS, *(["encoder.pooling=mean"] if pooling == "backbone" else []))  # a plain encoder has none
     corpus = write_corpus(tmp_path, 24, ("text", *(c for c in columns if c != "text")))
-    straight = run(corpus, backbone, tmp_path / "straight", *STEPS, recipe=name)
+    straight = run(corpus, backbone, tmp_path / "straight", *steps, recipe=name)
     assert straight.outcome.steps == 3
 
     original = Sampler.batch
@@ -40,8 +41,8 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
     with monkeypatch.context() as patch:
         patch.setattr(Sampler, "batch", stop_after_the_second_step)
         with pytest.raises(Interrupted):
-            run(corpus, backbone, tmp_path / "resumed", *STEPS, recipe=name)
-    run(corpus, backbone, tmp_path / "resumed", *STEPS, recipe=name, resume=True)
+            run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name)
+    run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name, resume=True)
 
     assert metrics(tmp_path / "resumed") == metrics(tmp_path / "straight")
     expected = weights(tmp_path / "straight")
@@ -53,3 +54,11 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
     )
     reloaded = SentenceTransformer(str(straight.model), device="cpu")
     assert np.isfinite(reloaded.encode(["the cat", ""])).all()
+
+
+@pytest.mark.parametrize(("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")])
+def test_a_column_that_the_data_lacks_is_named_before_training(tmp_path, name: str, column: str) -> None:
+    backbone = tiny_bert(tmp_path / "bert", layers=1)
+    with pytest.raises(OpencseError, match=f"needs the column '{column}'.*It has: text.*opencse build"):
+        run(write_corpus(tmp_path, 24), backbone, tmp_path / "out", recipe=name)
+    assert not (tmp_path / "out").exists()

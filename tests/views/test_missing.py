@@ -12,6 +12,8 @@ SPECS = {
     "substitution": Substitution(model="m", fallback="negation"),
     "negative": DebiasedNegatives(model="m", count=2),
     "shorter": Deletion(),
+    "antonym": Negation(by="antonym"),
+    "negated_antonym": Negation(of="antonym"),
 }
 
 
@@ -23,6 +25,7 @@ def test_only_what_is_wanted_and_missing_is_built_and_what_it_needs() -> None:
     assert names(["text", "substitution"], ["text"]) == ["negation", "substitution"]
     assert names(["text", "substitution"], ["text", "substitution"]) == []
     assert names(["text", "negation"], ["text", "substitution"]) == ["negation"]
+    assert names(["text", "negated_antonym"], ["text"]) == ["antonym", "negated_antonym"]
     assert names(["text", "unknown"], ["text"]) == []
 
 
