@@ -54,7 +54,7 @@ class Ray:
             fn_constructor_args=(task,),
             batch_size=1,
             num_cpus=1,
-            concurrency=(1, min(self.workers, len(numbers))),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(self.workers, len(numbers))),
         )
         for row in done.iter_rows():
             yield int(row["job"]), int(row["result"])
