@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import CrossValidation, Embeddings, TransferTask, distinct_texts, load_labelled
-from opencse.evaluation.transfer import features
+from opencse.evaluation.labelled import features
 from reference import senteval
 from reference.senteval import SEED
 

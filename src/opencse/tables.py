@@ -53,7 +53,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield `(line number, cells by column name)` of a `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`.
 
     CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character. The first row of both
-    names the columns. A blank line comes as no cells at all.
+    that is not blank names the columns. A blank line comes as no cells at all.
 
     Raises:
         OpencseError: As `read_lines`; or the format is another, a row has too many or too few cells, or is no JSON
@@ -72,10 +72,13 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def table_columns(path: Path) -> list[str]:
     """Names of the columns: the header, or the keys of the first object; none in an empty file."""
-    first = next((text for _, text in read_lines(path)), "")
+    line, first = next(((line, text) for line, text in read_lines(path) if text.strip()), (0, ""))
+    if not line:
+        return []
     if ending(path) == ".jsonl":
-        return list(_json_object(first, path, 1)) if first.strip() else []
-    return next(csv.reader([first]), []) if ending(path) == ".csv" else first.split("\t") if first else []
+        return list(_json_object(first, path, line))
+    cells = next(csv.reader([first])) if ending(path) == ".csv" else first.split("\t")
+    return [cell.strip() for cell in cells]
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -92,7 +95,7 @@ def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[t
     header: list[str] | None = None
     for line, cells in rows:
         if header is None:
-            header = [cell.strip() for cell in cells]
+            header = [cell.strip() for cell in cells] if any(cell.strip() for cell in cells) else None
         elif len(cells) == len(header):
             yield line, dict(zip(header, cells, strict=True))
         elif not any(cell.strip() for cell in cells):

@@ -6,8 +6,8 @@ from sklearn.metrics import f1_score
 
 from opencse.errors import OpencseError
 from opencse.evaluation import CrossValidation, Embeddings, Labelled, LabelledSet, TransferTask, evaluate
+from opencse.evaluation.labelled import features
 from opencse.evaluation.linear_probes import Training
-from opencse.evaluation.transfer import features
 
 HOW = CrossValidation(folds=3, training=Training(epochs_per_round=1, patience=0, max_epochs=2))
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from opencse.errors import OpencseError
-from opencse.evaluation.labelled import LabelledSet
+from opencse.evaluation.labelled import LabelledSet, features
 from opencse.evaluation.task import Embeddings, TaskResult
 
 CLASSIFICATION_TASKS = ("Banking77", "Emotion", "CLINC150", "AmazonCounterfactual", "TweetSentiment")
@@ -58,7 +58,7 @@ class ClassificationTask:
         """Train and test."""
         data, test = self.data, self.data.test
         assert test is not None
-        x, x_test = embeddings(data.train.texts), embeddings(test.texts)
+        x, x_test = features(embeddings, data.train), features(embeddings, test)
         y, y_test = data.indices(data.train), data.indices(test)
         examples = EXAMPLES.get(self.name, 8)
         few = [_scores(x[rows], y[rows], x_test, y_test) for rows in few_shot_draws(y.tolist(), examples)]

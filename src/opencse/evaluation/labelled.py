@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.errors import OpencseError
+from opencse.evaluation.task import Embeddings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,3 +113,12 @@ class LabelledSet:
             for row in zip(part.texts, part.seconds or part.texts, part.labels, strict=True):
                 digest.update(json.dumps([name, *row], ensure_ascii=True).encode())
         return digest.hexdigest()
+
+
+def features(embeddings: Embeddings, part: Labelled) -> np.ndarray:
+    """Vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
+    first = np.asarray(embeddings(part.texts), dtype=np.float32)
+    if part.seconds is None:
+        return first
+    second = np.asarray(embeddings(part.seconds), dtype=np.float32)
+    return np.concatenate([np.abs(first - second), first * second], axis=1)

@@ -74,16 +74,10 @@ def load_labelled(source: str | Path, task: str, *, text: Text = "senteval") -> 
             if text != "senteval":
                 raise OpencseError(f"{root} is a SentEval folder, which has the SentEval text only", "Use senteval.")
             return _checked(_from_senteval(root, task))
-    known = task in TRANSFER_TASKS or task in CLASSIFICATION_TASKS
     raise OpencseError(
         f"{source} holds no {task}" if folder.is_dir() else f"{source} is no folder",
-        f"Give a folder with {task}/train.tsv …"
-        + ("" if known else f", or one of {', '.join(_PUBLISHED_NAMES)}")
-        + ".",
+        f"Give a folder with {task}/train.tsv (or data.tsv), or leave the task out.",
     )
-
-
-_PUBLISHED_NAMES = (*TRANSFER_TASKS, *CLASSIFICATION_TASKS)
 
 
 def _checked(data: LabelledSet) -> LabelledSet:
@@ -125,7 +119,8 @@ def _file(folder: Path, *parts: str) -> Path | None:
 
 def _from_tables(folder: Path, task: str, text: Text) -> LabelledSet:
     paths = {part: _file(folder, part, *(["data"] if part == "train" else [])) for part in ("train", "dev", "test")}
-    both = any(name.endswith("_senteval") for name in table_columns(paths["train"] or folder))
+    assert paths["train"] is not None  # the caller looked
+    both = any(name.endswith("_senteval") for name in table_columns(paths["train"]))
     ending = "_senteval" if both and text == "senteval" else ""
 
     def rows(part: str) -> list[Row] | None:
@@ -216,8 +211,10 @@ def _from_hub(task: str) -> LabelledSet:
         raise OpencseError(
             f"{name} cannot be fetched ({type(problem).__name__})", "Check the network, or give a data folder."
         ) from problem
-    found = {part: [(str(row["label"]), row["text"]) for row in parts[part]] for part in ("train", "test")}
-    return _set(task, lambda part: found.get(part), "raw")
+    found: dict[str, list[Row]] = {
+        part: [(str(row["label"]), str(row["text"])) for row in parts[part]] for part in ("train", "test")
+    }
+    return _set(task, found.get, "raw")
 
 
 def _respaced(text: str) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
 from sklearn.metrics import f1_score
 
 from opencse.evaluation.cross_validation import CrossValidation, Predictions, cross_validated, nested, split
-from opencse.evaluation.labelled import Labelled, LabelledSet
+from opencse.evaluation.labelled import Labelled, LabelledSet, features
 from opencse.evaluation.task import Embeddings, TaskResult
 
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
@@ -78,12 +77,3 @@ class TransferTask:
         if data.dev is None:
             return cross_validated(x, y, *others[0], self.how, bar), data.test
         return split(x, y, *others[0], *others[1], self.how, bar), data.test
-
-
-def features(embeddings: Embeddings, part: Labelled) -> np.ndarray:
-    """Vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
-    first = np.asarray(embeddings(part.texts), dtype=np.float32)
-    if part.seconds is None:
-        return first
-    second = np.asarray(embeddings(part.seconds), dtype=np.float32)
-    return np.concatenate([np.abs(first - second), first * second], axis=1)
