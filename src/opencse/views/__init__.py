@@ -10,6 +10,8 @@
 | `phrase_swap` | `PhraseSwap` | the same words, another meaning: two phrases exchanged | after PAWS |
 | `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
+| `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
+| `passive` | `Passive` | a paraphrase: the other voice | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
@@ -25,6 +27,7 @@ from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
 from opencse.views.probes import Insertion, WordSubstitution
+from opencse.views.roles import Passive, RoleSwap
 from opencse.views.substitution import Substitution
 from opencse.views.translation import BackTranslation
 
@@ -37,6 +40,8 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     PhraseSwap,
     AntonymSwap,
     NegatedAntonym,
+    RoleSwap,
+    Passive,
     WordRepetition,
     Insertion,
     WordSubstitution,
@@ -57,9 +62,11 @@ __all__ = [
     "Insertion",
     "NegatedAntonym",
     "Negation",
+    "Passive",
     "PhraseSwap",
     "PromptedLLM",
     "RandomSentence",
+    "RoleSwap",
     "Row",
     "Substitution",
     "View",
