@@ -11,6 +11,8 @@
 | `main_clause` | `MainClause` | what the sentence states, cut to its main clause | |
 | `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
+| `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
+| `passive` | `Passive` | a paraphrase: the other voice | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `span_mask` | `SpanMask` | the sentence with a run of words masked | ArcCSE |
 | `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences of the corpus | DebCSE §4.1 |
@@ -32,6 +34,7 @@ from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
 from opencse.views.probes import Insertion, WordSubstitution
+from opencse.views.roles import Passive, RoleSwap
 from opencse.views.span_mask import SpanMask
 from opencse.views.substitution import Substitution
 from opencse.views.translation import BackTranslation
@@ -46,6 +49,8 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     MainClause,
     AntonymSwap,
     NegatedAntonym,
+    RoleSwap,
+    Passive,
     WordRepetition,
     SpanMask,
     Insertion,
@@ -74,9 +79,11 @@ __all__ = [
     "MainClause",
     "NegatedAntonym",
     "Negation",
+    "Passive",
     "PhraseSwap",
     "PromptedLLM",
     "RandomSentence",
+    "RoleSwap",
     "Row",
     "SpanMask",
     "Substitution",

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import inflect
-from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_random, with_error_rate
+from opencse.views.base import ConstructorSpec
 from opencse.views.clause import NEGATIVE, NOT, main_clause
 from opencse.views.edits import apply
 from opencse.views.grammar import SENTENTIAL, negate
 from opencse.views.opposites import Opposite, opposites, opposites_bytes, replacement
-
-Made = tuple[str | None, str]
+from opencse.views.rewriter import Made, Rewriter
 
 _WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "DEGREE": 4}
 # Opposites of which one does not follow where the other is denied: what is not black need not be white.
@@ -25,8 +23,8 @@ _NOT_COMPLETE = frozenset(
     previous national international former current upper lower inner outer vertical horizontal many few""".split()
 )
 _COMPLETE_VERBS = frozenset(
-    """accept reject remember forget like dislike agree disagree allow forbid permit prohibit trust distrust obey disobey
-    approve""".split()
+    """accept reject remember forget like dislike agree disagree allow forbid permit prohibit trust distrust obey
+    disobey approve""".split()
 )
 _GOVERNING = frozenset("responsible famous safe known unknown rich poor free different full true".split())
 _CONTRACTED = ("is", "are", "was", "were")
@@ -78,43 +76,6 @@ class NegatedAntonym(ConstructorSpec):
             return _denied(text, tokens, chance, contract=chance.random() < self.contract)
 
         return Rewriter(self.syntax, make, seed=seed, kind=self.kind, data=opposites_bytes())
-
-
-class Rewriter:
-    """A parser and a function that makes one sentence from another by its grammar.
-
-    Args:
-        syntax: Which pipeline parses.
-        make: From text, tokens and the row's generator to the new sentence, or None, and the rule.
-        seed: The source of chance.
-        kind: Name of the constructor.
-        data: Tables that the output depends on.
-    """
-
-    def __init__(
-        self,
-        syntax: str,
-        make: Callable[[str, Sequence[Token], random.Random], Made],
-        *,
-        seed: int,
-        kind: str,
-        data: bytes = b"",
-    ) -> None:
-        from opencse.syntax import load_parser
-
-        self._parser = load_parser(syntax)
-        self._make, self._seed, self._kind = make, seed, kind
-        self.digest = bundle_digest(self._parser.digest, data)
-
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
-        """Rewrite each row's text."""
-        parsed = parse_without_asides(self._parser, [row.text for row in rows])
-        return with_error_rate(rows, [self._one(row, tokens) for row, tokens in zip(rows, parsed, strict=True)])
-
-    def _one(self, row: Row, tokens: Sequence[Token]) -> Made:
-        if not tokens:
-            return None, "empty"
-        return self._make(row.text, tokens, row_random(self._seed, self._kind, row))
 
 
 def _swapped(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:

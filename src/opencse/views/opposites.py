@@ -23,11 +23,12 @@ _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
 # Prefixed pairs that are no opposites of each other in common use, and words with too many senses.
 _NO_PAIR = frozenset(
     """due undue human considerable inconsiderable different valuable famous social certain independent dependent
-    fraternal critical historical original civil christian limited conditional appropriate political sexual cellular partial particular mediate
-    immediate ordinary equal literate typical involved concerned related associate engage claim charge color order arm
-    arrange appear appearing posed pose part join miss cover do tie bind interested uninterested like earth wind veil
-    finished wanted personal impersonal constant inconstant formed loyal essential inessential frequently equally sexual
-    possibly fold tune balance cross wrap bend""".split()
+    fraternal critical historical original civil christian limited conditional appropriate political sexual
+    cellular partial particular mediate immediate ordinary equal literate typical involved concerned related
+    associate engage claim charge color order arm arrange appear appearing posed pose part join miss cover
+    do tie bind interested uninterested like earth wind veil finished wanted personal impersonal constant
+    inconstant formed loyal essential inessential frequently equally sexual possibly fold tune balance cross
+    wrap bend""".split()
 )
 _PLURALS = {"man": "men", "woman": "women", "wife": "wives", "lady": "ladies", "gentleman": "gentlemen"}
 _WINNABLE = frozenset(
@@ -35,8 +36,8 @@ _WINNABLE = frozenset(
     debate""".split()
 )
 _TRANSITIVE = frozenset(
-    """join enter support oppose build attack defend raise cause prevent lower like love hate include exclude import export
-    hire fire kill create buy sell push pull approve ban establish ignore""".split()
+    """join enter support oppose build attack defend raise cause prevent lower like love hate include exclude
+    import export hire fire kill create buy sell push pull approve ban establish ignore""".split()
 )
 _WITH_INFINITIVE = {"fail": "manage", "manage": "fail", "refuse": "agree", "agree": "refuse"}
 
@@ -107,7 +108,7 @@ def _glued(text: str, token: Token) -> bool:
 
 
 def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """ "more than 100", "the most important"."""
+    """Find degrees: "more than 100", "the most important"."""
     word, new = tokens[i].text.lower(), {"more": "less", "less": "more", "most": "least", "least": "most"}
     following = tokens[i + 1] if i + 1 < len(tokens) else None
     if word not in new or following is None or (i and tokens[i - 1].text.lower() in ("no", "any", "not")):
@@ -216,8 +217,8 @@ def _preposition_fits(tokens: Sequence[Token], i: int) -> bool:
         return False
     if word in ("before", "after"):
         return after not in ("all", "that", "this", "which", "whom", "long") and tokens[i - 1].text.lower() not in (
-            "named", "name", "called", "years", "days", "months", "and", "or", "shortly", "soon", "look", "took", "just",
-            "ever", "even", "never", "year", "day", "immediately", "not", "until",
+            "named", "name", "called", "years", "days", "months", "and", "or", "shortly", "soon", "look", "took",
+            "just", "ever", "even", "never", "year", "day", "immediately", "not", "until",
         )  # fmt: skip
     return word != "without" or tokens[tokens[i].head].pos in ("NOUN", "PRON")
 
