@@ -53,12 +53,12 @@ def load_recipe(
     if variant not in ("sound", "faithful"):
         raise unknown("variant", variant, ["sound", "faithful"], label)
     if variant == "faithful":
-        families = _merge(families, faithful.pop("for", {}), label)
-        table = _merge(table, faithful, f"{label}: faithful")
-    table = _merge(table, families.get(family, {}), f"{label}: for.{family}")
-    pairs = overrides.items() if isinstance(overrides, Mapping) else map(_parse_override, overrides)
+        families = merge(families, faithful.pop("for", {}), label)
+        table = merge(table, faithful, f"{label}: faithful")
+    table = merge(table, families.get(family, {}), f"{label}: for.{family}")
+    pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
     for key, value in pairs:
-        table = _merge(table, _nested(key, value), f"--set {key}")
+        table = merge(table, nested(key, value), f"--set {key}")
     return _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
 
 
@@ -85,7 +85,7 @@ def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
         # What a parent says of itself does not hold for the child.
         for key in ("title", "paper", "differs", "published", "faithful"):
             base.pop(key, None)
-        table = _merge(base, table, label if not table.get("extends") else base_label)
+        table = merge(base, table, label if not table.get("extends") else base_label)
     return table, label, chain
 
 
@@ -105,7 +105,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
         raise OpencseError(f"{label}: not valid TOML ({error})") from None
 
 
-def _merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
+def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Merge tables key by key; lists are replaced, except that a table of terms patches the terms by name."""
     merged = copy.deepcopy(base)
     for key, value in over.items():
@@ -113,7 +113,7 @@ def _merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
         if key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
             merged[key] = _patch_terms(known, value, where)
         elif isinstance(known, dict) and isinstance(value, Mapping) and not _changes_kind(known, value):
-            merged[key] = _merge(known, value, where)
+            merged[key] = merge(known, value, where)
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -132,7 +132,7 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
         index = key if isinstance(key, int) else names.index(key) if key in names else None
         if index is None or index >= len(terms):
             raise unknown("term", name, [str(n) for n in names], f"{where}: terms")
-        patched[index] = _merge(patched[index], patch, where)
+        patched[index] = merge(patched[index], patch, where)
     return patched
 
 
@@ -161,7 +161,7 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     return decode(kinds[kind], fields, where)
 
 
-def _parse_override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
         raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
@@ -171,7 +171,7 @@ def _parse_override(text: str) -> tuple[str, Any]:
         return key.strip(), value.strip()  # a bare word is a string
 
 
-def _nested(key: str, value: Any) -> Table:
+def nested(key: str, value: Any) -> Table:
     *parents, last = key.split(".")
     table: Table = {last: value}
     for parent in reversed(parents):

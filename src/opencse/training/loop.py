@@ -191,7 +191,7 @@ class Loop:
         sums = {name: float(value) for name, value in self.state.sums.items()}
         if math.isfinite(sums.get("loss", 0.0)):
             return
-        terms = [t.name for t in self.network.objective.terms if not math.isfinite(sums[t.name])]
+        terms = [n for n, v in sums.items() if not math.isfinite(v) and n not in ("loss", "grad_norm")]
         latest = self.checkpoints.latest()
         kept = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
         raise OpencseError(
@@ -265,8 +265,13 @@ class Loop:
 
     def _optimizer(self) -> torch.optim.Optimizer:
         settings = self.recipe.optimizer
+        trained = [p for p in self.network.parameters() if p.requires_grad]
+        groups: list[Any] = trained
+        if settings.weight_decay:  # of matrices alone: biases and the gains of LayerNorm have no business near 0
+            vectors = [p for p in trained if p.ndim < 2]
+            groups = [{"params": [p for p in trained if p.ndim > 1]}, {"params": vectors, "weight_decay": 0.0}]
         return torch.optim.AdamW(
-            [p for p in self.network.parameters() if p.requires_grad],
+            groups,
             lr=settings.lr,
             betas=settings.betas,
             eps=settings.eps,
