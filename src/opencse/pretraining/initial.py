@@ -20,12 +20,11 @@ from opencse.pretraining.vocabulary import Pieces
 _WINDOW = 4
 _SMOOTHING = 0.75
 _SCALE = 0.04  # root mean square of an embedding's elements; BERT's other embeddings start at 0.02
-_CHUNK = 50_000  # sentences counted at a time
 _MOST = 500_000  # sentences counted at all
 
 
 def start_from_counts(model: Any, store: SentenceIds, pieces: Pieces, seed: int) -> None:
-    """Set a new model's word embeddings and output bias from the corpus, in place.
+    """Set a new model's word embeddings from the corpus, in place.
 
     Args:
         model: A model from `new_model`.
@@ -33,39 +32,41 @@ def start_from_counts(model: Any, store: SentenceIds, pieces: Pieces, seed: int)
         pieces: The vocabulary; special tokens keep their random embeddings.
         seed: Of the randomised factorisation.
     """
-    pairs, counts = cooccurrences(store, len(pieces.starts))
+    pairs = cooccurrences(store, len(pieces.starts))
     vectors = factorised(pairs, model.config.hidden_size, seed)
     known = np.flatnonzero((np.linalg.norm(vectors, axis=1) > 0) & ~pieces.special)
     vectors = vectors[known] - vectors[known].mean(0)
     vectors *= _SCALE * np.sqrt(vectors.shape[1]) / np.linalg.norm(vectors, axis=1, keepdims=True)
-    shares = np.log((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
     with torch.no_grad():
         model.get_input_embeddings().weight[torch.from_numpy(known)] = torch.from_numpy(vectors).float()
-        model.get_output_embeddings().bias.copy_(torch.from_numpy(shares))
 
 
-def cooccurrences(store: SentenceIds, size: int) -> tuple[Any, np.ndarray]:
-    """Count pieces, and pairs of pieces at most four tokens apart in a sentence, each pair weighted by 1 / distance.
+def cooccurrences(store: SentenceIds, size: int) -> Any:
+    """Count pairs of pieces at most four tokens apart in a sentence, each pair weighted by 1 / distance.
 
     Returns:
-        A symmetric sparse matrix (size, size), and the counts of the pieces, (size,).
+        A symmetric sparse matrix (size, size).
     """
     from scipy import sparse
 
     total = sparse.csr_matrix((size, size), dtype=np.float32)
-    counts = np.zeros(size, dtype=np.int64)
-    chosen = range(min(len(store), _MOST))
-    for start in range(0, len(chosen), _CHUNK):
-        texts = [store[i] for i in chosen[start : start + _CHUNK]]
+    for texts in store.chunks(_MOST):
         ids = np.concatenate(texts).astype(np.int32)
         sentence = np.repeat(np.arange(len(texts)), [len(t) for t in texts])
-        counts += np.bincount(ids, minlength=size)
         for distance in range(1, _WINDOW + 1):
             same = sentence[distance:] == sentence[:-distance]
             left, right = ids[:-distance][same], ids[distance:][same]
             weights = np.full(len(left), 1 / distance, dtype=np.float32)
             total = total + sparse.coo_matrix((weights, (left, right)), shape=(size, size)).tocsr()
-    return total + total.T, counts
+    return total + total.T
+
+
+def piece_counts(store: SentenceIds, size: int) -> np.ndarray:
+    """How often each piece occurs, (size,)."""
+    counts = np.zeros(size, dtype=np.int64)
+    for texts in store.chunks():
+        counts += np.bincount(np.concatenate(texts), minlength=size)
+    return counts
 
 
 def factorised(pairs: Any, width: int, seed: int) -> np.ndarray:

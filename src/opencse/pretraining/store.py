@@ -13,6 +13,8 @@ from opencse.errors import OpencseError
 from opencse.text import content_hash, read_rows
 from opencse.training.tokens import Source, TokenStore, open_store
 
+_CHUNK = 50_000
+
 
 def is_held_out(text: str, share: float) -> bool:
     """Whether a sentence belongs to the held-out ones: by a hash of its words, so that repetitions go together."""
@@ -47,6 +49,12 @@ class SentenceIds(Sequence[np.ndarray]):
         ids = self._stores[self._which[index]].ids(0, int(self._rows[index]))
         assert ids is not None  # rows without text are not in the store
         return ids
+
+    def chunks(self, most: int | None = None) -> Iterator[list[np.ndarray]]:
+        """The sentences (of which `most` at most) in lists that fit into memory."""
+        stop = len(self) if most is None else min(most, len(self))
+        for start in range(0, stop, _CHUNK):
+            yield [self[i] for i in range(start, min(start + _CHUNK, stop))]
 
 
 def open_sentences(

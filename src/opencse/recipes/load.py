@@ -162,6 +162,7 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
 
 
 def parse_override(text: str) -> tuple[str, Any]:
+    """The key and the value of a `--set`."""
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
         raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
@@ -172,6 +173,7 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def nested(key: str, value: Any) -> Table:
+    """The table in which a dotted key has this value."""
     *parents, last = key.split(".")
     table: Table = {last: value}
     for parent in reversed(parents):
