@@ -35,6 +35,7 @@ SMALL = (
 
 
 def write_corpus(folder: Path, sentences: list[str] = SENTENCES) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "corpus.txt"
     path.write_text("\n".join(sentences) + "\n", encoding="utf-8")
     return path
