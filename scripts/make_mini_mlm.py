@@ -36,8 +36,8 @@ tags:
 # mini-mlm
 
 A small masked language model of English, and the smallest real backbone of opencse: {layers} layers of {width}, {heads}
-heads, {pieces:,} lower-cased word pieces, {parameters:,} parameters, inputs of up to {positions} tokens. It comes with the
-package and loads without a network.
+heads, {pieces:,} lower-cased word pieces, {parameters:,} parameters, inputs of up to {positions} tokens. It comes with
+the package and loads without a network.
 
 ```python
 from opencse.models import resolve
@@ -88,6 +88,8 @@ def export(run: Path, out: Path) -> str:
         for name in ("tokenizer.json", "tokenizer_config.json"):
             (temporary / name).write_bytes((run / "model" / name).read_bytes())
         write_text(temporary / "README.md", card(settings, record, metrics))
+    for file in out.iterdir():
+        file.chmod(0o644)
     size = (out / "model.safetensors").stat().st_size
     if size > MOST:
         raise SystemExit(f"{out}: {size:,} bytes of weights, more than {MOST:,}")
