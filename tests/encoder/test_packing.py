@@ -94,6 +94,16 @@ def _to_the_left(values, mask):
     return torch.stack([row.roll(11 - int(length)) for row, length in zip(values, mask.sum(1), strict=True)])
 
 
+def test_ids_without_a_name_as_a_model_with_a_head_passes_them():
+    model, (ids, mask) = FAMILIES["bert"]().train(), padded_batch()
+    packed = packed_copy(model)
+    counts = token_counts(packed)
+    with dropout_rate(model, 0.0), dropout_rate(packed, 0.0):
+        expected, got = (m(ids, attention_mask=mask).last_hidden_state for m in (model, packed))
+    torch.testing.assert_close(got, expected * mask[..., None], rtol=0, atol=1e-5)
+    assert counts == [-(-int(mask.sum()) // 32) * 32]
+
+
 def test_leaves_other_calls_alone():
     model, (ids, mask) = FAMILIES["bert"](), padded_batch()
     packed = packed_copy(model)

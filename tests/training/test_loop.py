@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 from opencse.errors import Interrupted, OpencseError
@@ -196,3 +197,14 @@ def test_trackers_are_written(tmp_path, backbone, corpus) -> None:
     pytest.importorskip("tensorboard")
     run(corpus, backbone, tmp_path / "out", track=["tensorboard"])
     assert list((tmp_path / "out" / "tracking").rglob("events.out.*"))
+
+
+def test_weight_decay_is_for_matrices_alone(tmp_path, backbone, corpus) -> None:
+    """With a learning rate that moves nothing by itself, only what is decayed shrinks."""
+    settings = ("training.max_steps=2", "optimizer.lr=1e-7", "optimizer.weight_decay=1e5")
+    run(corpus, backbone, tmp_path / "out", *settings)
+    before = {k.removeprefix("bert."): v for k, v in load_file(backbone / "model.safetensors").items()}
+    after = {k.removeprefix("bert."): v for k, v in weights(tmp_path / "out").items()}
+    ratios = {k: np.linalg.norm(after[k]) / np.linalg.norm(v) for k, v in before.items() if k in after and v.any()}
+    trained = {k: r for k, r in ratios.items() if "pooler" not in k}
+    assert all((r < 0.99) == (before[k].ndim > 1) for k, r in trained.items()), trained

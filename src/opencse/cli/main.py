@@ -8,7 +8,7 @@ import sys
 import typer
 
 from opencse import __version__
-from opencse.cli import build, compare, evaluate, probe, recipes, run, train
+from opencse.cli import build, compare, evaluate, pretrain, probe, recipes, run, train
 from opencse.errors import Interrupted, OpencseError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(train.train)
 app.command()(build.build)
+app.command()(pretrain.pretrain)
 app.command()(evaluate.evaluate)
 app.command()(probe.probe)
 app.command()(compare.compare)

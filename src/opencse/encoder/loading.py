@@ -56,7 +56,7 @@ def load_encoder(
             f"{name}: a plain transformers encoder, which does not say how to pool its tokens",
             f"Choose a pooling: {', '.join(POOLINGS)} (for example --set encoder.pooling=cls).",
         )
-    with _readable_errors(name), quiet():
+    with readable_errors(name), quiet():
         model = SentenceTransformer(source, device=device, config_kwargs=settings or None)
     if pooling == "backbone":
         return model
@@ -93,12 +93,12 @@ def _load_config(source: str) -> Any:
     if (modules := folder / "modules.json").is_file():
         first = json.loads(modules.read_text(encoding="utf-8"))[0]["path"]
         source = str(folder / first)
-    with _readable_errors(source), quiet():
+    with readable_errors(source), quiet():
         return AutoConfig.from_pretrained(source)
 
 
 @contextlib.contextmanager
-def _readable_errors(name: object) -> Iterator[None]:
+def readable_errors(name: object) -> Iterator[None]:
     """Loading fails in many ways; the user needs to know which model, why in a line, and what to try."""
     try:
         yield

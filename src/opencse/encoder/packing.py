@@ -74,6 +74,8 @@ def first_position(model: nn.Module) -> int:
 
 def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
     """Forward pre-hook: replaces a padded batch by a packed one, in training mode and where it is a plain one."""
+    if len(args) == 1 and "input_ids" not in kwargs:  # as a model with a head calls its encoder
+        args, kwargs = (), {"input_ids": args[0]} | kwargs
     ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
     if not model.training or args or not isinstance(ids, Tensor) or not isinstance(mask, Tensor):
         return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from opencse.errors import OpencseError
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_MINI_MLM_SHA256 = "to be set"
 
 
 def resolve(name: str | Path) -> str:
@@ -32,9 +33,9 @@ def resolve(name: str | Path) -> str:
     """
     path = Path(name)
     if path.is_dir():
-        if (path / "model" / "modules.json").is_file():  # the folder of a finished run
+        if not _holds_model(path) and _holds_model(path / "model"):  # the folder of a finished run
             path = path / "model"
-        if not any((path / file).is_file() for file in ("modules.json", "config.json")):
+        if not _holds_model(path):
             raise OpencseError(
                 f"{path}: holds no model (neither modules.json nor config.json)",
                 "Pass a sentence-transformers or transformers folder, or the output folder of a finished run.",
@@ -48,6 +49,10 @@ def resolve(name: str | Path) -> str:
             f"{text}: no such model folder", f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
         )
     return text
+
+
+def _holds_model(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in ("modules.json", "config.json"))
 
 
 def is_offline() -> bool:
@@ -73,4 +78,17 @@ def _minilm() -> Path:
     return folder
 
 
-BUNDLED: dict[str, Callable[[], Path]] = {"minilm": _minilm}
+def _mini_mlm() -> Path:
+    """The small masked language model that comes with the package."""
+    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "mini-mlm"
+    weights = folder / "model.safetensors"
+    found = hashlib.sha256(weights.read_bytes()).hexdigest() if weights.is_file() else "no model.safetensors"
+    if found != _MINI_MLM_SHA256:
+        raise OpencseError(
+            f"mini-mlm: {weights} is not the model that comes with opencse (SHA-256 {found})",
+            "Reinstall with: pip install --force-reinstall --no-deps opencse",
+        )
+    return folder
+
+
+BUNDLED: dict[str, Callable[[], Path]] = {"minilm": _minilm, "mini-mlm": _mini_mlm}

@@ -55,18 +55,18 @@ def load_recipe(
     if variant not in ("sound", "faithful"):
         raise unknown("variant", variant, ["sound", "faithful"], label)
     if variant == "faithful":
-        families = _merge(families, faithful.pop("for", {}), label)
-        table = _merge(table, faithful, f"{label}: faithful")
+        families = merge(families, faithful.pop("for", {}), label)
+        table = merge(table, faithful, f"{label}: faithful")
     for extra in having:
         if extra not in extras:
             raise OpencseError(
                 f"{label} has no use for {extra}", f"It can use {', '.join(extras)}." if extras else "Leave it out."
             )
-        table = _merge(table, extras[extra], f"{label}: with.{extra}")
-    table = _merge(table, families.get(family, {}), f"{label}: for.{family}")
-    pairs = overrides.items() if isinstance(overrides, Mapping) else map(_parse_override, overrides)
+        table = merge(table, extras[extra], f"{label}: with.{extra}")
+    table = merge(table, families.get(family, {}), f"{label}: for.{family}")
+    pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
     for key, value in pairs:
-        table = _merge(table, _nested(key, value), f"--set {key}")
+        table = merge(table, nested(key, value), f"--set {key}")
     return _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
 
 
@@ -93,7 +93,7 @@ def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
         # What a parent says of itself does not hold for the child.
         for key in ("title", "paper", "differs", "published", "faithful"):
             base.pop(key, None)
-        table = _merge(base, table, label if not table.get("extends") else base_label)
+        table = merge(base, table, label if not table.get("extends") else base_label)
     return table, label, chain
 
 
@@ -113,7 +113,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
         raise OpencseError(f"{label}: not valid TOML ({error})") from None
 
 
-def _merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
+def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Merge tables key by key; lists are replaced, except that a table of terms patches or adds terms by name."""
     merged = copy.deepcopy(base)
     for key, value in over.items():
@@ -121,7 +121,7 @@ def _merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
         if key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
             merged[key] = _patch_terms(known, value, where)
         elif isinstance(known, dict) and isinstance(value, Mapping) and not _changes_kind(known, value):
-            merged[key] = _merge(known, value, where)
+            merged[key] = merge(known, value, where)
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -143,7 +143,7 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
             continue
         if index is None or index >= len(terms):
             raise unknown("term", name, [str(n) for n in names], f"{where}: terms")
-        patched[index] = _merge(patched[index], patch, where)
+        patched[index] = merge(patched[index], patch, where)
     return patched
 
 
@@ -176,7 +176,8 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     return decode(kinds[kind], fields, where)
 
 
-def _parse_override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, Any]:
+    """The key and the value of a `--set`."""
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
         raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
@@ -186,7 +187,8 @@ def _parse_override(text: str) -> tuple[str, Any]:
         return key.strip(), value.strip()  # a bare word is a string
 
 
-def _nested(key: str, value: Any) -> Table:
+def nested(key: str, value: Any) -> Table:
+    """The table in which a dotted key has this value."""
     *parents, last = key.split(".")
     table: Table = {last: value}
     for parent in reversed(parents):

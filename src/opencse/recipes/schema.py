@@ -127,16 +127,21 @@ class Schedule:
     """How the learning rate changes over the steps.
 
     Attributes:
-        kind: `linear` (down to 0), `cosine` (down to 0) or `constant`, after the warm-up.
+        kind: After the warm-up `linear` (down to 0), `cosine` (down to 0), `constant`, or `stable`: constant, then
+            linear down to 0 over `decay`, so that a run can be lengthened or ended early while it is stable.
         warmup: Steps over which the rate rises from 0: a number of steps (integer) or a share of all steps (below 1).
+        decay: The last steps of `stable`, likewise a number or a share; other kinds do not read it.
     """
 
-    kind: Literal["linear", "cosine", "constant"] = "linear"
+    kind: Literal["linear", "cosine", "constant", "stable"] = "linear"
     warmup: int | float = 0
+    decay: int | float = 0.2
 
     def __post_init__(self) -> None:
         if self.warmup < 0 or (isinstance(self.warmup, float) and self.warmup >= 1):
             raise ValueError("warmup must be a number of steps or a share below 1.0")
+        if self.decay < 0 or (isinstance(self.decay, float) and self.decay > 1):
+            raise ValueError("decay must be a number of steps or a share of at most 1.0")
 
 
 @dataclass(frozen=True, kw_only=True)

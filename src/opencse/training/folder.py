@@ -16,12 +16,14 @@ from opencse.errors import OpencseError
 CONTENTS = (
     "run.json",
     "recipe.toml",
+    "settings.toml",
     "environment.json",
     "metrics.jsonl",
     "best.safetensors",
     "results.json",
     "checkpoints",
     "model",
+    "tokenizer",
     "tracking",
 )
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")

@@ -191,7 +191,7 @@ class Loop:
         sums = {name: float(value) for name, value in self.state.sums.items()}
         if math.isfinite(sums.get("loss", 0.0)):
             return
-        terms = [t.name for t in self.network.objective.terms if not math.isfinite(sums[t.name])]
+        terms = [n for n, v in sums.items() if not math.isfinite(v) and n not in ("loss", "grad_norm")]
         latest = self.checkpoints.latest()
         kept = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
         raise OpencseError(
@@ -274,16 +274,18 @@ class Loop:
         settings = self.recipe.optimizer
         own_rate = {
             id(p): float(rate)
-            for module in self.network.auxiliary
+            for module in getattr(self.network, "auxiliary", ())
             if (rate := getattr(module, "learning_rate", None)) is not None
             for p in module.parameters()
         }
-        groups: dict[float, list[torch.nn.Parameter]] = {settings.lr: []}
+        groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
         for parameter in self.network.parameters():
             if parameter.requires_grad:
-                groups.setdefault(own_rate.get(id(parameter), settings.lr), []).append(parameter)
+                # Decay is of matrices alone: biases and the gains of LayerNorm have no business near 0.
+                decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+                groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(parameter)
         return torch.optim.AdamW(
-            [{"params": members, "peak": rate} for rate, members in groups.items()],
+            [{"params": members, "peak": rate, "weight_decay": decay} for (rate, decay), members in groups.items()],
             lr=settings.lr,
             betas=settings.betas,
             eps=settings.eps,

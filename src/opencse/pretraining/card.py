@@ -1,0 +1,62 @@
+"""The model card of a pre-trained model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencse.pretraining.settings import Pretraining
+from opencse.training.loop import Outcome
+
+_TEMPLATE = """---
+library_name: transformers
+pipeline_tag: fill-mask
+tags:
+- fill-mask
+- opencse
+---
+
+# A masked language model
+
+{origin}
+
+```python
+from transformers import pipeline
+
+pipeline("fill-mask", model="path/to/this/folder")("A sentence with a [MASK].")
+```
+
+It is also a backbone: `opencse run simcse CORPUS --backbone path/to/this/folder -o out/`.
+
+| | |
+|---|---|
+| Parameters | {parameters:,} |
+| Training text | {corpora}: {sentences:,} sentences, and {held_out:,} held out |
+| Steps | {steps:,} of {batch} sentences, peak learning rate {lr:g}, seed {seed}, {precision} |
+| Masked | {rate:.0%} of the {what} |
+| Held-out guesses that are right | {accuracy} |
+| Training time | {seconds:.0f} s |
+
+All settings stand in `settings.toml`, and the environment in `environment.json`, beside this folder.
+"""
+
+
+def model_card(settings: Pretraining, record: dict[str, Any], outcome: Outcome) -> str:
+    """Write the card: data, settings and scores."""
+    backbone = record["backbone"]
+    training = settings.training
+    return _TEMPLATE.format(
+        origin="Trained from nothing by opencse." if backbone is None else f"`{backbone}`, trained further by opencse.",
+        parameters=record["parameters"],
+        corpora=", ".join(f"`{c}`" for c in record["corpora"]),
+        sentences=record["sentences"],
+        held_out=record["held_out"],
+        steps=outcome.steps,
+        batch=training.batch_size,
+        lr=settings.optimizer.lr,
+        seed=training.seed,
+        precision=training.precision,
+        rate=settings.masking.rate,
+        what="tokens, whole words at a time" if settings.masking.whole_words else "tokens",
+        accuracy="not measured" if outcome.best_score is None else f"{outcome.best_score:.1f} %",
+        seconds=outcome.seconds,
+    )

@@ -1,0 +1,196 @@
+"""How well masked tokens are guessed: a model, and word counts, on the same tokens of the same sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tqdm import tqdm
+
+from opencse.encoder import special_frame
+from opencse.pretraining.batches import Inputs, masked_batch
+from opencse.pretraining.network import MaskedLMNetwork
+from opencse.pretraining.settings import Masking
+from opencse.pretraining.store import SentenceIds
+from opencse.pretraining.vocabulary import Pieces
+
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Guesses of masked tokens.
+
+    Attributes:
+        tokens: How many were guessed.
+        perplexity: exp of the mean negative log-probability of the right token.
+        top1: Share whose most probable token is the right one, in %.
+        top5: Share with the right token among the five most probable ones, in %.
+    """
+
+    tokens: int
+    perplexity: float
+    top1: float
+    top5: float
+
+    @classmethod
+    def of(cls, losses: np.ndarray, ranks: np.ndarray) -> Scores:
+        """From the negative log-probability of each right token, in nats, and its rank from 0."""
+        mean = float(losses.astype(np.float64).mean())
+        return cls(len(losses), float(np.exp(mean)), 100 * float((ranks < 1).mean()), 100 * float((ranks < 5).mean()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain table."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """The tokens to guess, with their neighbours.
+
+    Attributes:
+        batches: What the model sees.
+        labels: The right tokens, (m,).
+        left: The tokens before them, `[CLS]` at the start of a sentence, (m,).
+        right: The tokens after them, `[SEP]` at the end, (m,).
+    """
+
+    batches: list[Inputs]
+    labels: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def choose(
+    store: Sequence[np.ndarray], tokenizer: Any, masking: Masking, seed: int = 0, max_length: int = 256
+) -> Guesses:
+    """Mask sentences, always alike for the same seed.
+
+    Args:
+        store: Token ids of sentences, without special tokens.
+        tokenizer: Theirs.
+        masking: What is guessed; for figures that can be compared, every chosen token becomes `[MASK]`.
+        seed: Of the choice.
+        max_length: Longest input in tokens.
+    """
+    frame, pieces = special_frame(tokenizer), Pieces.of(tokenizer)
+    rng = np.random.default_rng(seed)
+    room = max_length - len(frame)
+    before, after = np.array(frame.before, dtype=np.int64), np.array(frame.after, dtype=np.int64)
+    batches, found = [], []
+    for start in range(0, len(store), _BATCH):
+        rows = range(start, min(start + _BATCH, len(store)))
+        inputs = [np.concatenate([before, store[i][:room].astype(np.int64), after]) for i in rows]
+        for group in masked_batch(inputs, tokenizer.pad_token_id or 0, pieces, masking, rng).groups:
+            batches.append(group)
+            found.append(_with_neighbours(group))
+    labels, left, right = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return Guesses(batches, labels, left, right)
+
+
+def _with_neighbours(group: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The right tokens of a group, and the true ones beside them."""
+    real = (group.labels != -100).numpy()
+    positions, labels = group.positions.numpy()[real], group.labels.numpy()[real]
+    original = group.ids.numpy().reshape(-1).copy()
+    original[positions] = labels
+    return labels, original[positions - 1], original[positions + 1]
+
+
+@torch.inference_mode()
+def model_scores(model: Any, guesses: Guesses, progress: bool = True) -> Scores:
+    """Let a masked language model guess, in fp32."""
+    network = MaskedLMNetwork(model).eval()
+    losses, ranks = [], []
+    for inputs in tqdm(guesses.batches, desc="guessing", disable=None if progress else True):
+        logits = network.logits(inputs.to(model.device)).float()
+        labels = inputs.labels.to(model.device)
+        real = labels != -100
+        logits, labels = logits[real], labels[real]
+        losses.append(F.cross_entropy(logits, labels, reduction="none").cpu().numpy())
+        ranks.append((logits > logits.gather(1, labels[:, None])).sum(1).cpu().numpy())
+    return Scores.of(np.concatenate(losses), np.concatenate(ranks))
+
+
+class Counts:
+    """Unigram and bigram probabilities of a training text, to compare with.
+
+    Bigrams are smoothed by method C of Witten and Bell (1991): `p(w | c) = (n(c, w) + T(c) p(w)) / (n(c) + T(c))`, with
+    T(c) the number of distinct tokens seen beside c. Unigrams have one half added to each count.
+
+    Args:
+        store: The training sentences.
+        frame: Special tokens at the start and the end of each.
+        size: Of the vocabulary.
+    """
+
+    def __init__(self, store: SentenceIds, frame: tuple[Sequence[int], Sequence[int]], size: int) -> None:
+        from scipy import sparse
+
+        pairs = sparse.csr_matrix((size, size), dtype=np.float32)
+        counts = np.zeros(size)
+        for texts in store.chunks():
+            ids = np.concatenate([np.concatenate([frame[0], t, frame[1]]) for t in texts]).astype(np.int64)
+            counts += np.bincount(np.concatenate(texts), minlength=size)
+            # The pair of one sentence's end with the next one's start is never asked for.
+            weights = np.ones(len(ids) - 1, dtype=np.float32)
+            pairs = pairs + sparse.coo_matrix((weights, (ids[:-1], ids[1:])), shape=(size, size)).tocsr()
+        self.unigrams = (counts + 0.5) / (counts.sum() + 0.5 * size)
+        self._after, self._before = pairs.tocsr(), pairs.T.tocsr()
+
+    def after(self, context: np.ndarray) -> np.ndarray:
+        """Probabilities of the token after each context token, (m, vocabulary)."""
+        return self._smoothed(self._after[context])
+
+    def before(self, context: np.ndarray) -> np.ndarray:
+        """Probabilities of the token before each context token, (m, vocabulary)."""
+        return self._smoothed(self._before[context])
+
+    def _smoothed(self, rows: Any) -> np.ndarray:
+        dense = rows.toarray().astype(np.float64)
+        totals = dense.sum(1, keepdims=True)
+        kinds = np.maximum((dense > 0).sum(1, keepdims=True), 1)
+        return (dense + kinds * self.unigrams) / (totals + kinds)
+
+
+def count_scores(counts: Counts, guesses: Guesses, progress: bool = True) -> dict[str, Scores]:
+    """Let word counts guess: alone, given the left neighbour, and given both.
+
+    They are told the true neighbours, also where these are masked for the model; and the weights of the mixture of
+    both neighbours are fitted on the very tokens that are scored. Both are in favour of the counts.
+    """
+    m = len(guesses.labels)
+    rows = np.arange(m)
+    chosen = np.empty((3, m))  # probabilities of the right tokens: unigram, from the left, from the right
+    parts = [slice(i, min(i + 512, m)) for i in range(0, m, 512)]
+
+    def mixtures(part: slice) -> tuple[np.ndarray, np.ndarray]:
+        return counts.after(guesses.left[part]), counts.before(guesses.right[part])
+
+    for part in tqdm(parts, desc="counts", disable=None if progress else True):
+        labels, own = guesses.labels[part], rows[part] - part.start
+        left, right = mixtures(part)
+        chosen[:, part] = counts.unigrams[labels], left[own, labels], right[own, labels]
+    weights = _mixture_weights(chosen)
+    names = {"unigram": np.array([1.0, 0, 0]), "bigram": np.array([0, 1.0, 0]), "both neighbours": weights}
+    ranks: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for part in tqdm(parts, desc="ranks", disable=None if progress else True):
+        labels, own = guesses.labels[part], rows[part] - part.start
+        left, right = mixtures(part)
+        for name, (alone, before, after) in names.items():
+            mixed = alone * counts.unigrams + before * left + after * right
+            ranks[name].append((mixed > mixed[own, labels][:, None]).sum(1))
+    return {n: Scores.of(-np.log(w @ chosen), np.concatenate(ranks[n])) for n, w in names.items()}
+
+
+def _mixture_weights(chosen: np.ndarray, rounds: int = 50) -> np.ndarray:
+    """The most probable weights of a mixture, by expectation maximisation."""
+    weights = np.full(len(chosen), 1 / len(chosen))
+    for _ in range(rounds):
+        shares = weights[:, None] * chosen
+        weights = (shares / shares.sum(0)).mean(1)
+    return weights

@@ -1,0 +1,180 @@
+"""What a pre-training run may be told: one frozen dataclass per table of its TOML file."""
+
+from __future__ import annotations
+
+import importlib.resources
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from opencse.errors import OpencseError
+from opencse.recipes import Optimizer, Schedule, Selection, Training
+from opencse.recipes.decode import decode, encode, unknown
+from opencse.recipes.load import merge, nested, parse_override
+
+_SHIPPED = importlib.resources.files("opencse.pretraining") / "toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """A WordPiece vocabulary, learned from the corpus (Wu et al., 2016, as in BERT).
+
+    Attributes:
+        size: Pieces, special tokens included.
+        lowercase: Lower-case and strip accents first, as bert-base-uncased does.
+        alphabet: Distinct characters kept, the most frequent ones; words with others become `[UNK]`.
+    """
+
+    size: int = 12_000
+    lowercase: bool = True
+    alphabet: int = 400
+
+    def __post_init__(self) -> None:
+        if self.alphabet < 1 or self.size < 6:
+            raise ValueError("size must be at least 6 (five special tokens and a piece) and alphabet at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """The shape of a new encoder, BERT's architecture.
+
+    Attributes:
+        layers: Transformer layers.
+        width: Size of the hidden states.
+        heads: Attention heads; divides `width`.
+        feed_forward: Size of the inner layer.
+        positions: Longest input in tokens.
+        dropout: What the saved configuration says, for fine-tuning; pre-training has `Text.dropout`.
+        embeddings: `random`, or from `cooccurrence` counts (`opencse.pretraining.initial`).
+    """
+
+    layers: int = 4
+    width: int = 256
+    heads: int = 4
+    feed_forward: int = 1024
+    positions: int = 256
+    dropout: float = 0.1
+    embeddings: Literal["random", "cooccurrence"] = "cooccurrence"
+
+    def __post_init__(self) -> None:
+        if min(self.layers, self.width, self.heads, self.feed_forward) < 1 or self.positions < 8:
+            raise ValueError("layers, width, heads and feed_forward must be at least 1, and positions at least 8")
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is no multiple of heads {self.heads}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError("dropout must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masking:
+    """Which tokens the model has to guess (Devlin et al., 2019, section 3.1).
+
+    Attributes:
+        rate: Share of tokens chosen.
+        whole_words: Choose all pieces of a word together, or none of them.
+        random: Share of the chosen tokens that are replaced by a random one instead of `[MASK]`.
+        keep: Share of the chosen tokens that are left as they are.
+    """
+
+    rate: float = 0.2
+    whole_words: bool = True
+    random: float = 0.1
+    keep: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1:
+            raise ValueError("rate must be above 0 and below 1")
+        if min(self.random, self.keep) < 0 or self.random + self.keep > 1:
+            raise ValueError("random and keep must be at least 0 and add up to at most 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """How sentences become inputs.
+
+    Attributes:
+        max_length: Longest input in tokens, `[CLS]` and `[SEP]` included; the rest of a sentence is left out.
+        joined: Share of batches in which sentences are joined into inputs of up to `max_length` tokens, so that the
+            later positions are trained too; in all others every sentence is an input of its own.
+        held_out: Share of the sentences, chosen by a hash of their text, that neither vocabulary nor model ever sees.
+        dropout: Rate during pre-training. With less than a few epochs nothing is seen often enough to overfit, and
+            dropout only slows the learning.
+    """
+
+    max_length: int = 256
+    joined: float = 0.1
+    held_out: float = 0.005
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_length < 3:
+            raise ValueError("max_length must be at least 3")
+        if not (0 <= self.joined <= 1 and 0 <= self.held_out < 1 and 0 <= self.dropout < 1):
+            raise ValueError("joined, held_out and dropout are shares")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretraining:
+    """All settings of a pre-training run.
+
+    Attributes:
+        vocabulary: See `Vocabulary`; not read in continued pre-training.
+        model: See `Model`; not read in continued pre-training.
+        masking: See `Masking`.
+        text: See `Text`.
+        optimizer: See `opencse.recipes.Optimizer`.
+        schedule: See `opencse.recipes.Schedule`.
+        training: See `opencse.recipes.Training`; a batch is so many sentences.
+        selection: How often the held-out accuracy is measured.
+    """
+
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    model: Model = field(default_factory=Model)
+    masking: Masking = field(default_factory=Masking)
+    text: Text = field(default_factory=Text)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    schedule: Schedule = field(default_factory=Schedule)
+    training: Training = field(default_factory=Training)
+    selection: Selection = field(default_factory=Selection)
+
+
+def settings_names() -> list[str]:
+    """The names of the settings that come with the package."""
+    return sorted(f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml"))
+
+
+def load_settings(name: str | Path, overrides: Sequence[str] = ()) -> Pretraining:
+    """Read settings by name (`mini-mlm`) or from a TOML file.
+
+    Args:
+        name: One of `settings_names()`, or the path of a TOML file.
+        overrides: `key=value` strings, such as `training.max_steps=2000`.
+
+    Raises:
+        OpencseError: There are no such settings, or they hold an unknown key, a wrong type or an impossible value.
+    """
+    path = Path(name)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise OpencseError(f"{path}: no such settings file", f"Shipped: {', '.join(settings_names())}.")
+        text, label = path.read_text(encoding="utf-8"), str(path)
+    elif str(name) in settings_names():
+        text, label = (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml"
+    else:
+        raise unknown("settings", str(name), settings_names(), "opencse pretrain")
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OpencseError(f"{label}: not valid TOML ({error})") from None
+    for key, value in map(parse_override, overrides):
+        table = merge(table, nested(key, value), f"--set {key}")
+    return decode(Pretraining, table, label)
+
+
+def dump_settings(settings: Pretraining) -> str:
+    """The resolved settings as TOML, which `load_settings` reads back to equal ones."""
+    import tomli_w
+
+    return tomli_w.dumps(encode(settings))

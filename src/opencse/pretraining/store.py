@@ -1,0 +1,90 @@
+"""The sentences of one or more corpora as token ids on disk, and which of them are held out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opencse.errors import OpencseError
+from opencse.text import content_hash, read_rows
+from opencse.training.tokens import Source, TokenStore, open_store
+
+_CHUNK = 50_000
+
+
+def is_held_out(text: str, share: float) -> bool:
+    """Whether a sentence belongs to the held-out ones: by a hash of its words, so that repetitions go together."""
+    digest = hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") < share * 2**64
+
+
+def sentences(corpora: Sequence[str | Path], share: float, held_out: bool) -> Iterator[str]:
+    """The held-out sentences of the corpora, or all others, in order."""
+    for corpus in corpora:
+        for (text,) in read_rows(corpus, ("text",)):
+            if text is not None and is_held_out(text, share) == held_out:
+                yield text
+
+
+class SentenceIds(Sequence[np.ndarray]):
+    """Token ids of chosen rows of several token stores, without special tokens.
+
+    Args:
+        stores: One per corpus.
+        rows: For each store, the rows that count.
+    """
+
+    def __init__(self, stores: Sequence[TokenStore], rows: Sequence[np.ndarray]) -> None:
+        self._stores, self._rows = stores, np.concatenate(rows)
+        self._which = np.repeat(np.arange(len(stores)), [len(r) for r in rows])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        ids = self._stores[self._which[index]].ids(0, int(self._rows[index]))
+        assert ids is not None  # rows without text are not in the store
+        return ids
+
+    def chunks(self, most: int | None = None) -> Iterator[list[np.ndarray]]:
+        """The sentences (of which `most` at most) in lists that fit into memory."""
+        stop = len(self) if most is None else min(most, len(self))
+        for start in range(0, stop, _CHUNK):
+            yield [self[i] for i in range(start, min(start + _CHUNK, stop))]
+
+
+def open_sentences(
+    corpora: Sequence[str | Path], tokenizer: Any, max_length: int, share: float, *, progress: bool = True
+) -> tuple[SentenceIds, SentenceIds, str]:
+    """Tokenise corpora, or find them tokenised.
+
+    Args:
+        corpora: Files or folders in any format of `opencse.text`, each with a column `text`.
+        tokenizer: A fast tokenizer.
+        max_length: Token ids kept of each sentence.
+        share: Of the sentences held out.
+        progress: Show a progress bar while tokenising.
+
+    Returns:
+        The training sentences, the held-out ones, and a hash of all corpora's contents.
+
+    Raises:
+        OpencseError: A corpus cannot be read, or nothing is left to train on.
+    """
+    stores = [open_store(c, [Source("text")], tokenizer, max_length, progress=progress) for c in corpora]
+    flags = [
+        np.array([is_held_out(t, share) for (t,) in read_rows(c, ("text",)) if t is not None], dtype=bool)
+        for c in corpora
+    ]
+    train = SentenceIds(stores, [np.flatnonzero(~f) for f in flags])
+    held_out = SentenceIds(stores, [np.flatnonzero(f) for f in flags])
+    if len(train) < 2:
+        raise OpencseError(
+            f"{corpora[0]}: {len(train)} sentences are left to train on", "Hold out fewer: --set text.held_out=0"
+        )
+    joined = hashlib.blake2b("".join(content_hash(c) for c in corpora).encode(), digest_size=16)
+    return train, held_out, joined.hexdigest()
