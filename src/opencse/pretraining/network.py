@@ -24,6 +24,7 @@ class MaskedLMNetwork(nn.Module):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+        self.auxiliary = nn.ModuleList()  # the loop asks for modules beside the model; there are none
 
     def forward(
         self, batch: MaskedBatch, context: Context, with_norms: bool = False

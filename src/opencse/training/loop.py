@@ -274,7 +274,7 @@ class Loop:
         settings = self.recipe.optimizer
         own_rate = {
             id(p): float(rate)
-            for module in getattr(self.network, "auxiliary", ())
+            for module in self.network.auxiliary
             if (rate := getattr(module, "learning_rate", None)) is not None
             for p in module.parameters()
         }
