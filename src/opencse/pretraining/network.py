@@ -26,6 +26,11 @@ class MaskedLMNetwork(nn.Module):
         self.model = model
         self.auxiliary = nn.ModuleList()  # the loop asks for modules beside the model; there are none
 
+    @property
+    def encoder(self) -> nn.Module:
+        """What the loop keeps the best weights of: the whole model."""
+        return self.model
+
     def forward(
         self, batch: MaskedBatch, context: Context, with_norms: bool = False
     ) -> tuple[Tensor, dict[str, Tensor]]:
