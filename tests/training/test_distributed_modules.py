@@ -92,7 +92,7 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     denoisers = {v: TemplateDenoising(transformer, Frame((2,), (3,))) for v in views} if case == "denoising" else {}
     network = Network(encoder, head, Objective(terms), modules, denoisers).double().train()
     for name, parameter in network.named_parameters():
-        if "pooler" in name or (case == "deletion" and name.startswith("auxiliary") and "token_type" in name):
+        if "pooler" in name:
             parameter.requires_grad_(False)
     wise = np.random.default_rng(0).normal(size=(4, 16, 5)).astype(np.float32)
     teachers = {t: {"anchor": wise[2 * i], "positive": wise[2 * i + 1]} for i, t in enumerate("ab")}

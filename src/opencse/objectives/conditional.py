@@ -68,14 +68,13 @@ class Conditional(nn.Module):
 
         handle = self.transformer.embeddings.register_forward_hook(tell)  # type: ignore[union-attr]
         try:
-            # Ids that are not passed by keyword are not packed, so that padding is computed like all else.
-            out = self.transformer(ids, attention_mask=mask) if whole else self._packed(ids, mask)
+            if whole:  # ids that are not passed by keyword are not packed: padding is computed like all else
+                out = self.transformer(ids, attention_mask=mask)
+            else:
+                out = self.transformer(input_ids=ids, attention_mask=mask)
         finally:
             handle.remove()
         return self.head(out.last_hidden_state[counted])
-
-    def _packed(self, ids: Tensor, mask: Tensor) -> Any:
-        return self.transformer(input_ids=ids, attention_mask=mask)
 
 
 class _VocabularyHead(nn.Module):

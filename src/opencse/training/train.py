@@ -149,7 +149,7 @@ def train(
     del teachers  # their memory
     for term, module in zip(network.module_names, network.auxiliary, strict=True):
         if hasattr(module, "digest"):
-            fingerprint[f"term {term}"] = str(module.digest)
+            fingerprint[f"model of the term {term}"] = str(module.digest)
     if main:
         prepare_folder(out, overwrite=overwrite)
     accelerator.wait_for_everyone()
