@@ -42,8 +42,11 @@ def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
     return {label: (recipe, [*options.set, *settings]) for label, (recipe, settings) in found.items()}
 
 
-def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> Path:
-    """The first sentences as a table, with every column that some system reads and can build."""
+def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> dict[str, Path]:
+    """For each label the first sentences as a table, with what columns its recipe reads and can build.
+
+    All share one table; a recipe that builds a column otherwise than one before it has a table of its own.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -52,7 +55,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     from opencse.views import build
     from opencse.views.missing import beside, missing_specs
 
-    target = options.out / "corpus" / "corpus.parquet"
+    base = target = options.out / "corpus" / "corpus.parquet"
     if not target.is_file():
         given = column_names(options.corpus)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -60,19 +63,28 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         kept = [row for row, _ in zip(rows, range(options.sentences), strict=False)]
         pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), target)
     family = family_of(backbone_config(options.backbone))
-    present, specs = column_names(target), {}
+    recipes = {}
     for label, (name, settings) in wanted.items():
         try:
-            recipe = load_recipe(name, family=family, overrides=settings)
+            recipes[label] = load_recipe(name, family=family, overrides=settings)
         except OpencseError as error:
             print(f"{label}: {error}", file=sys.stderr)
-            continue
-        for column, spec in missing_specs(recipe.build, recipe.columns, present).items():
-            if specs.setdefault(column, spec) != spec:
-                sys.exit(f"{label} builds '{column}' otherwise than those before it: run it into another folder")
-    if not specs:
-        return target
-    return beside(target, build(target, specs, options.out / "corpus" / "views", tell=print), present)
+    columns = [*dict.fromkeys(column for recipe in recipes.values() for column in recipe.columns)]
+    seen: dict[str, object] = {}
+    tables = {}
+    for label, recipe in recipes.items():
+        every = missing_specs(recipe.build, recipe.columns, column_names(base))
+        own = any(seen.setdefault(column, spec) != spec for column, spec in every.items())
+        start = base if own else target
+        specs = missing_specs(recipe.build, recipe.columns, column_names(start))
+        try:
+            folder = folder_of(options, "corpus", label)
+            tables[label] = beside(start, build(start, specs, folder, tell=print), columns) if specs else start
+        except OpencseError as error:  # no translation model, say: the others can go on
+            print(f"{label}: {', '.join(specs)} cannot be built ({error})", file=sys.stderr)
+            tables[label] = start
+        target = target if own else tables[label]
+    return tables
 
 
 def one(options: argparse.Namespace) -> None:
@@ -115,30 +127,34 @@ def folder_of(options: argparse.Namespace, kind: str, label: str) -> Path:
     return options.out / kind / "".join(c if c.isalnum() or c in "-+" else "_" for c in label)
 
 
-def run_all(options: argparse.Namespace, corpus: Path, wanted: dict[str, tuple[str, list[str]]]) -> None:
+def run_all(options: argparse.Namespace, tables: dict[str, Path], wanted: dict[str, tuple[str, list[str]]]) -> None:
     """Seed by seed, so that an early look at the table has all systems."""
     for seed in options.seeds:
         for label, (recipe, settings) in wanted.items():
             out = folder_of(options, "runs", label) / f"seed-{seed}"
-            if (out / "results.json").is_file() and (out / "cost.json").is_file():
+            if label not in tables or ((out / "results.json").is_file() and (out / "cost.json").is_file()):
                 continue
             print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
-            launch(options, corpus, recipe, [*settings, f"training.seed={seed}"], out)
+            launch(options, tables[label], recipe, [*settings, f"training.seed={seed}"], out)
             write_table(options, wanted)
 
 
-def measure_cost(options: argparse.Namespace, corpus: Path, wanted: dict[str, tuple[str, list[str]]]) -> None:
+def measure_cost(
+    options: argparse.Namespace, tables: dict[str, Path], wanted: dict[str, tuple[str, list[str]]]
+) -> None:
     """Seconds per sentence of every system and of SimCSE, in turns; the ratio is the median over rounds."""
-    names = [*dict.fromkeys(["simcse", *(recipe for recipe, _ in wanted.values())])]
+    names = ["simcse", *(name for name in wanted if name in tables and name == wanted[name][0] != "simcse")]
     rounds: dict[str, list[float]] = {name: [] for name in names}
     settings = [*options.set, f"training.max_steps={COST_STEPS}", "training.batch_size=64", "training.epochs=1"]
     settings += [f"training.log_every={COST_WARM}", "training.checkpoint_every=0"]
     for number in range(options.rounds):
         for name in names:
             out = folder_of(options, "cost", name) / f"round-{number}"
-            if launch(options, corpus, name, settings, out):
+            if launch(options, tables.get(name, next(iter(tables.values()))), name, settings, out):
                 lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
                 seconds = {line["step"]: line["seconds"] for line in lines if "seconds" in line}
+                if COST_STEPS not in seconds:
+                    sys.exit(f"--cost needs {COST_STEPS * 64} sentences")
                 spent = seconds[COST_STEPS] - seconds[COST_WARM]
                 rounds[name].append(spent / (COST_STEPS - COST_WARM) / 64)
                 shutil.rmtree(out / "model", ignore_errors=True)
@@ -249,8 +265,8 @@ def main() -> None:
         return one(options)
     wanted = variants(options)
     if not options.table:
-        corpus = prepare(options, wanted)
-        (measure_cost if options.cost else run_all)(options, corpus, wanted)
+        tables = prepare(options, wanted)
+        (measure_cost if options.cost else run_all)(options, tables, wanted)
     write_table(options, wanted)
     if (options.out / "systems.md").is_file():
         print((options.out / "systems.md").read_text(encoding="utf-8"))

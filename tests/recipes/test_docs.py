@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,13 @@ def test_links_of_the_contents_lead_somewhere() -> None:
     for page in (DOCS.parent / "CONTENTS.md", *(DOCS / "systems").glob("*.md")):
         for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+ABLATIONS = tomllib.loads((DOCS.parent / "benchmarks" / "systems.toml").read_text(encoding="utf-8"))["ablations"]
+
+
+@pytest.mark.parametrize("label", ABLATIONS)
+def test_an_ablation_of_the_table_of_systems_changes_its_recipe(label: str) -> None:
+    name, settings = ABLATIONS[label]["recipe"], ABLATIONS[label]["set"]
+    for family in ("mini-mlm", "bert-base"):
+        assert load_recipe(name, family=family, overrides=settings) != load_recipe(name, family=family)
