@@ -189,7 +189,10 @@ def _built(
     recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, overwrite: bool, tell: Tell
 ) -> Path:
     """The corpus itself, or `out/views` with the columns that it lacks."""
-    missing = [c for c in recipe.columns if c in recipe.build and c not in column_names(corpus)]
+    from opencse.views.schema import makers
+
+    made = makers(recipe.build)
+    missing = [c for c in recipe.columns if c in made and c not in column_names(corpus)]
     raw = recipe.corpus == Corpus() and table is None
     if raw and not missing:
         return corpus
