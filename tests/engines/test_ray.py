@@ -143,11 +143,3 @@ def test_driver_killed(corpus, cluster, tmp_path):
     assert left < set(hashes(tmp_path / "expected"))
     build(corpus, plain, out, engine=cluster, rows_per_part=1)
     assert hashes(out) == hashes(tmp_path / "expected")
-
-
-@needs_ray
-@pytest.mark.slow
-def test_no_such_cluster():
-    code = "from opencse.engines import Ray; list(Ray(address='127.0.0.1:1').map(None, [1]))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=False)
-    assert "no cluster at '127.0.0.1:1'" in done.stderr

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opencse.cli import options
+
+if TYPE_CHECKING:
+    from opencse.engines import Engine
 
 
 def build(
@@ -26,12 +29,24 @@ def build(
     resume: Annotated[
         bool, typer.Option("--resume/--overwrite", help="Keep finished parts, or replace what OUT holds.")
     ] = True,
+    engine: Annotated[
+        str,
+        typer.Option(help="`local`, or `ray`: a cluster whose machines see the same files. The output is the same."),
+    ] = "local",
+    address: Annotated[
+        str, typer.Option(help="With --engine ray: of a running cluster, or `auto`. Without it Ray starts here.")
+    ] = "",
     stats: Annotated[
         bool, typer.Option("--stats", help="Then report how the pairs are distributed, beside the papers' figures.")
     ] = False,
     model: Annotated[
         str | None, typer.Option(help="With --stats: an embedding model for cosines: folder, hub id, or minilm.")
     ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="With --stats: scored pairs; counts the mined negatives that are known near-duplicates."),
+    ] = None,
+    near: Annotated[float, typer.Option(help="With --pairs: the score from which two sentences mean the same.")] = 4.0,
 ) -> None:
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 
@@ -47,17 +62,41 @@ def build(
     if not loaded.build:
         raise OpencseError(f"the recipe {recipe} builds no column", "It trains on the sentences as they are.")
     specs = _with_needs(loaded.build, only) if only else loaded.build
-    build_views(demo.corpus(corpus), specs, out, seed=seed, workers=workers, resume=resume, column=column)
+    build_views(
+        demo.corpus(corpus),
+        specs,
+        out,
+        seed=seed,
+        engine=_engine(engine, address, workers),
+        resume=resume,
+        column=column,
+        tell=lambda note: typer.echo(note, err=True),
+    )
     if stats:
         _show_statistics(str(out), model)
+        _show_draws(str(out), pairs, near)
+
+
+def _engine(name: str, address: str, workers: int | None) -> Engine:
+    from opencse.engines import Local, Ray
+    from opencse.errors import OpencseError
+
+    if name not in ("local", "ray"):
+        raise OpencseError(f"--engine {name}: no such engine", "Use local or ray.")
+    if name == "local" and address:
+        raise OpencseError("--address goes with --engine ray", "Add --engine ray, or leave the address out.")
+    return Ray(address=address, processes=workers) if name == "ray" else Local(processes=workers)
 
 
 def _with_needs(specs: dict, only: list[str]) -> dict:
     from opencse.errors import OpencseError
+    from opencse.views.schema import makers
 
+    makes = makers(specs)
     wanted, front = set(), list(only)
     while front:
         name = front.pop()
+        name = makes.get(name, name)
         if name not in specs:
             raise OpencseError(f"--only {name}: no such column", f"The recipe builds {', '.join(specs)}.")
         if name not in wanted:
@@ -99,3 +138,30 @@ def _show_statistics(views: str, model: str | None) -> None:
     for one in found:
         if one.rules:
             console.print(f"{one.column}: " + ", ".join(f"{rule} {count}" for rule, count in one.rules.items()))
+
+
+def _show_draws(views: str, pairs: str | None, near: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from opencse import demo
+    from opencse.evaluation import read_pairs
+    from opencse.views.mining import draw_report
+
+    known = []
+    if pairs is not None:
+        scored = read_pairs(demo.pairs(pairs))
+        known = list(zip(scored.sentence1, scored.sentence2, scored.scores, strict=True))
+    found = draw_report(views, pairs=known, near=near)
+    if not found:
+        return
+    table = Table(title="Drawn sentences: mean (5 % to 95 % of them)")
+    for head in ("column", "drawn", "cosine", "MER", "overlap", *(["scored", f"score ≥ {near:g}"] if known else [])):
+        table.add_column(head)
+    for one in found:
+        cells = [one.column, f"{one.drawn} of {one.rows}"]
+        for form, values in one.quantiles.items():
+            cells.append(f"{one.mean[form]:.3f} ({values[0]:.2f} to {values[-1]:.2f})")
+        cells += [""] * (5 - len(cells))
+        table.add_row(*cells, *([str(one.known), str(one.near_duplicates)] if known else []))
+    Console().print(table)

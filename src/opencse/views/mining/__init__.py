@@ -10,5 +10,6 @@
 from opencse.views.mining.debiased import DebiasedNegatives
 from opencse.views.mining.hard import HardNegatives
 from opencse.views.mining.positives import DebiasedPositives
+from opencse.views.mining.report import DrawReport, draw_report
 
-__all__ = ["DebiasedNegatives", "DebiasedPositives", "HardNegatives"]
+__all__ = ["DebiasedNegatives", "DebiasedPositives", "DrawReport", "HardNegatives", "draw_report"]
