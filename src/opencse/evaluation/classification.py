@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
@@ -61,7 +63,9 @@ class ClassificationTask:
         x, x_test = features(embeddings, data.train), features(embeddings, test)
         y, y_test = data.indices(data.train), data.indices(test)
         examples = EXAMPLES.get(self.name, 8)
-        few = [_scores(x[rows], y[rows], x_test, y_test) for rows in few_shot_draws(y.tolist(), examples)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it is mteb's protocol to stop after 100 iterations
+            few = [_scores(x[rows], y[rows], x_test, y_test) for rows in few_shot_draws(y.tolist(), examples)]
         accuracy, f1 = _scores(x, y, x_test, y_test, iterations=1000)
         few_accuracy, few_f1 = np.mean(few, axis=0).tolist()
         return TaskResult(

@@ -154,7 +154,7 @@ def _held_out(rows: np.ndarray, penalty: float) -> Fit:
     """A fit to all rows but a few, drawn by chance, that say when to stop."""
     random = np.random.RandomState(_SEED)
     order = random.permutation(len(rows))
-    cut = int(_HELD_OUT * len(rows))
+    cut = max(1, int(_HELD_OUT * len(rows)))
     return Fit(train=rows[order[cut:]], dev=rows[order[:cut]], penalties=(penalty,), random=random)
 
 

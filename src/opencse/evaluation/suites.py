@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from opencse.errors import OpencseError
@@ -59,7 +60,8 @@ def _load(suite: str, names: Sequence[str], source: str | Path, text: Text, clas
     if suite == "sts":
         return [PairsTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=names)]
     if suite == "geometry":
-        return [GeometryTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=["STS-B"], split="dev")]
+        (dev,) = load_sts(source, text=text, tasks=["STS-B"], split="dev")
+        return [GeometryTask(pairs=replace(dev, name="STS-B dev"))]
     if suite == "retrieval":
         return [load_retrieval(source, name, text=text) for name in names]
     if suite == "reranking":
