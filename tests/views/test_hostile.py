@@ -7,12 +7,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.views import (
+    AntonymSwap,
     BackTranslation,
     CandidateTable,
     Deletion,
+    EntitySwap,
     Insertion,
+    NegatedAntonym,
     Negation,
+    NumberSwap,
+    Passive,
     RandomSentence,
+    Reordering,
+    RoleSwap,
     Substitution,
     WordRepetition,
     WordSubstitution,
@@ -70,6 +77,13 @@ def specs(bert, roberta, marian, tmp_path):
         "repetition": WordRepetition(),
         "insertion": Insertion(model=bert),
         "replaced": WordSubstitution(model=roberta),
+        "swapped": AntonymSwap(),
+        "denied": NegatedAntonym(),
+        "roles": RoleSwap(alike=False),
+        "voice": Passive(),
+        "number": NumberSwap(),
+        "name": EntitySwap(),
+        "order": Reordering(),
         "deletion": Deletion(),
         "random": RandomSentence(),
     }

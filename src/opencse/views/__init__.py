@@ -12,6 +12,9 @@
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
 | `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
 | `passive` | `Passive` | a paraphrase: the other voice | |
+| `number_swap` | `NumberSwap` | a contradiction: another number, year or amount | |
+| `entity_swap` | `EntitySwap` | a contradiction: another name of the same kind | |
+| `reordering` | `Reordering` | a paraphrase: an adverbial moved, or a pair turned round | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
@@ -22,11 +25,13 @@ from opencse.views.antonym_swap import AntonymSwap, NegatedAntonym
 from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
+from opencse.views.facts import EntitySwap, NumberSwap
 from opencse.views.llm import PromptedLLM
 from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
 from opencse.views.probes import Insertion, WordSubstitution
+from opencse.views.reordering import Reordering
 from opencse.views.roles import Passive, RoleSwap
 from opencse.views.substitution import Substitution
 from opencse.views.translation import BackTranslation
@@ -42,6 +47,9 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     NegatedAntonym,
     RoleSwap,
     Passive,
+    NumberSwap,
+    EntitySwap,
+    Reordering,
     WordRepetition,
     Insertion,
     WordSubstitution,
@@ -59,13 +67,16 @@ __all__ = [
     "Constructor",
     "ConstructorSpec",
     "Deletion",
+    "EntitySwap",
     "Insertion",
     "NegatedAntonym",
     "Negation",
+    "NumberSwap",
     "Passive",
     "PhraseSwap",
     "PromptedLLM",
     "RandomSentence",
+    "Reordering",
     "RoleSwap",
     "Row",
     "Substitution",
