@@ -174,7 +174,7 @@ def negation(data: Path, rounds: int) -> list[str]:
 
     texts = sentences(data, NEGATED)
     opened = Negation().open()
-    rows = [Row(id=i, text=text) for i, text in enumerate(texts[:2048])]
+    rows = [Row(id=i, text=text) for i, text in enumerate(texts[: NEGATED // 4])]
     alone = max(timed(lambda: opened(rows), len(rows)) for _ in range(rounds))
     out = [f"negation: {alone[0]:.0f} sentences/s in one process ({alone[1]:.0f} by processor time)"]
     with tempfile.TemporaryDirectory() as folder:
@@ -187,7 +187,11 @@ def negation(data: Path, rounds: int) -> list[str]:
     return out
 
 
-def _child(part: Callable[[Path, int], list[str]], data: Path, rounds: int, queue: multiprocessing.Queue) -> None:
+def _child(
+    part: Callable[[Path, int], list[str]], data: Path, rounds: int, few: bool, queue: multiprocessing.Queue
+) -> None:
+    if few:
+        globals().update(SENTENCES=16, LOOPED_SENTENCES=4, NEGATED=512, LOOPED=400)
     lines = part(data, rounds)
     peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF,)) / 1024
     below = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
@@ -198,13 +202,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--rounds", type=int, default=3, help="times that each is measured")
+    parser.add_argument("--few", action="store_true", help="a fraction of the sentences, to see that it runs")
     parser.add_argument("--only", action="append", choices=("mer", "substitution", "negation"))
     args = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     parts = {"mer": match_error_rates, "substitution": substitution, "negation": negation}
     for part in (parts[name] for name in args.only or parts):
         queue = context.Queue()
-        process = context.Process(target=_child, args=(part, args.data, args.rounds, queue))
+        process = context.Process(target=_child, args=(part, args.data, args.rounds, args.few, queue))
         process.start()
         print("\n".join(queue.get()), flush=True)
         process.join()

@@ -11,11 +11,11 @@ The dog chased the cat.|The cat chased the dog.|The cat was chased by the dog.
 He praised the teachers.|The teachers praised him.|The teachers were praised by him.
 The king has invited them.|They have invited the king.|They have been invited by the king.
 The police are following the thief.|The thief is following the police.|The thief is being followed by the police.
-The doctor often visits the patients.|The patients often visit the doctor.|The patients are often visited by the doctor.
+The nurse often visits the boys.|The boys often visit the nurse.|The boys are often visited by the nurse.
 The king was killed by the soldiers.|The soldiers were killed by the king.|The soldiers killed the king.
-In 1990, the company was bought by the bank.|In 1990, the bank was bought by the company.|In 1990, the bank bought the company.
-The teacher cannot punish the student.|The student cannot punish the teacher.|The student cannot be punished by the teacher.
-The soldiers did not attack the village.|The village did not attack the soldiers.|The village was not attacked by the soldiers.
+In 1990, the firm was bought by the bank.|In 1990, the bank was bought by the firm.|In 1990, the bank bought the firm.
+The monk cannot punish the king.|The king cannot punish the monk.|The king cannot be punished by the monk.
+Soldiers did not attack the city.|The city did not attack soldiers.|The city was not attacked by soldiers.
 Peter married Anna.||
 He published his book.||
 She laughed.||

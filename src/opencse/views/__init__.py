@@ -13,6 +13,9 @@
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
 | `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
 | `passive` | `Passive` | a paraphrase: the other voice | |
+| `number_swap` | `NumberSwap` | a contradiction: another number, year or amount | |
+| `entity_swap` | `EntitySwap` | a contradiction: another name of the same kind | |
+| `reordering` | `Reordering` | a paraphrase: an adverbial moved, or a pair turned round | |
 | `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
 | `span_mask` | `SpanMask` | the sentence with a run of words masked | ArcCSE |
 | `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences of the corpus | DebCSE §4.1 |
@@ -27,6 +30,7 @@ from opencse.views.antonym_swap import AntonymSwap, NegatedAntonym
 from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
 from opencse.views.candidates import CandidateTable
+from opencse.views.facts import EntitySwap, NumberSwap
 from opencse.views.llm import PromptedLLM
 from opencse.views.main_clause import MainClause
 from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
@@ -34,6 +38,7 @@ from opencse.views.negation import Negation
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
 from opencse.views.probes import Insertion, WordSubstitution
+from opencse.views.reordering import Reordering
 from opencse.views.roles import Passive, RoleSwap
 from opencse.views.span_mask import SpanMask
 from opencse.views.substitution import Substitution
@@ -51,6 +56,9 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     NegatedAntonym,
     RoleSwap,
     Passive,
+    NumberSwap,
+    EntitySwap,
+    Reordering,
     WordRepetition,
     SpanMask,
     Insertion,
@@ -74,15 +82,18 @@ __all__ = [
     "DebiasedNegatives",
     "DebiasedPositives",
     "Deletion",
+    "EntitySwap",
     "HardNegatives",
     "Insertion",
     "MainClause",
     "NegatedAntonym",
     "Negation",
+    "NumberSwap",
     "Passive",
     "PhraseSwap",
     "PromptedLLM",
     "RandomSentence",
+    "Reordering",
     "RoleSwap",
     "Row",
     "SpanMask",

@@ -23,17 +23,17 @@ _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
 # Prefixed pairs that are no opposites of each other in common use, and words with too many senses.
 _NO_PAIR = frozenset(
     """due undue human considerable inconsiderable different valuable famous social certain independent dependent
-    fraternal critical historical original civil christian limited conditional appropriate political sexual
-    cellular partial particular mediate immediate ordinary equal literate typical involved concerned related
-    associate engage claim charge color order arm arrange appear appearing posed pose part join miss cover
-    do tie bind interested uninterested like earth wind veil finished wanted personal impersonal constant
-    inconstant formed loyal essential inessential frequently equally sexual possibly fold tune balance cross
-    wrap bend""".split()
+    fraternal critical historical original civil christian limited conditional appropriate political
+    sexual cellular partial particular mediate immediate ordinary equal literate typical involved
+    concerned related associate engage claim charge color order arm arrange appear appearing posed pose
+    part join miss cover do tie bind interested uninterested like earth wind veil finished wanted personal
+    impersonal constant inconstant formed loyal essential inessential frequently equally sexual possibly
+    fold tune balance cross wrap bend""".split()
 )
 _PLURALS = {"man": "men", "woman": "women", "wife": "wives", "lady": "ladies", "gentleman": "gentlemen"}
 _WINNABLE = frozenset(
-    """match game election battle war race title championship final case seat cup lawsuit fight trial argument vote
-    debate""".split()
+    """match game election battle war race title championship final case seat cup lawsuit fight trial argument
+    vote debate""".split()
 )
 _TRANSITIVE = frozenset(
     """join enter support oppose build attack defend raise cause prevent lower like love hate include exclude

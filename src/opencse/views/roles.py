@@ -35,19 +35,20 @@ ACTORS = frozenset(
     police company firm team club party government parliament court judge jury lawyer council committee
     board union church pope bishop priest monk teacher student professor scientist scholar author writer
     poet critic editor journalist actor actress singer musician artist painter director producer player
-    coach manager fan worker employee employer owner farmer merchant doctor nurse patient friend enemy rival
-    ally father mother son daughter brother sister husband wife parent uncle aunt cousin family tribe nation
-    country state city village crowd group band gang association organization organisation agency university
-    college school bank hospital newspaper magazine settler colonist rebel prisoner guard thief killer hero
-    villain detective hunter dog cat horse wolf lion bear bird animal guest host customer neighbor neighbour
-    leader follower member voter citizen resident inhabitant opponent supporter attacker defender""".split()
+    coach manager fan worker employee employer owner farmer merchant doctor nurse patient friend enemy
+    rival ally father mother son daughter brother sister husband wife parent uncle aunt cousin family
+    tribe nation country state city village crowd group band gang association organization organisation
+    agency university college school bank hospital newspaper magazine settler colonist rebel prisoner
+    guard thief killer hero villain detective hunter dog cat horse wolf lion bear bird animal guest host
+    customer neighbor neighbour leader follower member voter citizen resident inhabitant opponent
+    supporter attacker defender""".split()
 )
 _NO_PASSIVE = frozenset(
     """be have become remain seem lack resemble fit suit equal cost weigh last total number measure mean get let
-    want include contain comprise take make do give join marry meet leave reach enter start begin end finish
-    continue feature attend star like hate love wish hope fear try spend undergo experience suffer enjoy
-    retain possess hold say think know see keep show find run work play read put set cut turn bring go come
-    serve represent concern involve face flee""".split()
+    want include contain comprise take make do give join marry meet leave reach enter start begin end
+    finish continue feature attend star like hate love wish hope fear try spend undergo experience suffer
+    enjoy retain possess hold say think know see keep show find run work play read put set cut turn bring
+    go come serve represent concern involve face flee""".split()
 )
 
 

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from opencse.views import Reordering, Row
+
+CASES = """
+In 1990, he left the city.|He left the city in 1990.
+He left the city in 1990.|In 1990, he left the city.
+When the war began, she moved to London.|She moved to London when the war began.
+She moved to London when the war began.|When the war began, she moved to London.
+He visited the cats and the dogs.|He visited the dogs and the cats.
+She met Peter and Anna.|She met Anna and Peter.
+He loves old men and women.|
+The king met the queen and her daughters.|
+He sang.|
+In 1990, he moved to the city, where he met Ann.|
+"""
+
+
+@pytest.fixture(scope="module")
+def opened():
+    return Reordering().open()
+
+
+@pytest.mark.parametrize("case", CASES.strip().split("\n"))
+def test_rules(opened, case):
+    sentence, moved = case.split("|")
+    assert opened([Row(id=0, text=sentence)])[0].text == (moved or None)
