@@ -5,8 +5,9 @@
 
 CORPUS is what the model was trained on: the sentences that its training held out are found by the hash of their text,
 the word counts come from all others. 15 % of the tokens, whole words at a time, are replaced by `[MASK]`, always the
-same ones. The model guesses in fp32. The bigram counts are told the true neighbours even where the model sees masks,
-and the weights of `both neighbours` are fitted on the tokens that are scored.
+same ones. The model guesses in fp32. Word counts see what the model sees, so that a masked neighbour tells them
+nothing; in the lines `told` they are told the true neighbours instead, the other pieces of the same word among them.
+The weights of `both neighbours` are fitted on the tokens that are scored.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def scores(model_name: str, corpora: list[str], share: float, limit: int, progre
     guesses = choose(texts, tokenizer, MASKING, max_length=longest)
     frame = special_frame(tokenizer)
     counts = Counts(train, (frame.before, frame.after), len(tokenizer))
-    found = count_scores(counts, guesses, progress) | {model_name: model_scores(model.eval(), guesses, progress)}
+    told = count_scores(counts, guesses, True, progress)
+    found = count_scores(counts, guesses, False, progress)
+    found |= {f"{name}, told": told[name] for name in ("bigram", "both neighbours")}
+    found[model_name] = model_scores(model.eval(), guesses, progress)
     tokens = sum(len(t) for t in texts)
     return {"sentences": len(texts), "tokens": tokens, "scores": {n: s.to_dict() for n, s in found.items()}}
 

@@ -58,7 +58,21 @@ def test_the_choice_is_always_the_same(model) -> None:
     _, tokenizer = model
     a, b = (choose(store(tokenizer, SENTENCES[:30]), tokenizer, ALL_MASKED) for _ in range(2))
     assert (a.labels == b.labels).all()
-    assert not (a.left == b.left).sum() < len(a.left)
+    assert all((x.ids == y.ids).all() for x, y in zip(a.batches, b.batches, strict=True))
+
+
+def test_neighbours(model) -> None:
+    """Each guess with its neighbours, found again in the sentences one by one."""
+    _, tokenizer = model
+    texts = SENTENCES[:40]
+    guesses = choose(store(tokenizer, texts), tokenizer, Masking(rate=0.5, random=0, keep=0))
+    rows = [tokenizer(t)["input_ids"] for t in texts]
+    triples = {(row[i - 1], row[i], row[i + 1]) for row in rows for i in range(1, len(row) - 1)}
+    found = list(zip(guesses.told[0], guesses.labels, guesses.told[1], strict=True))
+    assert set(found) <= triples
+    hidden = guesses.seen == tokenizer.mask_token_id
+    assert 0 < hidden.mean() < 1
+    assert (guesses.seen == guesses.told)[~hidden].all()
 
 
 def test_counts(model) -> None:
@@ -87,9 +101,16 @@ def test_neighbours_help_where_text_is_regular(model) -> None:
     sentences = store(tokenizer, SENTENCES)
     guesses = choose(sentences, tokenizer, ALL_MASKED)
     counts = Counts(sentences, ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,)), len(tokenizer))
-    scores = count_scores(counts, guesses, progress=False)
-    assert scores["unigram"].perplexity > scores["bigram"].perplexity > scores["both neighbours"].perplexity
-    assert scores["unigram"].top1 <= scores["bigram"].top1
-    for name in scores:
-        assert scores[name].tokens == len(guesses.labels)
-        assert scores[name].top1 <= scores[name].top5
+    scores, told = (count_scores(counts, guesses, flag, progress=False) for flag in (False, True))
+    assert scores["unigram"] == told["unigram"]
+    assert told["both neighbours"].perplexity <= scores["both neighbours"].perplexity
+    for found in (scores, told):
+        assert found["unigram"].perplexity > found["bigram"].perplexity > found["both neighbours"].perplexity
+        assert found["unigram"].top1 <= found["bigram"].top1
+        assert all(one.tokens == len(guesses.labels) and one.top1 <= one.top5 for one in found.values())
+
+
+def test_a_masked_neighbour_tells_nothing(model) -> None:
+    _, tokenizer = model
+    counts = Counts(store(tokenizer, SENTENCES), ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,)), len(tokenizer))
+    assert counts.after(np.array([tokenizer.mask_token_id]))[0] == pytest.approx(counts.unigrams)

@@ -75,9 +75,11 @@ def first_position(model: nn.Module) -> int:
 def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
     """Forward pre-hook: replaces a padded batch by a packed one, in training mode and where it is a plain one."""
     if len(args) == 1 and "input_ids" not in kwargs:  # as a model with a head calls its encoder
-        args, kwargs = (), {"input_ids": args[0]} | kwargs
+        kwargs = {"input_ids": args[0]} | kwargs
+    elif args:
+        return None
     ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
-    if not model.training or args or not isinstance(ids, Tensor) or not isinstance(mask, Tensor):
+    if not model.training or not isinstance(ids, Tensor) or not isinstance(mask, Tensor):
         return None
     if kwargs.get("position_ids") is not None or kwargs.get("return_dict") is False:
         return None

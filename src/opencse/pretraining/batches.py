@@ -135,7 +135,10 @@ def masked_batch(
     begins = np.zeros(len(flat), dtype=bool)
     begins[ends - lengths] = True
     masked, positions = mask_tokens(flat, begins, pieces, masking, rng)
-    groups = [_group(part, flat, masked, positions, ends, lengths, pad_id) for part in length_groups(lengths, overhead)]
+    groups = [
+        _group(part, flat, masked, positions, ends, lengths, pad_id)
+        for part in length_groups(lengths.tolist(), overhead)
+    ]
     return MaskedBatch(groups, len(positions), len(flat))
 
 

@@ -55,14 +55,15 @@ class Guesses:
     Attributes:
         batches: What the model sees.
         labels: The right tokens, (m,).
-        left: The tokens before them, `[CLS]` at the start of a sentence, (m,).
-        right: The tokens after them, `[SEP]` at the end, (m,).
+        seen: The tokens before and after them as the model sees them, some of them `[MASK]`; `[CLS]` and `[SEP]` at the
+            ends of a sentence, (2, m).
+        told: The true tokens before and after them, (2, m).
     """
 
     batches: list[Inputs]
     labels: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    seen: np.ndarray
+    told: np.ndarray
 
 
 def choose(
@@ -88,17 +89,19 @@ def choose(
         for group in masked_batch(inputs, tokenizer.pad_token_id or 0, pieces, masking, rng).groups:
             batches.append(group)
             found.append(_with_neighbours(group))
-    labels, left, right = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Guesses(batches, labels, left, right)
+    labels, seen, told = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+    return Guesses(batches, labels, seen, told)
 
 
 def _with_neighbours(group: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The right tokens of a group, and the true ones beside them."""
+    """The right tokens of a group, and those beside them, as seen and as they are."""
     real = (group.labels != -100).numpy()
     positions, labels = group.positions.numpy()[real], group.labels.numpy()[real]
-    original = group.ids.numpy().reshape(-1).copy()
-    original[positions] = labels
-    return labels, original[positions - 1], original[positions + 1]
+    seen = group.ids.numpy().reshape(-1)
+    told = seen.copy()
+    told[positions] = labels
+    beside = np.stack([positions - 1, positions + 1])
+    return labels, seen[beside], told[beside]
 
 
 @torch.inference_mode()
@@ -157,30 +160,34 @@ class Counts:
         return (dense + kinds * self.unigrams) / (totals + kinds)
 
 
-def count_scores(counts: Counts, guesses: Guesses, progress: bool = True) -> dict[str, Scores]:
+def count_scores(counts: Counts, guesses: Guesses, told: bool = False, progress: bool = True) -> dict[str, Scores]:
     """Let word counts guess: alone, given the left neighbour, and given both.
 
-    They are told the true neighbours, also where these are masked for the model; and the weights of the mixture of
-    both neighbours are fitted on the very tokens that are scored. Both are in favour of the counts.
+    The weights of the mixture of both neighbours are fitted on the very tokens that are scored, in their favour.
+
+    Args:
+        counts: Of the training text.
+        guesses: What to guess.
+        told: Tell them the true neighbours, also where these are masked for the model. Otherwise they see what it
+            sees, and a masked neighbour tells nothing.
+        progress: Show a progress bar.
     """
-    m = len(guesses.labels)
-    rows = np.arange(m)
+    m, neighbours = len(guesses.labels), guesses.told if told else guesses.seen
     chosen = np.empty((3, m))  # probabilities of the right tokens: unigram, from the left, from the right
     parts = [slice(i, min(i + 512, m)) for i in range(0, m, 512)]
 
-    def mixtures(part: slice) -> tuple[np.ndarray, np.ndarray]:
-        return counts.after(guesses.left[part]), counts.before(guesses.right[part])
+    def given(part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        labels = guesses.labels[part]
+        return np.arange(len(labels)), labels, counts.after(neighbours[0, part]), counts.before(neighbours[1, part])
 
     for part in tqdm(parts, desc="counts", disable=None if progress else True):
-        labels, own = guesses.labels[part], rows[part] - part.start
-        left, right = mixtures(part)
+        own, labels, left, right = given(part)
         chosen[:, part] = counts.unigrams[labels], left[own, labels], right[own, labels]
-    weights = _mixture_weights(chosen)
-    names = {"unigram": np.array([1.0, 0, 0]), "bigram": np.array([0, 1.0, 0]), "both neighbours": weights}
+    names = {"unigram": np.array([1.0, 0, 0]), "bigram": np.array([0, 1.0, 0])}
+    names["both neighbours"] = _mixture_weights(chosen)
     ranks: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for part in tqdm(parts, desc="ranks", disable=None if progress else True):
-        labels, own = guesses.labels[part], rows[part] - part.start
-        left, right = mixtures(part)
+        own, labels, left, right = given(part)
         for name, (alone, before, after) in names.items():
             mixed = alone * counts.unigrams + before * left + after * right
             ranks[name].append((mixed > mixed[own, labels][:, None]).sum(1))

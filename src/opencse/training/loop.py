@@ -12,19 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from opencse.encoder.precision import MixedPrecision
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
-from opencse.recipes import Recipe
-from opencse.training.batches import Assembler
+from opencse.recipes import Optimizer, Schedule, Selection, Training
 from opencse.training.checkpoint import Checkpoints, Progress, load_weights, save_weights
 from opencse.training.log import MetricsLog
-from opencse.training.network import Network
 from opencse.training.sampling import Sampler
 from opencse.training.schedule import rate_factor
 
@@ -51,14 +50,28 @@ class Outcome:
     seconds: float
 
 
+class Settings(Protocol):
+    """What the loop reads of a recipe, or of the settings of another kind of training."""
+
+    @property
+    def optimizer(self) -> Optimizer: ...  # noqa: D102
+    @property
+    def schedule(self) -> Schedule: ...  # noqa: D102
+    @property
+    def training(self) -> Training: ...  # noqa: D102
+    @property
+    def selection(self) -> Selection: ...  # noqa: D102
+
+
 class Loop:
     """One training run in a folder.
 
     Args:
-        network: What is trained.
+        network: What is trained; called with a batch, a `Context` and whether to report gradient norms, it gives the
+            loss and its parts by name.
         assembler: Makes batches of rows.
         sampler: Says which rows.
-        recipe: Its optimizer, schedule, training and selection tables are read.
+        recipe: Optimizer, schedule, training and selection.
         folder: Where metrics, checkpoints and the best weights go.
         accelerator: Devices and processes.
         checkpoints: Where to save and resume.
@@ -68,10 +81,10 @@ class Loop:
 
     def __init__(
         self,
-        network: Network,
-        assembler: Assembler,
+        network: nn.Module,
+        assembler: Callable[[Any], Any],
         sampler: Sampler,
-        recipe: Recipe,
+        recipe: Settings,
         folder: Path,
         accelerator: Accelerator,
         checkpoints: Checkpoints,
