@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from opencse.objectives import Context
 from opencse.pretraining.batches import Inputs, MaskedBatch
+from opencse.training.network import Trainable
 
 
-class MaskedLMNetwork(nn.Module):
+class MaskedLMNetwork(Trainable):
     """From a masked batch to the cross-entropy of the chosen tokens.
 
     Args:
@@ -23,13 +24,8 @@ class MaskedLMNetwork(nn.Module):
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        self.model = model
-        self.auxiliary = nn.ModuleList()  # the loop asks for modules beside the model; there are none
-
-    @property
-    def encoder(self) -> nn.Module:
-        """What the loop keeps the best weights of: the whole model."""
-        return self.model
+        self.encoder = model
+        self.auxiliary = nn.ModuleList()
 
     def forward(
         self, batch: MaskedBatch, context: Context, with_norms: bool = False
@@ -47,8 +43,8 @@ class MaskedLMNetwork(nn.Module):
 
     def logits(self, inputs: Inputs) -> Tensor:
         """Scores over the vocabulary, (m, vocabulary), at the positions to guess alone."""
-        with _only(self.model.base_model, inputs.positions):
-            return self.model(input_ids=inputs.ids, attention_mask=inputs.mask).logits[0]
+        with _only(self.encoder.base_model, inputs.positions):
+            return self.encoder(input_ids=inputs.ids, attention_mask=inputs.mask).logits[0]
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from torch import nn
 from tqdm import tqdm
 
 from opencse.encoder.precision import MixedPrecision
@@ -24,6 +23,7 @@ from opencse.objectives import Context
 from opencse.recipes import Optimizer, Schedule, Selection, Training
 from opencse.training.checkpoint import Checkpoints, Progress, load_weights, save_weights
 from opencse.training.log import MetricsLog
+from opencse.training.network import Trainable
 from opencse.training.sampling import Sampler
 from opencse.training.schedule import rate_factor
 
@@ -67,8 +67,7 @@ class Loop:
     """One training run in a folder.
 
     Args:
-        network: What is trained; called with a batch, a `Context` and whether to report gradient norms, it gives the
-            loss and its parts by name.
+        network: What is trained.
         assembler: Makes batches of rows.
         sampler: Says which rows.
         recipe: Optimizer, schedule, training and selection.
@@ -81,7 +80,7 @@ class Loop:
 
     def __init__(
         self,
-        network: nn.Module,
+        network: Trainable,
         assembler: Callable[[Any], Any],
         sampler: Sampler,
         recipe: Settings,

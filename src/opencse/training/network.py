@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-class Network(nn.Module):
+class Trainable(nn.Module):
+    """What the loop trains: called with a batch, a `Context` and whether to report gradient norms, it gives the loss.
+
+    Attributes:
+        encoder: What is kept and exported.
+        auxiliary: What is trained or remembered beside it.
+    """
+
+    encoder: nn.Module
+    auxiliary: nn.ModuleList
+
+
+class Network(Trainable):
     """From a batch of tokens to the loss.
 
     Being one module, all of it is trained, clipped, checkpointed, synchronised between processes and put in evaluation
