@@ -42,7 +42,7 @@ def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     weights[-1] ^= 1
     (copy / "model.safetensors").write_bytes(weights)
     monkeypatch.setattr(names.importlib.resources, "files", lambda _: tmp_path)
-    with pytest.raises(OpencseError, match="mini-mlm: .* is not the model that comes with opencse"):
+    with pytest.raises(OpencseError, match=r"mini-mlm: .* is not the model that comes with opencse"):
         resolve("mini-mlm")
     shutil.rmtree(copy)
     with pytest.raises(OpencseError, match="no model.safetensors"):
