@@ -164,6 +164,9 @@ def measure_cost(
         if len(found) == len(rounds["simcse"])
     }
     (options.out / "cost.json").write_text(json.dumps({"seconds": rounds, "ratio": ratios}, indent=1), encoding="utf-8")
+    for name, ratio in ratios.items():
+        published = TABLES["published_cost"].get(name)
+        print(f"{name}: × {ratio:.2f}" + ("" if published is None else f" (published × {published:.2f})"))
 
 
 def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> None:
