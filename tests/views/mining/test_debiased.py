@@ -3,7 +3,9 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import time
+import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +17,7 @@ from opencse.errors import OpencseError
 from opencse.files import cache_root
 from opencse.recipes import load_recipe
 from opencse.surface import edit_distance, lexical_overlap, match_error_rate
-from opencse.views import DebiasedNegatives, Deletion, build
+from opencse.views import DebiasedNegatives, Deletion, HardNegatives, Row, build
 from opencse.views.mining import mined
 from opencse.views.schema import read_header
 
@@ -180,3 +182,32 @@ def test_impossible_values(tmp_path):
     refused("temperature = -1.0", "temperature must be at least 0")
     refused("pool = 0", "pool and block")
     refused('mode = "literal"', "'sound' or 'faithful'")
+
+
+@pytest.mark.parametrize("spec", [DebiasedNegatives(model="m", window=(0.0, 1.0)), HardNegatives(model="m")])
+def test_memory_is_within_what_is_stated(spec):
+    chance = np.random.default_rng(0)
+    matrix = chance.standard_normal((12_000, 64)).astype(np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    texts = [" ".join(f"word{k}" for k in chance.integers(0, 5000, 20)) for _ in matrix]
+
+    class Sentences:
+        keys = np.arange(len(texts), dtype=np.uint64)
+
+        def __len__(self) -> int:
+            return len(texts)
+
+        def take(self, ids: np.ndarray) -> list[str]:
+            return [texts[i] for i in ids.tolist()]
+
+    index = SimpleNamespace(sentences=Sentences(), vectors=SimpleNamespace(take=lambda ids: matrix[ids]))
+    rows = [Row(id=i, text=texts[i]) for i in range(spec.unit)]
+    spec.draw(rows[:8], index, 0)  # imports
+    tracemalloc.start()
+    try:
+        spec.draw(rows, index, 0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    stated = spec.memory(len(matrix), 64)
+    assert 0.25 * stated < peak < stated

@@ -12,7 +12,7 @@ from opencse.surface.pools import coded, lengths, pool_distance
 from opencse.views.base import Row, row_seed
 from opencse.views.mining import scores
 from opencse.views.mining.mined import Draw, Index, MinedSpec, bounds, check_window
-from opencse.views.mining.pools import CHUNK, Pools, in_window, random_block, without_copies
+from opencse.views.mining.pools import Pools, in_window, random_block, scoring_memory, without_copies
 from opencse.views.mining.scores import Mode
 
 SOUND_TEMPERATURE = 0.1
@@ -58,9 +58,11 @@ class DebiasedNegatives(MinedSpec):
 
     def memory(self, rows: int, dimension: int) -> int:
         """See `MinedSpec`."""
-        block = min(self.block, rows)
-        scored = self.unit * (dimension * 4 + CHUNK * 5) + 2 * CHUNK * dimension * 4 + block * 32
-        return scored + self.unit * min(self.pool, block) * 80 + min(block, _CODED) * 2000
+        block, a = min(self.block, rows), min(self.unit, rows)
+        pool = min(self.pool, block)
+        step = a if block <= _CODED else max(1, _CODED // pool)
+        drawn = step * pool * 120 + min(block, _CODED) * 3000  # scores of all candidates, and texts with their codes
+        return a * pool * 12 + block * 48 + max(scoring_memory(a, dimension, pool), drawn)
 
     def draw(self, rows: Sequence[Row], index: Index, seed: int) -> Draw:
         """See `MinedSpec`."""

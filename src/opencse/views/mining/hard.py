@@ -12,7 +12,7 @@ from opencse.views.base import Row, bundle_digest, row_seed
 from opencse.views.corpus import Corpus
 from opencse.views.mining.faiss_index import FaissIndex, open_faiss
 from opencse.views.mining.mined import Draw, Index, MinedSpec, Prepared, bounds, check_window
-from opencse.views.mining.pools import CHUNK, Pools, nearest, random_block, without_copies
+from opencse.views.mining.pools import Pools, nearest, random_block, scoring_memory, without_copies
 from opencse.views.mining.scores import draw, gumbel
 
 
@@ -71,9 +71,9 @@ class HardNegatives(MinedSpec):
 
     def memory(self, rows: int, dimension: int) -> int:
         """See `MinedSpec`."""
-        scored = self.unit * (dimension * 4 + CHUNK * 6) + 2 * CHUNK * dimension * 4 + rows * 16
-        more = rows * dimension * 4 if self.search == "faiss" else 0
-        return scored + self.unit * (self.span[1] + CHUNK) * 24 + more
+        candidates = min(self.block, rows) if self.search == "block" else rows
+        mapped = rows * dimension * 4 if self.search == "faiss" else 0  # the index, shared by all processes
+        return scoring_memory(min(self.unit, rows), dimension, self.span[1]) + candidates * 48 + mapped
 
     def prepare(self, corpus: Corpus) -> Prepared:
         """Embed the corpus and, for "faiss", build the index, unless they are in the cache."""

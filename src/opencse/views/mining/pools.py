@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CHUNK = 2048  # candidates that are scored at a time
+CHUNK = 2048  # candidates that are scored at a time,
+TILE = 512  # against so many rows: their scores stay in a core's cache
 _NONE = -1
 
 Take = Callable[[np.ndarray], np.ndarray]
@@ -39,6 +40,12 @@ class Pools:
     def sizes(self) -> np.ndarray:
         """Members of each pool, int64 (a,)."""
         return self.there.sum(axis=1)
+
+
+def scoring_memory(rows: int, dimension: int, kept: int) -> int:
+    """Bytes that `in_window` and `nearest` take at most for so many rows, of which `kept` candidates each are kept."""
+    tile = TILE * (CHUNK + kept) * 64  # scores, masks, and the places of what was found
+    return tile + (3 * CHUNK + rows) * dimension * 4 + rows * kept * 40
 
 
 def random_block(rows: int, size: int, seed: int) -> np.ndarray:
@@ -85,16 +92,19 @@ def in_window(
         if not len(active):
             break
         chunk = slice(start, start + CHUNK)
-        scores = anchors[active] @ take(candidates[chunk]).T
-        row, column = _found((scores >= low) & (scores <= high))
-        other = candidate_keys[chunk][column] != anchor_keys[active[row]]
-        row, column = row[other], column[other]
-        place = filled[active][row] + _rank(row)
-        fits = place < size
-        row, column, place = row[fits], column[fits], place[fits]
-        ids[active[row], place] = candidates[chunk][column]
-        cosine[active[row], place] = scores[row, column]
-        filled[active] += np.bincount(row, minlength=len(active))
+        numbers, keys, vectors = candidates[chunk], candidate_keys[chunk], take(candidates[chunk])
+        for first in range(0, len(active), TILE):
+            tile = active[first : first + TILE]
+            scores = anchors[tile] @ vectors.T
+            row, column = _found((scores >= low) & (scores <= high))
+            other = keys[column] != anchor_keys[tile[row]]
+            row, column = row[other], column[other]
+            place = filled[tile[row]] + _rank(row)
+            fits = place < size
+            row, column, place = row[fits], column[fits], place[fits]
+            ids[tile[row], place] = numbers[column]
+            cosine[tile[row], place] = scores[row, column]
+            filled[tile] += np.bincount(row, minlength=len(tile))
         active = active[filled[active] < size]
     return Pools(ids=ids, cosine=cosine)
 
@@ -130,13 +140,18 @@ def nearest(
     low32 = np.nextafter(np.float32(low), np.float32(-np.inf))
     for start in range(0, len(candidates), CHUNK):
         chunk = slice(start, start + CHUNK)
-        scores = anchors @ take(candidates[chunk]).T
-        bar = np.maximum(best.cosine.min(axis=1), low32)[:, None]  # what a candidate has to surpass
-        row, column = _found((scores > bar) & (scores < high))
-        other = candidate_keys[chunk][column] != anchor_keys[row]
-        row, column = row[other], column[other]
-        if len(row):
-            best = _merged(best, row, candidates[chunk][column], scores[row, column])
+        numbers, keys, vectors = candidates[chunk], candidate_keys[chunk], take(candidates[chunk])
+        for first in range(0, count, TILE):
+            tile = slice(first, first + TILE)
+            scores = anchors[tile] @ vectors.T
+            bar = np.maximum(best.cosine[tile].min(axis=1), low32)[:, None]  # what a candidate has to surpass
+            row, column = _found((scores > bar) & (scores < high[tile]))
+            other = keys[column] != anchor_keys[tile][row]
+            row, column = row[other], column[other]
+            if len(row):
+                some = Pools(ids=best.ids[tile], cosine=best.cosine[tile])
+                merged = _merged(some, row, numbers[column], scores[row, column])
+                best.ids[tile], best.cosine[tile] = merged.ids, merged.cosine
     order = np.lexsort((best.ids, -best.cosine), axis=1)
     ids, cosine = (np.take_along_axis(part, order, axis=1) for part in (best.ids, best.cosine))
     return Pools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
