@@ -147,7 +147,7 @@ def _next_word(tokens: Sequence[Token], i: int, step: int = 1) -> str:
 def _adjective_fits(tokens: Sequence[Token], i: int) -> bool:
     token, word = tokens[i], tokens[i].text.lower()
     before, after = _next_word(tokens, i, -1), _next_word(tokens, i)
-    attribute = token.relation == "amod" and token.head > i
+    attribute = token.relation == "amod" and token.head > i and tokens[token.head].tag.startswith("N")
     predicate = not attribute and any(tokens[k].relation == "cop" for k in _children(tokens, i))
     if not (attribute or predicate) or (before in ("very", "too", "as", "so", "how") and word == "many"):
         return False
@@ -258,6 +258,8 @@ def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
         )
     ):
         new = None
+    if base == "enter" and _next_word(tokens, i) == "into":
+        return None
     if new is None or particle or inflect(base, token.tag) != token.text.lower():
         return None
     if base in _TRANSITIVE and not (has_object or passive):

@@ -138,7 +138,7 @@ def _adverbial(clause: Clause, first: int | None) -> Span | None:
         relation = tokens[i].relation.split(":")[0]
         if relation not in ("obl", "advcl") or tokens[i].relation == "obl:agent":
             continue
-        span = as_span(subtree(tokens, i) - ({len(tokens) - 1} if first is None else set()))
+        span = as_span(subtree(tokens, i) - ({len(tokens) - 1} if first is None else set()) or {i})
         if span is not None and tokens[span[1]].text == ",":
             span = (span[0], span[1] - 1)
         if span is None or (span[0] != 0 if first == 0 else span[1] != len(tokens) - 2):

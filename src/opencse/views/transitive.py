@@ -19,6 +19,8 @@ _POINTING = frozenset(
     """myself yourself himself herself itself ourselves yourselves themselves oneself his her hers its their theirs my
     our your other another each so such same own""".split()
 )
+_AFTER_OBJECT = ("that", "for", "about", "between", "against", "over", "of")
+_AFTER_AGENT = (*_AFTER_OBJECT, "in", "with", "from", "on", "to")
 _STOP = (".", "!", ";", "?", ",", ":", "(", ")", "[", "]", '"', "“", "”", "–", "—", "...", "''", "``")
 
 
@@ -49,6 +51,8 @@ class Transitive:
 
 def transitive(text: str, tokens: Sequence[Token]) -> Transitive | None:
     """Return the main clause of a sentence as subject, verb and object; None where the grammar is in any doubt."""
+    if any(token.text == "." for token in tokens[:-1]):
+        return None  # more than one sentence
     clause = main_clause(tokens)
     if clause is None or clause.subject is None or clause.finite is None or clause.negatives or "?" in text:
         return None
@@ -92,10 +96,12 @@ def _ends(clause: Clause, head: int, span: Span, by: int | None) -> bool:
     if following is None or following.text in (".", "!", ";"):
         return True
     if following.text == "," and span[1] + 2 < len(tokens):  # no apposition, no relative clause
-        return tokens[span[1] + 2].tag in ("CC", "IN", "WRB", "RB", "PRP", "VBG")
+        return tokens[span[1] + 2].tag in ("IN", "WRB", "RB", "PRP", "VBG")
     if following.tag == "CC":  # "mandated McCoy and Spock be male"
         return span[1] + 2 < len(tokens) and tokens[span[1] + 2].tag[:2] in ("VB", "MD", "PR", "IN")
-    return following.tag in ("IN", "WRB", "RB") and following.text.lower() != "that"
+    # "highlighted the need for a union", "is caused by acids in the blood": what follows may belong to the noun
+    joined = _AFTER_AGENT if by is not None else _AFTER_OBJECT
+    return following.tag in ("IN", "WRB", "RB") and following.text.lower() not in joined
 
 
 def shares_subject(tokens: Sequence[Token]) -> bool:
@@ -117,8 +123,8 @@ def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
         return True
     if word in ("he", "she", "it", "this", "that", "one", "him", "her", "everyone", "somebody", "someone"):
         return False
-    if token.tag in ("NNS", "NNPS"):
-        return True
+    if token.tag in ("NNS", "NNPS") or (re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the"):
+        return True  # "the Dutch"
     if word in (
         "number",
         "majority",
@@ -176,6 +182,8 @@ def _phrase(clause: Clause, head: int, without: int | None = None) -> Span | Non
         return None
     clauses = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep", "list")
     if any(tokens[i].relation.split(":")[0] in clauses for i in places - {head}):
+        return None
+    if any(tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") for i in places):
         return None
     following = span[1] + 1  # a comma or bracket right before would belong to it
     if following < len(tokens) and tokens[following].text in ("-", "–", "/", "'"):
