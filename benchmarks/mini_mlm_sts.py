@@ -20,6 +20,8 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
+from opencse.evaluation import STS_TASKS, load_sts
+
 POOLINGS = ("cls", "mean", "first_last")
 
 
@@ -41,7 +43,8 @@ def word_sets(pairs: list, lines: list[str]) -> dict[str, float]:
 
 def model_scores(model, pairs: list, whiten: list[str] | None = None) -> dict[str, float]:
     from opencse.encoder.embedder import Embedder
-    from opencse.evaluation import PairsTask, Whitening, evaluate
+    from opencse.evaluation import PairsTask, evaluate
+    from opencse.evaluation.whitening import Whitening
 
     encode = Embedder(model)
     if whiten is not None:
@@ -78,15 +81,13 @@ def simcse(backbone: str | Path, corpus: Path, data: str, seed: int, out: Path) 
     return run.model
 
 
-def table(out: Path, names: dict[str, list[str]]) -> None:
-    from opencse.evaluation import STS_TASKS
-
-    print(f"| | {' | '.join(STS_TASKS)} | average |")
-    print("|---|" + "---|" * (len(STS_TASKS) + 1))
+def table(out: Path, tasks: list[str], names: dict[str, list[str]]) -> None:
+    print(f"| | {' | '.join(tasks)} | average |")
+    print("|---|" + "---|" * (len(tasks) + 1))
     for title, files in names.items():
         found = [json.loads((out / f"{f}.json").read_text(encoding="utf-8")) for f in files]
-        columns = [[one["scores"][task] for one in found] for task in STS_TASKS]
-        columns.append([statistics.mean(one["scores"][task] for task in STS_TASKS) for one in found])
+        columns = [[one["scores"][task] for one in found] for task in tasks]
+        columns.append([statistics.mean(one["scores"][task] for task in tasks) for one in found])
         print(f"| {title} | {' | '.join(_cell(column) for column in columns)} |")
 
 
@@ -104,10 +105,10 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=100_000)
     parser.add_argument("--whiten", type=int, default=20_000, help="sentences to fit the whitening on")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--tasks", nargs="+", default=list(STS_TASKS), choices=STS_TASKS)
     arguments = parser.parse_args()
 
     from opencse.encoder import load_encoder
-    from opencse.evaluation import load_sts
     from opencse.text import read_texts
 
     out: Path = arguments.out
@@ -116,7 +117,7 @@ def main() -> None:
     corpus = out / "corpus.txt"
     if not corpus.is_file():
         corpus.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    pairs = load_sts(arguments.data)
+    pairs = load_sts(arguments.data, tasks=arguments.tasks)
     seeds = arguments.seeds
 
     def make(name: str, score: Callable[..., dict[str, float]], *inputs) -> None:
@@ -148,6 +149,7 @@ def main() -> None:
         make(f"simcse-random-{seed}", trained, random[seed], seed, out / f"simcse-random-{seed}")
     table(
         out,
+        arguments.tasks,
         {
             "idf-weighted words": ["words"],
             "untrained, `mean`": [f"random-{s}" for s in seeds],

@@ -34,7 +34,8 @@ from opencse.training.sampling import Sampler
 
 # What one more forward pass costs, in tokens: little on a CPU, a lot where launching is what takes time.
 _GROUP_OVERHEAD = {True: 256.0, False: 65536.0}
-_DEV_SENTENCES = 2000
+DEV_SENTENCES = 2000
+"""So many of the held-out sentences, the first, choose the step whose weights are kept."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,7 @@ def _dev(
     network: MaskedLMNetwork, held_out: SentenceIds, assembler: MaskingAssembler, device: torch.device
 ) -> Callable[[], float]:
     """Share of the guesses in held-out sentences that are right, in %; always the same guesses."""
-    batches = assembler.fixed(held_out, _DEV_SENTENCES)
+    batches = assembler.fixed(held_out, DEV_SENTENCES)
 
     @torch.no_grad()
     def score() -> float:
