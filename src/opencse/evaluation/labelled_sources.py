@@ -214,7 +214,7 @@ def _from_hub(task: str) -> LabelledSet:
     found: dict[str, list[Row]] = {
         part: [(str(row["label"]), str(row["text"])) for row in parts[part]] for part in ("train", "test")
     }
-    return _set(task, found.get, "raw")
+    return _set(task, lambda part: found.get(part), "raw")
 
 
 def _respaced(text: str) -> str:
