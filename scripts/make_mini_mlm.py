@@ -47,7 +47,7 @@ pipeline("fill-mask", model=resolve("mini-mlm"))("The capital of France is [MASK
 ```
 
 `opencse run simcse CORPUS --backbone mini-mlm -o out/` trains a sentence encoder from it. It is meant for tests, first
-runs and machines without a model hub. It saw some {seen:.0f} million tokens, where BERT saw {bert:,} times as many:
+runs and machines without a model hub. It saw some {seen:.0f} million tokens, where BERT saw thousands of times as many:
 expect no knowledge of rare things, and no sentence vectors worth using before a contrastive step.
 
 ## Data, licence and attribution
@@ -110,7 +110,6 @@ def card(settings, record: dict, metrics: list[dict]) -> str:
         parameters=record["parameters"],
         positions=model.positions,
         seen=tokens / 1e6,
-        bert=round(137e9 / tokens, -2).__int__(),
         sentences=record["sentences"],
         share=min(read / record["sentences"], 1.0),
         held_out=record["held_out"],

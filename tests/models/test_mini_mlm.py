@@ -16,8 +16,10 @@ from opencse.pretraining.model import load_model, load_tokenizer
 from opencse.recipes import family_of, load_recipe
 
 FOLDER = Path(names.__file__).parents[1] / "assets" / "mini-mlm"
+here = pytest.mark.skipif(not FOLDER.is_dir(), reason="mini-mlm does not come with this version")
 
 
+@here
 def test_size_and_contents() -> None:
     assert resolve("mini-mlm") == str(FOLDER)
     assert (FOLDER / "model.safetensors").stat().st_size <= 14_000_000
@@ -35,6 +37,7 @@ def test_size_and_contents() -> None:
     assert not any(" " in piece for piece in vocabulary), "pieces of words, no sentences"
 
 
+@here
 def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "assets" / "mini-mlm"
     shutil.copytree(FOLDER, copy)
@@ -50,6 +53,7 @@ def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "first_last"])
+@here
 def test_is_a_backbone_in_fp32(pooling: str) -> None:
     encoder = load_encoder("mini-mlm", pooling=pooling)
     assert all(p.dtype == torch.float32 for p in encoder.parameters())
@@ -58,6 +62,7 @@ def test_is_a_backbone_in_fp32(pooling: str) -> None:
     assert abs(float(vectors[0] @ vectors[1])) < float((vectors**2).sum(1).max())
 
 
+@here
 def test_its_family_has_settings_of_its_own() -> None:
     assert family_of(backbone_config("mini-mlm")) == "mini-mlm"
     assert load_recipe("simcse", family="mini-mlm").family == "mini-mlm"
@@ -78,6 +83,7 @@ RIGHT_KIND = {
 }
 
 
+@here
 def test_fills_gaps_with_words_of_the_right_kind() -> None:
     model, new_head = load_model("mini-mlm")
     assert not new_head
@@ -88,3 +94,10 @@ def test_fills_gaps_with_words_of_the_right_kind() -> None:
         with torch.inference_mode():
             best = model.eval()(**inputs).logits[0, place].topk(3).indices.tolist()
         assert words & set(tokenizer.convert_ids_to_tokens(best)), (sentence, tokenizer.convert_ids_to_tokens(best))
+
+
+def test_without_it_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names.importlib.resources, "files", lambda _: tmp_path)
+    with pytest.raises(OpencseError, match="comes without it") as error:
+        resolve("mini-mlm")
+    assert "opencse pretrain" in error.value.remedy

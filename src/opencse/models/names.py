@@ -82,7 +82,12 @@ def _mini_mlm() -> Path:
     """The small masked language model that comes with the package."""
     folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "mini-mlm"
     weights = folder / "model.safetensors"
-    found = hashlib.sha256(weights.read_bytes()).hexdigest() if weights.is_file() else "no model.safetensors"
+    if not weights.is_file():
+        raise OpencseError(
+            "mini-mlm: this version of opencse comes without it",
+            "Make one (opencse pretrain CORPUS -o DIR) and pass its folder, or use minilm.",
+        )
+    found = hashlib.sha256(weights.read_bytes()).hexdigest()
     if found != _MINI_MLM_SHA256:
         raise OpencseError(
             f"mini-mlm: {weights} is not the model that comes with opencse (SHA-256 {found})",

@@ -1,7 +1,7 @@
 """Word embeddings to start from: what counting can tell, learned by counting instead of by gradients.
 
 A small model that sees a few ten million tokens spends most of its steps on finding out which words are frequent and
-which keep the same company. Both can be counted in a minute: the output bias starts as the log-probability of each
+which keep the same company. Both can be counted in minutes: the output bias starts as the log-probability of each
 piece, and the (tied) embeddings as a factorisation of the positive pointwise mutual information of pieces that occur
 near each other (Levy and Goldberg, 2014: what skip-gram with negative sampling implicitly factorises; context
 distribution smoothing 0.75 and symmetric square-root weighting from Levy, Goldberg and Dagan, 2015).
