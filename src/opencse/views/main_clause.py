@@ -14,7 +14,7 @@ from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
 from opencse.views.base import ConstructorSpec, Row, View, with_error_rate
 from opencse.views.clause import Clause, main_clause
-from opencse.views.phrases import subtree
+from opencse.views.phrases import LONGEST, subtree
 
 _CUT = ("advcl", "parataxis", "acl", "relcl", "appos", "discourse", "dep", "list", "vocative")
 _LOOSE = (";", ":", "-", "–", "—", '"', "“", "”", "(", ")", ".", "!", "?")
@@ -62,6 +62,8 @@ class ClauseCutter:
     def _one(self, text: str, tokens: Sequence[Token]) -> tuple[str | None, str]:
         if not tokens:
             return None, "empty"
+        if len(tokens) > LONGEST:
+            return None, "too long"
         clause = main_clause(tokens)
         if clause is None or clause.subject is None or clause.finite is None:
             return None, "no finite verb"

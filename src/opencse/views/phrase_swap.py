@@ -14,7 +14,7 @@ from typing import ClassVar
 from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
 from opencse.views.base import ConstructorSpec, Row, View, row_random, with_error_rate
-from opencse.views.phrases import Span, exchanged, noun_phrase
+from opencse.views.phrases import LONGEST, Span, exchanged, noun_phrase
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "CD")
 _WITHIN = ("compound", "flat", "goeswith", "fixed", "nummod", "nn", "appos")  # parts of a larger noun phrase
@@ -59,6 +59,8 @@ class PhraseSwapper:
         return with_error_rate(rows, [self._one(row, tokens) for row, tokens in zip(rows, parsed, strict=True)])
 
     def _one(self, row: Row, tokens: Sequence[Token]) -> tuple[str | None, str]:
+        if len(tokens) > LONGEST:
+            return None, "too long"
         found = list(_swaps(tokens))
         chance = row_random(self._seed, PhraseSwap.kind, row)
         while found:

@@ -10,6 +10,9 @@ from opencse.views.edits import apply, decapitalised
 Span = tuple[int, int]
 """First and last token of a run, both included."""
 
+LONGEST = 150
+"""Tokens of the longest sentence whose phrases are looked at: what is longer is no sentence, and costs its square."""
+
 _INNER = ("det", "amod", "compound", "nummod", "flat", "poss", "nmod:poss", "fixed", "goeswith", "nn")
 
 
