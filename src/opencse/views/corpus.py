@@ -74,8 +74,8 @@ class Sentences:
         """Return the texts with these numbers."""
         ends = np.asarray(self._ends[ids]).tolist()
         starts = np.where(ids > 0, self._ends[np.maximum(ids, 1) - 1], 0).tolist()
-        data = self._bytes
-        return [data[start:end].tobytes().decode("utf-8") for start, end in zip(starts, ends, strict=True)]
+        data = memoryview(self._bytes)  # type: ignore[arg-type]  # slices of an array take ten times as long
+        return [str(data[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
     def range(self, start: int, stop: int) -> list[str]:
         """Return the texts from number `start` to before `stop`."""

@@ -137,18 +137,18 @@ class Miner:
 
     def _views(self, rows: Sequence[Row]) -> list[list[View]]:
         draw = self._spec.draw(rows, self._index, self._seed)
-        row, place = np.nonzero(draw.ids >= 0)
+        row, place = np.nonzero(draw.ids >= 0)  # places are filled from the first
         ids = draw.ids[row, place]
         texts = self._index.sentences.take(ids)
         sizes = draw.sizes.tolist()
-        out = [
-            [View(text=None, rule="pool used up" if size else "empty pool", scores={"candidates": size})]
-            * self._spec.count
-            for size in sizes
-        ]
+        out: list[list[View]] = [[] for _ in rows]
         scored = surface_scores([rows[i].text for i in row.tolist()], texts, draw.cosine[row, place])
-        for i, k, number, text, values in zip(row.tolist(), place.tolist(), ids.tolist(), texts, scored, strict=True):
-            out[i][k] = View(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]})
+        for i, number, text, values in zip(row.tolist(), ids.tolist(), texts, scored, strict=True):
+            out[i].append(View(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]}))
+        for views, size in zip(out, sizes, strict=True):
+            if len(views) < self._spec.count:
+                none = View(text=None, rule="pool used up" if size else "empty pool", scores={"candidates": size})
+                views += [none] * (self._spec.count - len(views))
         return out
 
 
