@@ -1,70 +1,84 @@
 """Edit distance between each text and a pool of others: millions of pairs among thousands of texts.
 
 `edit_distance` compares columns of pairs and finds an alignment on the way. Here only the distance is wanted, and every
-text occurs in many pairs. So each text is turned into a string once, with one code point per distinct word, and
-rapidfuzz's bit-parallel distance (exact, whatever the length) runs over these.
+text occurs in many pairs: the texts are cut into words once, and the anchor of a pool is prepared once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-_SURROGATES = 0xD800
-_CODES = 0x110000 - 0x800  # code points that are no half of a surrogate pair
+from opencse.surface.words import character_classes, joined, plain
 
 
-def coded(
-    texts: Sequence[str], *, unit: Literal["word", "character"] = "word", lower: bool = True
-) -> Sequence[Sequence[Hashable]]:
-    """Turn texts into strings whose character edits are the word edits of the texts.
+@dataclass(frozen=True, kw_only=True)
+class Symbols:
+    """What edits change, of n texts one after another.
 
-    Codes hold among these texts only. With more distinct words than there are code points (1.1 million), tuples of
-    numbers are given instead, which rapidfuzz compares too, only slower.
+    Attributes:
+        keys: uint64; equal words or characters have equal keys.
+        offsets: int64 (n + 1,): text i has `keys[offsets[i]:offsets[i + 1]]`.
+    """
+
+    keys: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words or characters of each text, int64 (n,)."""
+        return np.diff(self.offsets)
+
+
+def symbols(texts: Sequence[str], *, unit: Literal["word", "character"] = "word", lower: bool = True) -> Symbols:
+    """Cut texts into words (as `str.split()` does) or characters (code points).
 
     Args:
         texts: n texts.
-        unit: What one edit changes: a white-space word, or a character (then the texts themselves are given).
+        unit: What one edit changes.
         lower: Fold case.
     """
     if unit == "character":
-        return [text.lower() for text in texts] if lower else list(texts)
-    codes: dict[str, int] = {}
-    rows = [
-        [codes.setdefault(word, len(codes)) for word in (text.lower() if lower else text).split()] for text in texts
-    ]
-    if len(codes) > _CODES:
-        return [tuple(row) for row in rows]
-    letters = [chr(code if code < _SURROGATES else code + 0x800) for code in range(len(codes))]
-    return ["".join([letters[code] for code in row]) for row in rows]
+        folded = [text.lower() if lower else text for text in texts]
+        codes = "".join(folded).encode("utf-32-le", "surrogatepass")
+        return _symbols(np.frombuffer(codes, dtype="<u4").astype(np.uint64), [len(text) for text in folded])
+    from opencse.surface.pool_kernel import word_keys  # loads numba, which not every command needs
+
+    texts = list(texts)
+    for _ in range(2):
+        data, size = joined(texts)
+        keys = np.empty(size // 2 + 1, dtype=np.uint64)
+        counts, odd = np.empty(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
+        whole = word_keys(data, character_classes(), lower, keys, counts, odd) == size
+        if whole and not odd.any():
+            break  # or else again, with what only Python can fold and cut done by Python
+        for i in np.flatnonzero(odd) if whole else range(len(texts)):
+            texts[i] = plain(texts[i], lower=lower)
+    return _symbols(keys[: counts.sum()], counts)
 
 
-def pool_distance(texts: Sequence[Sequence[Hashable]], anchors: np.ndarray, pools: np.ndarray) -> np.ndarray:
+def _symbols(keys: np.ndarray, counts: Sequence[int] | np.ndarray) -> Symbols:
+    return Symbols(keys=keys, offsets=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
+
+
+def pool_distance(texts: Symbols, anchors: np.ndarray, pools: np.ndarray) -> np.ndarray:
     """Return the edit distance of each anchor to every text of its pool (DebCSE eq. 1).
 
+    Takes time proportional to the words of all members, for anchors of up to 64 words.
+
     Args:
-        texts: What `coded` gave.
-        anchors: Indices into `texts`, (a,).
-        pools: Indices into `texts`, (a, n); negative where a pool has fewer than n members.
+        texts: What `symbols` gave.
+        anchors: Numbers of texts, int64 (a,).
+        pools: Numbers of texts, int64 (a, n); negative where a pool has fewer than n members.
 
     Returns:
         int32 (a, n); 0 where there is no member.
     """
-    from rapidfuzz.distance import Levenshtein
-    from rapidfuzz.process import cdist
+    from opencse.surface.pool_kernel import distances
 
     out = np.zeros(pools.shape, dtype=np.int32)
-    for row, (anchor, there) in enumerate(zip(anchors.tolist(), pools >= 0, strict=True)):
-        members = [texts[i] for i in pools[row, there].tolist()]
-        if members:
-            out[row, there] = cdist(
-                [texts[anchor]], members, scorer=Levenshtein.distance, dtype=np.int32, workers=1
-            ).ravel()
+    distances(texts.keys, texts.offsets, anchors, pools, out)
     return out
-
-
-def lengths(texts: Sequence[Sequence[Hashable]]) -> np.ndarray:
-    """Words (or characters) in each of the texts that `coded` gave: int32 (n,)."""
-    return np.fromiter(map(len, texts), dtype=np.int32, count=len(texts))

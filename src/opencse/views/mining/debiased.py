@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from opencse.surface.pools import coded, lengths, pool_distance
+from opencse.surface.pools import pool_distance, symbols
 from opencse.views.base import Row, row_seed
 from opencse.views.mining import scores
 from opencse.views.mining.mined import Draw, Index, MinedSpec, bounds, check_window
@@ -98,10 +98,10 @@ class DebiasedNegatives(MinedSpec):
     def _places(self, ids: np.ndarray, pools: Pools, seeds: np.ndarray, index: Index) -> np.ndarray:
         """Which places of its pool are drawn for each row, (a, m)."""
         used, place = np.unique(np.concatenate((ids, pools.ids[pools.there])), return_inverse=True)
-        texts = coded(index.sentences.take(used), unit=self.edits)
+        texts = symbols(index.sentences.take(used), unit=self.edits)
         anchors, members = place[: len(ids)], np.full(pools.ids.shape, -1)
         members[pools.there] = place[len(ids) :]
-        size = lengths(texts)
+        size = texts.lengths
         score = scores.selection_scores(
             pools.cosine,
             pool_distance(texts, anchors, members),

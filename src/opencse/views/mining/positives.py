@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from opencse.surface.pools import coded, lengths, pool_distance
+from opencse.surface.pools import pool_distance, symbols
 from opencse.views.base import ConstructorSpec, Row, View, bundle_digest, row_seed
 from opencse.views.candidates import Candidate, CandidateSource, CandidateTable, distinct
 from opencse.views.mining import scores
@@ -134,12 +134,12 @@ class PositiveDrawer:
         low, high = bounds(spec.window)
         there &= (cosine >= low) & (cosine <= high)
         members = np.where(there, members, -1)
-        strings = coded(texts, unit=spec.edits)
-        size = lengths(strings)
+        words = symbols(texts, unit=spec.edits)
+        size = words.lengths
         anchors = np.arange(len(rows))
         score = scores.selection_scores(
             cosine,
-            pool_distance(strings, anchors, members),
+            pool_distance(words, anchors, members),
             np.maximum(size[anchors][:, None], size[members]),
             there,
             weight=spec.weight,
