@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import inflect
 from opencse.views import AntonymSwap, NegatedAntonym, Row
+from opencse.views.antonym_swap import _denied
 from opencse.views.opposites import _table
 
 # sentence, word replaced ("" for null)
@@ -57,6 +61,25 @@ def test_one_word_is_replaced(swapper, case):
 def test_the_opposite_is_denied(denier, case):
     sentence, denied = case.split("|")
     assert one(denier, sentence) == (denied or None)
+
+
+def test_a_verb_after_an_article_is_a_parse_not_to_trust():
+    words = ["He", "an", "accepted", "it", "."]
+    relations = [
+        ("PRP", "PRON", 2, "nsubj"),
+        ("DT", "DET", 2, "det"),
+        ("VBD", "VERB", 2, "ROOT"),
+        ("PRP", "PRON", 2, "obj"),
+    ]
+    relations.append((".", "PUNCT", 2, "punct"))
+    text, tokens, at = "He an accepted it.", [], 0
+    for word, (tag, pos, head, relation) in zip(words, relations, strict=True):
+        at = text.index(word, at)
+        lemma = "accept" if word == "accepted" else word.lower()
+        tokens.append(
+            Token(text=word, start=at, end=at + len(word), lemma=lemma, tag=tag, pos=pos, head=head, relation=relation)
+        )
+    assert _denied(text, tokens, random.Random(0), contract=False) == (None, "no antonym")
 
 
 def test_contractions_come_by_share_and_row():

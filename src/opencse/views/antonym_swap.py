@@ -112,7 +112,10 @@ def _denied(text: str, tokens: Sequence[Token], chance: random.Random, *, contra
     complete = {inflect(base, verb.tag) for base in _COMPLETE_VERBS}
     if found is None or verb.text not in complete or clause.has(place, ("conj", "ccomp", "xcomp")):
         return None, "no antonym"
-    ((start, end, new),) = replacement(text, tokens, found)
+    edits = replacement(text, tokens, found)
+    if len(edits) > 1:
+        return None, "no antonym"  # an article before it: no verb
+    ((start, end, new),) = edits
     grown = len(new) - (end - start)
     moved = [
         replace(
