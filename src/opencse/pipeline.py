@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +24,7 @@ from opencse.evaluation import (
 )
 from opencse.files import write_json
 from opencse.probing import Findings, Material, Prober
-from opencse.recipes import Corpus, Recipe, family_of, load_recipe
+from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.text import column_names
 from opencse.training import Run
 from opencse.training import train as train_run
@@ -198,18 +198,38 @@ def _source_of_paraphrases(table: str | Path | None, llm: str | None) -> dict[st
 def _built(
     recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, overwrite: bool, tell: Tell
 ) -> Path:
-    """The corpus itself, or `out/views` with the columns that it lacks."""
-    from opencse.views.missing import beside, missing_specs
-
-    raw = recipe.corpus == Corpus() and table is None
-    if (raw or recipe.build) and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
-        return corpus  # nothing to do, or all done before
+    """The rows to train on: the corpus itself, or what is made of it in `out`."""
     from opencse.training.folder import check_folder
-    from opencse.views import build
-    from opencse.views.assemble import assemble
+    from opencse.views.mixture import mix
 
+    settings, columns = recipe.corpus, recipe.columns
     if not resume:
         check_folder(out, resume=False, overwrite=overwrite)
+    corpus = _with_views(recipe, corpus, table, out, resume or not overwrite, tell)
+    if not settings.parts:
+        return corpus
+    # Without the views that no term reads, rows are drawn as if these did not exist.
+    parts = {
+        name: replace(
+            part,
+            needs=tuple(c for c in part.needs if c in columns),
+            keeps=tuple(c for c in part.keeps if c in columns),
+        )
+        for name, part in settings.parts.items()
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    return mix(corpus, parts, out / "mixture.parquet", seed=recipe.training.seed)
+
+
+def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, tell: Tell) -> Path:
+    """The corpus with the columns that the recipe's views read; those that it lacks are built."""
+    from opencse.views import build
+    from opencse.views.assemble import assemble
+    from opencse.views.missing import beside, missing_specs
+
+    raw = not (recipe.corpus.rows or recipe.corpus.clauses) and table is None
+    if (raw or recipe.build) and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
+        return corpus  # nothing to do, or all done before
     if not raw:
         out.mkdir(parents=True, exist_ok=True)
         corpus = assemble(corpus, recipe.corpus, out / "corpus.parquet", table=table, seed=recipe.training.seed)
@@ -217,7 +237,7 @@ def _built(
     if not missing:
         return corpus
     tell(f"building {', '.join(missing)}")
-    built = build(corpus, missing, out / "views", seed=recipe.training.seed, resume=resume or not overwrite)
+    built = build(corpus, missing, out / "views", seed=recipe.training.seed, resume=resume)
     return beside(corpus, built, list(recipe.columns))
 
 

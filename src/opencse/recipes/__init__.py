@@ -2,13 +2,25 @@
 
 from opencse.recipes.families import FAMILIES, family_of
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
-from opencse.recipes.schema import Corpus, Encoder, Optimizer, Recipe, Schedule, Selection, Teacher, Training, View
+from opencse.recipes.schema import (
+    Corpus,
+    Encoder,
+    Optimizer,
+    Part,
+    Recipe,
+    Schedule,
+    Selection,
+    Teacher,
+    Training,
+    View,
+)
 
 __all__ = [
     "FAMILIES",
     "Corpus",
     "Encoder",
     "Optimizer",
+    "Part",
     "Recipe",
     "Schedule",
     "Selection",

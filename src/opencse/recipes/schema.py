@@ -212,16 +212,40 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Part:
+    """One sort of training rows, drawn from the sentences of which certain views could be built.
+
+    Attributes:
+        rows: How many; 0 leaves the part out.
+        needs: Columns that a sentence must have.
+        keeps: Further columns that its rows keep where the sentence has them; all others are left out of these rows.
+        words: Sentences of more white-space words are left out.
+    """
+
+    rows: int
+    needs: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+    words: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rows < 0 or (self.words is not None and self.words < 1):
+            raise ValueError("rows must be at least 0 and words at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What is done to the raw text before views are built.
+    """What is done to the raw text before views are built, and to the views before training.
 
     Attributes:
         clauses: Share of the sentences that are cut to their main clause, where one can be cut out.
         rows: Sentences used at most, drawn at random; all where absent.
+        parts: The sorts of rows that training mixes, by name (`views/mixture.py`); where absent, every sentence is one
+            row with all its views.
     """
 
     clauses: float = 0.0
     rows: int | None = None
+    parts: dict[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 <= self.clauses <= 1:
@@ -291,6 +315,11 @@ class Recipe:
                         f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
                         f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
                     )
+        known = {view.text for view in self.views.values()}
+        for name, part in self.corpus.parts.items():
+            for column in (*part.needs, *part.keeps):
+                if column not in known:
+                    raise ValueError(f"corpus.parts.{name}: no view reads the column '{column}'")
         if not self.used_views:
             raise ValueError("no term reads a view: the encoder would have nothing to encode")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]

@@ -26,6 +26,8 @@ CONTENTS = (
     "tokenizer",
     "tracking",
 )
+# What `opencse run` makes of the text before the run that reads it.
+PREPARED = ("corpus.parquet", "views", "mixture.parquet")
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
 
 
@@ -42,8 +44,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     is_run = (out / "run.json").is_file()
     if resume and not is_run:
         raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
-    # The text that `opencse run` prepares comes before the run that reads it.
-    occupied = out.is_dir() and any(path.name not in ("views", "corpus.parquet") for path in out.iterdir())
+    occupied = out.is_dir() and any(path.name not in PREPARED for path in out.iterdir())
     if occupied and not resume and not overwrite:
         what = "a run" if is_run else "files"
         raise OpencseError(

@@ -6,7 +6,6 @@ import hashlib
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,7 +44,7 @@ def assemble(
         OpencseError: The corpus or the table cannot be read.
     """
     sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
-    made_from = hashlib.sha256(json.dumps([sources, asdict(settings), seed]).encode()).hexdigest()
+    made_from = hashlib.sha256(json.dumps([sources, settings.rows, settings.clauses, seed]).encode()).hexdigest()
     if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
         return out
     chance = random.Random(seed)
