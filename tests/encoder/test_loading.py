@@ -61,3 +61,9 @@ def test_an_unloadable_model_is_one_clear_line(tmp_path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(OpencseError, match="cannot be loaded"):
         load_encoder(tmp_path, pooling="cls")
+
+
+def test_a_name_that_is_no_model_is_not_called_one_without_pooling(monkeypatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(OpencseError, match="cannot be loaded"):
+        load_encoder("nobody/no-such-model", pooling="backbone")

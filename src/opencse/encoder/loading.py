@@ -52,6 +52,7 @@ def load_encoder(
 
         settings |= dropout_config_overrides(_load_config(source), dropout)
     if pooling == "backbone" and not is_sentence_transformer(source):
+        _load_config(source)  # says so where there is no such model at all
         raise OpencseError(
             f"{name}: a plain transformers encoder, which does not say how to pool its tokens",
             f"Choose a pooling: {', '.join(POOLINGS)} (for example --set encoder.pooling=cls).",
@@ -83,7 +84,8 @@ def is_sentence_transformer(source: str) -> bool:
         return (Path(source) / "modules.json").is_file()
     from sentence_transformers.util import is_sentence_transformer_model
 
-    return bool(is_sentence_transformer_model(source, local_files_only=is_offline()))
+    with quiet():
+        return bool(is_sentence_transformer_model(source, local_files_only=is_offline()))
 
 
 def _load_config(source: str) -> Any:
