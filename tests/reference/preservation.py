@@ -41,3 +41,20 @@ def similarity_bound(
                 c = cosine(vectors[first][i], vectors[second][i])
                 losses.append(max(floor - c, 0) if floor is not None else max(c - ceiling, 0))
     return float(np.mean(losses)) if losses else 0.0
+
+
+def similarity_order(
+    vectors: dict[str, np.ndarray],
+    has: dict[str, np.ndarray],
+    closer: list[tuple[str, str]],
+    farther: list[tuple[str, str]],
+    margin: float,
+) -> float:
+    losses = []
+    for i in range(len(next(iter(vectors.values())))):
+        for near in closer:
+            for far in farther:
+                if all(has[view][i] for view in (*near, *far)):
+                    c_near, c_far = (cosine(vectors[a][i], vectors[b][i]) for a, b in (near, far))
+                    losses.append(max(margin - c_near + c_far, 0))
+    return float(np.mean(losses)) if losses else 0.0

@@ -14,6 +14,7 @@ from opencse.objectives.ranking_consistency import RankingConsistency
 from opencse.objectives.recall import Recall
 from opencse.objectives.replaced_tokens import ReplacedTokenDetection
 from opencse.objectives.similarity_bound import SimilarityBound
+from opencse.objectives.similarity_order import SimilarityOrder
 from opencse.objectives.term import Context, Embeddings, Facts, Processes, Term
 from opencse.objectives.two_way_margin import TwoWayMargin
 
@@ -30,6 +31,7 @@ _KINDS: tuple[type[Term], ...] = (
     EmbeddingDistillation,
     SimilarityPreserving,
     SimilarityBound,
+    SimilarityOrder,
 )
 TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _KINDS}
 """What a recipe may name as `kind` of a term."""
@@ -55,6 +57,7 @@ __all__ = [
     "Recall",
     "ReplacedTokenDetection",
     "SimilarityBound",
+    "SimilarityOrder",
     "SimilarityPreserving",
     "Term",
     "TwoWayMargin",
