@@ -27,6 +27,24 @@ def test_value_and_gradient_equal_the_transcription(kind, seed) -> None:
     )
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_views_that_are_kept_across_rows_only(seed) -> None:
+    views, rows = ("anchor", "negation", "antonym"), 5
+    arrays, teacher = draw(views, rows, seed=seed), draw(views, rows, seed=seed + 50)
+    has = {"anchor": np.ones(rows, bool), "negation": np.arange(rows) != 1, "antonym": np.arange(rows) % 2 == 0}
+    for view in views:
+        arrays[view][~has[view]] = 0
+    place = [(view, row) for view in views for row in range(rows) if has[view][row]]
+    own_row = {(i, j) for i, (_, a) in enumerate(place) for j, (_, b) in enumerate(place) if a == b}
+    check(
+        SimilarityPreserving(keep=("anchor",), across=("negation", "antonym")),
+        lambda x: similarity_preserving(kept(x, has, views), kept(teacher, has, views), own_row),
+        arrays,
+        has,
+        teachers={"teacher": teacher},
+    )
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_copy_of_the_teacher_loses_nothing(kind) -> None:
     arrays = draw(VIEWS, 6)

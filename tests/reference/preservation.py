@@ -16,13 +16,15 @@ def embedding_distillation(student: list[np.ndarray], teacher: list[np.ndarray])
     return float(np.mean(losses)) if losses else 0.0
 
 
-def similarity_preserving(student: list[np.ndarray], teacher: list[np.ndarray]) -> float:
+def similarity_preserving(
+    student: list[np.ndarray], teacher: list[np.ndarray], left_out: set[tuple[int, int]] = frozenset()
+) -> float:
     n = len(student)
     losses = [
         (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
         for i in range(n)
         for j in range(n)
-        if i != j
+        if i != j and (i, j) not in left_out
     ]
     return float(np.mean(losses)) if losses else 0.0
 

@@ -45,8 +45,8 @@ class _Preservation(Term):
     def _vectors(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, Tensor]:
         """Unit vectors of student and teacher, (n, d) and (n, d_t), all views' present rows one after another."""
         teacher = context.teachers[self.teacher]
-        student = torch.cat([embeddings[view][present[view]] for view in self.keep])
-        known = torch.cat([teacher[view][present[view]] for view in self.keep]).to(student.dtype)
+        student = torch.cat([embeddings[view][present[view]] for view in self.views])
+        known = torch.cat([teacher[view][present[view]] for view in self.views]).to(student.dtype)
         return F.normalize(student, dim=-1), F.normalize(known, dim=-1)
 
 
@@ -79,18 +79,32 @@ class SimilarityPreserving(_Preservation):
 
     The mean runs over all ordered pairs of different vectors of the batch. Source: similarity-preserving distillation
     (Tung and Mori, ICCV 2019), on cosines. The teacher may have any width.
+
+    Attributes:
+        across: Further views, of which only the cosines to other rows are kept: how near a negation is to its own
+            sentence is for other terms to say, but two sentences do not come nearer because both are negated.
     """
 
     kind: ClassVar[str] = "similarity_preserving"
 
+    across: tuple[str, ...] = ()
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those that are kept, within rows or across them."""
+        return tuple(dict.fromkeys((*self.keep, *self.across)))
+
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(n² d) for the n vectors of the kept views."""
         student, teacher = self._vectors(embeddings, present, context)
-        count = len(student)
-        if count < 2:
+        row = torch.cat([present[view].nonzero()[:, 0] for view in self.views])
+        within = torch.cat([present[view][present[view]] & (view in self.keep) for view in self.views])
+        kept = (row[:, None] != row) | (within[:, None] & within)
+        kept.fill_diagonal_(False)
+        count = kept.sum()
+        if count == 0:
             return student.sum() * 0
         error = student @ student.T - teacher @ teacher.T
-        other = ~torch.eye(count, dtype=torch.bool, device=error.device)
-        mean = error.square().masked_fill(~other, 0).sum() / (count * (count - 1))
+        mean = error.square().masked_fill(~kept, 0).sum() / count
         context.report(f"{self.name}/rms", mean.sqrt())
         return mean
