@@ -239,12 +239,15 @@ class Corpus:
     Attributes:
         clauses: Share of the sentences that are cut to their main clause, where one can be cut out.
         rows: Sentences used at most, drawn at random; all where absent.
+        opposites: So many more sentences, drawn from those that seem to say something of which the opposite can be
+            denied ("is dangerous"): one in twelve does.
         parts: The sorts of rows that training mixes, by name (`views/mixture.py`); where absent, every sentence is one
             row with all its views.
     """
 
     clauses: float = 0.0
     rows: int | None = None
+    opposites: int = 0
     parts: dict[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -252,6 +255,8 @@ class Corpus:
             raise ValueError("clauses must be a share from 0 to 1")
         if self.rows is not None and self.rows < 2:
             raise ValueError("rows must be at least 2")
+        if self.opposites < 0:
+            raise ValueError("opposites must be at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,17 +35,24 @@ class AntonymSwap(ConstructorSpec):
     """Replace one word by its opposite, inflected alike: a contradiction that looks like its source.
 
     Attributes:
+        predicate_first: Where an adjective is said of the subject ("is safe"), replace that one: its opposite denied
+            ("is not dangerous") says the same, as it does of no other word.
         syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
     """
 
     kind: ClassVar[str] = "antonym_swap"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
+    predicate_first: bool = False
     syntax: str = "syntax"
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Rewriter:
         """Load the parser and the opposites."""
-        return Rewriter(self.syntax, _swapped, seed=seed, kind=self.kind, data=opposites_bytes())
+
+        def make(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:
+            return _swapped(text, tokens, chance, predicate_first=self.predicate_first)
+
+        return Rewriter(self.syntax, make, seed=seed, kind=self.kind, data=opposites_bytes())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +85,14 @@ class NegatedAntonym(ConstructorSpec):
         return Rewriter(self.syntax, make, seed=seed, kind=self.kind, data=opposites_bytes())
 
 
-def _swapped(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:
+def _swapped(text: str, tokens: Sequence[Token], chance: random.Random, *, predicate_first: bool) -> Made:
     if any(token.text.lower() in NEGATIVE - {"never", "rarely", "seldom"} for token in tokens):
         return None, "negative words"
     found = list(opposites(text, tokens))
     if not found:
         return None, "no antonym"
+    if predicate_first:
+        found = [one for one in found if _copula_before(tokens, one) is not None] or found
     one = chance.choices(found, [_WEIGHTS[each.pos] for each in found])[0]
     return apply(text, replacement(text, tokens, one)), f"antonym {one.pos}"
 

@@ -17,6 +17,7 @@ from opencse.recipes import Corpus
 from opencse.text import column_names, content_hash, read_rows, read_texts
 from opencse.views.base import Row
 from opencse.views.main_clause import MainClause
+from opencse.views.opposites import may_say_opposite
 
 TEXT_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
@@ -44,11 +45,13 @@ def assemble(
         OpencseError: The corpus or the table cannot be read.
     """
     sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
-    made_from = hashlib.sha256(json.dumps([sources, settings.rows, settings.clauses, seed]).encode()).hexdigest()
+    made_from = hashlib.sha256(
+        json.dumps([sources, settings.rows, settings.opposites, settings.clauses, seed]).encode()
+    ).hexdigest()
     if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
         return out
     chance = random.Random(seed)
-    texts = _cut(_sample(corpus, settings.rows, chance), settings.clauses, chance)
+    texts = _cut(_sample(corpus, settings, chance), settings.clauses, chance)
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())
@@ -75,15 +78,29 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _sample(corpus: str | Path, rows: int | None, chance: random.Random) -> list[str]:
-    """All sentences, or so many of them, each as likely as any other (algorithm R: one pass, bounded memory)."""
-    kept: list[str] = []
-    for count, text in enumerate(read_texts(corpus)):
-        if rows is None or count < rows:
-            kept.append(text)
-        elif (place := chance.randrange(count + 1)) < rows:
-            kept[place] = text
-    return kept
+class _Draw:
+    """So many of a stream, each as likely as any other (algorithm R: one pass, bounded memory); or all."""
+
+    def __init__(self, size: int | None, chance: random.Random) -> None:
+        self.kept: list[str] = []
+        self._size, self._chance, self._seen = size, chance, 0
+
+    def offer(self, text: str) -> None:
+        self._seen += 1
+        if self._size is None or len(self.kept) < self._size:
+            self.kept.append(text)
+        elif (place := self._chance.randrange(self._seen)) < self._size:
+            self.kept[place] = text
+
+
+def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> list[str]:
+    """Sentences at random, and some more of those that are likely to have an opposite; none twice."""
+    plain, opposed = _Draw(settings.rows, chance), _Draw(settings.opposites, random.Random(chance.random()))
+    for text in read_texts(corpus):
+        plain.offer(text)
+        if settings.opposites and may_say_opposite(text):
+            opposed.offer(text)
+    return list(dict.fromkeys([*plain.kept, *opposed.kept]))
 
 
 def _cut(texts: Sequence[str], share: float, chance: random.Random) -> list[str]:

