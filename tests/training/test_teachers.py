@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,6 +90,25 @@ def test_prompt_length_and_pooling(student, wise, corpus) -> None:
     assert np.abs(one - two).max() > 0.01
     own = vectors(recipe(model="backbone"), student, corpus)["anchor"]  # the recipe's pooling is cls
     np.testing.assert_array_equal(own, one)
+
+
+def test_a_repeated_sentence_is_encoded_once(student, wise, tmp_path, monkeypatch) -> None:
+    texts = ["one here", "two here", "one here", None, "three here", "two here", "one here", "four here"]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": f"row {i}", "other": text}) + "\n" for i, text in enumerate(texts)))
+    whole = vectors(recipe(model=str(wise)), student, path)["other"]
+    asked: list[str] = []
+    encode = module.LoadedTeacher.encode
+    monkeypatch.setattr(module, "_CHUNK", 3)
+    monkeypatch.setattr(
+        module.LoadedTeacher, "encode", lambda self, texts: asked.extend(texts) or encode(self, list(texts))
+    )
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
+    found = vectors(recipe(model=str(wise)), student, path)["other"]
+    assert sorted(asked) == sorted({*(f"row {i}" for i in range(8)), "one here", "two here", "three here", "four here"})
+    np.testing.assert_allclose(found, whole, atol=1e-6)
+    assert not found[3].any()
+    assert found[0].any()
 
 
 def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, monkeypatch) -> None:

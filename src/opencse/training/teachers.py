@@ -2,18 +2,20 @@
 
 A teacher has no dropout, so its vectors never change: they are computed before training, in one pass over each text
 column, and memory-mapped from then on. The cache's key is a hash of the teacher (weights, tokenizer, pooling, length),
-of its prompt and of the texts themselves: a resumed run, another recipe or another file with the same sentences finds
-them again. They take 4 bytes per dimension and row.
+of its prompt, of the precision and of the texts themselves: a resumed run, another recipe or another file with the same
+sentences finds them again. They take 4 bytes per dimension and row. A sentence that stands in several rows is encoded
+once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from tqdm import tqdm
@@ -37,20 +39,25 @@ class LoadedTeacher:
     """A teacher, ready to encode.
 
     Attributes:
-        model: The encoder.
+        embedder: The encoder.
         prompt: A plain prompt to put around each text; None for the model's own.
         digest: Determines its vectors of a text.
     """
 
-    model: SentenceTransformer
+    embedder: Embedder
     prompt: str | None
     digest: str
 
+    @property
+    def model(self) -> SentenceTransformer:
+        """The encoder as a module."""
+        return self.embedder.model
+
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """The vectors of n texts, (n, d_t) fp32."""
-        if self.prompt is None:
-            return Embedder(self.model).encode(texts)
-        return Embedder(self.model, prompt="").encode([self.prompt.replace("{}", text) for text in texts])
+        if self.prompt is not None:
+            texts = [self.prompt.replace("{}", text) for text in texts]
+        return self.embedder.encode(texts)
 
 
 def load_teachers(
@@ -94,7 +101,9 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, own_prompt: st
         model.max_seq_length = teacher.max_length
     model.eval()
     plain = None if masked else prompt
-    return LoadedTeacher(model, plain, _hash(weights_hash(model), plain))
+    precision: Literal["fp32", "bf16"] = "fp32" if recipe.training.precision == "fp32" else "bf16"
+    embedder = Embedder(model, prompt=None if plain is None else "", precision=precision)
+    return LoadedTeacher(embedder, plain, _hash(weights_hash(model), plain, precision))
 
 
 def teacher_vectors(
@@ -160,20 +169,37 @@ def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequenc
 def _build(
     folder: Path, teacher: LoadedTeacher, texts: Iterator[str | None], rows: int, label: str, progress: bool
 ) -> None:
-    width = Embedder(teacher.model).dimension
+    width = teacher.embedder.dimension
     header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
     bar = tqdm(total=rows, desc=label, unit=" sentences", unit_scale=True, disable=None if progress else True)
+    first: dict[int, int] = {}  # hash of a text: its first row
+    done = 0
     # Written as a stream, not through a memory map, so that a full disk is an error and not a crash.
-    with bar, (folder / "vectors.npy").open("wb") as file:
+    with bar, (folder / "vectors.npy").open("w+b") as file:
         np.lib.format.write_array_header_1_0(file, header)
+        start = file.tell()
         for chunk in chunks(texts, _CHUNK):
             block = np.zeros((len(chunk), width), dtype="<f4")
-            here = [i for i, text in enumerate(chunk) if text is not None]
-            if here:
-                block[here] = teacher.encode([chunk[i] for i in here])
+            here = {i: first.setdefault(_text_key(text), done + i) for i, text in enumerate(chunk) if text is not None}
+            new = [i for i, row in here.items() if row == done + i]
+            if new:
+                block[new] = teacher.encode([chunk[i] for i in new])
+            for i, row in here.items():
+                if row >= done:
+                    block[i] = block[row - done]
+                else:
+                    file.seek(start + row * width * 4)
+                    block[i] = np.frombuffer(file.read(width * 4), dtype="<f4")
+            file.seek(0, os.SEEK_END)
             file.write(block.tobytes())
+            done += len(chunk)
             bar.update(len(chunk))
     write_json(folder / "meta.json", {"rows": rows, "width": width})
+
+
+def _text_key(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _hash(*parts: str | None) -> str:
