@@ -1,4 +1,4 @@
-"""Running an exported folder with onnxruntime and tokenizers, without PyTorch."""
+"""Running an exported folder with onnxruntime and tokenizers; PyTorch takes no part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRAPH, TOKENIZER, SETTINGS = "model.onnx", "tokenizer.json", "encoder.json"
 
 
 class OnnxEncoder:
-    """Texts in, float32 matrix out, from a folder that `export_onnx` wrote; needs onnxruntime and tokenizers alone.
+    """Texts in, float32 matrix out, from a folder that `export_onnx` wrote, by onnxruntime and tokenizers.
 
     Args:
         folder: What `export_onnx` wrote.
