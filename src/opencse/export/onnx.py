@@ -139,14 +139,14 @@ def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
     """Make sure that the model is one from text to vector through core modules; the names of its inputs."""
     from sentence_transformers.sentence_transformer import modules
 
-    first, *others = encoder
+    first: Any = encoder[0]
     if type(first) is not modules.Transformer or first.modalities != ["text"] or not first.tokenizer.is_fast:
         raise OpencseError(
             f"{name}: begins with a {type(first).__name__} that cannot be exported",
             "ONNX export is for transformers of plain text with a fast tokenizer.",
         )
     core = (modules.Pooling, modules.WeightedLayerPooling, modules.Normalize, modules.Dense, modules.LayerNorm)
-    for module in others:
+    for module in list(encoder)[1:]:
         if type(module) not in (*core, modules.Dropout):
             raise OpencseError(
                 f"{name}: its module {type(module).__name__} cannot be exported",
