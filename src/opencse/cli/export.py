@@ -22,9 +22,9 @@ def export(
     tokenizers alone, without PyTorch. Its vectors are compared with PyTorch's before anything is written. Needs
     `pip install "opencse[onnx]"`.
 
-    Examples:
-      opencse export out/ -o onnx/
-      opencse export bert-base-uncased --pooling cls -o onnx/
+    opencse export out/ -o onnx/
+
+    opencse export bert-base-uncased --pooling cls -o onnx/
     """
     from opencse.export import export_onnx
 
