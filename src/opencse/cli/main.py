@@ -8,7 +8,7 @@ import sys
 import typer
 
 from opencse import __version__
-from opencse.cli import build, compare, evaluate, pretrain, probe, recipes, run, train
+from opencse.cli import build, compare, evaluate, export, pretrain, probe, recipes, run, train
 from opencse.errors import Interrupted, OpencseError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command()(pretrain.pretrain)
 app.command()(evaluate.evaluate)
 app.command()(probe.probe)
 app.command()(compare.compare)
+app.command()(export.export)
 app.add_typer(recipes.app, name="recipes")
 
 

@@ -1,0 +1,35 @@
+"""`opencse export`: a model for onnxruntime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    model: Annotated[str, typer.Argument(help="A model folder, a run, a hub id, or `minilm`.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for model.onnx, tokenizer.json and encoder.json.")],
+    pooling: Annotated[
+        str | None, typer.Option(help="For an encoder without pooling of its own: cls, mean, first_last.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier export.")] = False,
+) -> None:
+    """Write a sentence encoder as an ONNX graph from token ids to sentence vectors.
+
+    Pooling and normalisation are part of the graph, and batch and length are open. It runs with onnxruntime and
+    tokenizers alone, without PyTorch. Its vectors are compared with PyTorch's before anything is written. Needs
+    `pip install "opencse[onnx]"`.
+
+    opencse export out/ -o onnx/
+
+    opencse export bert-base-uncased --pooling cls -o onnx/
+    """
+    from opencse.export import export_onnx
+
+    result = export_onnx(model, out, pooling=pooling or "backbone", overwrite=overwrite)
+    typer.echo(
+        f"written to {out}: model.onnx, {result.size / 1e6:.1f} MB; "
+        f"vectors as PyTorch's, largest difference {result.max_difference:.1e}"
+    )
