@@ -27,18 +27,26 @@ def test_value_and_gradient_equal_the_transcription(kind, seed) -> None:
     )
 
 
+SCOPES = {
+    "across": SimilarityPreserving(keep=("anchor",), across=("negation", "antonym")),
+    "within": SimilarityPreserving(keep=("anchor", "negation", "antonym"), within_rows=True),
+}
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_views_that_are_kept_across_rows_only(seed) -> None:
+@pytest.mark.parametrize("scope", SCOPES)
+def test_cosines_that_are_kept_across_rows_only_or_within_them_only(scope, seed) -> None:
     views, rows = ("anchor", "negation", "antonym"), 5
     arrays, teacher = draw(views, rows, seed=seed), draw(views, rows, seed=seed + 50)
     has = {"anchor": np.ones(rows, bool), "negation": np.arange(rows) != 1, "antonym": np.arange(rows) % 2 == 0}
     for view in views:
         arrays[view][~has[view]] = 0
     place = [(view, row) for view in views for row in range(rows) if has[view][row]]
-    own_row = {(i, j) for i, (_, a) in enumerate(place) for j, (_, b) in enumerate(place) if a == b}
+    pairs = [(i, j, a == b) for i, (_, a) in enumerate(place) for j, (_, b) in enumerate(place)]
+    left_out = {(i, j) for i, j, same in pairs if same == (scope == "across")}
     check(
-        SimilarityPreserving(keep=("anchor",), across=("negation", "antonym")),
-        lambda x: similarity_preserving(kept(x, has, views), kept(teacher, has, views), own_row),
+        SCOPES[scope],
+        lambda x: similarity_preserving(kept(x, has, views), kept(teacher, has, views), left_out),
         arrays,
         has,
         teachers={"teacher": teacher},
@@ -77,3 +85,10 @@ def test_settings(kind) -> None:
     assert kind(teacher="old").teachers == ("old",)
     with pytest.raises(ValueError, match="at least one view"):
         kind(keep=())
+
+
+def test_within_rows_needs_views_to_compare() -> None:
+    with pytest.raises(ValueError, match="two views"):
+        SimilarityPreserving(within_rows=True)
+    with pytest.raises(ValueError, match="none in across"):
+        SimilarityPreserving(keep=VIEWS, within_rows=True, across=("negation",))

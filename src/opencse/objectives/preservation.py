@@ -81,13 +81,21 @@ class SimilarityPreserving(_Preservation):
     (Tung and Mori, ICCV 2019), on cosines. The teacher may have any width.
 
     Attributes:
+        within_rows: Only the cosines between the views of one row, such as a sentence and its nearest neighbours: among
+            all pairs of a batch, nearly all of which are unrelated, they would count for nothing.
         across: Further views, of which only the cosines to other rows are kept: how near a negation is to its own
             sentence is for other terms to say, but two sentences do not come nearer because both are negated.
     """
 
     kind: ClassVar[str] = "similarity_preserving"
 
+    within_rows: bool = False
     across: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.within_rows and (self.across or len(self.keep) < 2):
+            raise ValueError("within_rows needs two views in keep, and none in across")
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -99,7 +107,8 @@ class SimilarityPreserving(_Preservation):
         student, teacher = self._vectors(embeddings, present, context)
         row = torch.cat([present[view].nonzero()[:, 0] for view in self.views])
         within = torch.cat([present[view][present[view]] & (view in self.keep) for view in self.views])
-        kept = (row[:, None] != row) | (within[:, None] & within)
+        same_row = row[:, None] == row
+        kept = same_row if self.within_rows else ~same_row | (within[:, None] & within)
         kept.fill_diagonal_(False)
         count = kept.sum()
         if count == 0:
