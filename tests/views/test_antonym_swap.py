@@ -82,6 +82,16 @@ def test_a_verb_after_an_article_is_a_parse_not_to_trust():
     assert _denied(text, tokens, random.Random(0), contract=False) == (None, "no antonym")
 
 
+def test_the_predicate_comes_first_where_asked():
+    rows = [
+        Row(id=i, text=text) for i, text in enumerate(["The old wide road is safe."] * 20 + ["She has an old car."])
+    ]
+    found = [view.text for view in AntonymSwap(predicate_first=True).open(seed=3)(rows)]
+    assert set(found[:20]) == {"The old wide road is dangerous."}
+    assert found[20] == "She has a new car."
+    assert len({view.text for view in AntonymSwap().open(seed=3)(rows[:20])}) > 1
+
+
 def test_contractions_come_by_share_and_row():
     rows = [Row(id=i, text="The drug is safe.") for i in range(40)]
     made = [view.text for view in NegatedAntonym(contract=0.5).open(seed=1)(rows)]

@@ -64,3 +64,17 @@ def test_columns_of_a_table(table, tmp_path) -> None:
     other.write_text("a\tb\n1\t2\n")
     with pytest.raises(OpencseError, match="its columns are a, b"):
         paraphrase_columns(other)
+
+
+def test_sentences_that_say_an_opposite_come_on_top(tmp_path) -> None:
+    said = [f"The {thing} is dangerous." for thing in ("road", "cliff", "river", "drug", "dog", "bridge")]
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join([f"Sentence number {i} is here." for i in range(50)] + said) + "\n")
+    draws = [
+        list(read_texts(assemble(path, Corpus(rows=8, opposites=4), tmp_path / f"{seed}.parquet", seed=seed)))
+        for seed in range(20)
+    ]
+    for draw in draws:
+        assert len(draw) == len(set(draw)) <= 12
+        assert 4 <= len(set(draw) & set(said)) <= 6
+    assert {text for draw in draws for text in draw} >= set(said)
