@@ -52,7 +52,8 @@ def main() -> None:
 def kept(pairs: ScoredPairs, places: list[int]) -> ScoredPairs:
     columns = ([column[i] for i in places] for column in (pairs.sentence1, pairs.sentence2, pairs.scores))
     first, second, scores = columns
-    return ScoredPairs(f"{pairs.name}, {len(places)} of different sentences", first, second, scores)
+    name = f"{pairs.name}, {len(places)} of different sentences"
+    return ScoredPairs(name=name, sentence1=first, sentence2=second, scores=scores)
 
 
 def compare(pairs: ScoredPairs, encode, adapter: MtebEncoder) -> None:
