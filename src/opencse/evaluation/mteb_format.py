@@ -118,8 +118,9 @@ def _scores(result: TaskResult) -> dict[str, float]:
     values = {name: round((value or 0.0) / 100, 6) for name, value in result.metrics.items()}
     if result.main == "spearman":
         pearson, spearman = values["pearson"], values["spearman"]
-        values = {"pearson": pearson, "spearman": spearman, "cosine_pearson": pearson, "cosine_spearman": spearman}
-        return {**values, "main_score": spearman}
+        cosine_spearman = round(result.details["mteb_cosine_spearman"] / 100, 6)
+        values = {"pearson": pearson, "spearman": spearman, "cosine_pearson": pearson}
+        return {**values, "cosine_spearman": cosine_spearman, "main_score": cosine_spearman}
     if result.task in _MTEB_NAMES:
         values = {"accuracy": values["few_shot_accuracy"], "f1": values["few_shot_f1"]}
         return {**values, "main_score": values["accuracy"]}
