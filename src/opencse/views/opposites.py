@@ -93,7 +93,8 @@ def opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
 def may_say_opposite(text: str) -> bool:
     """Whether an adjective with an opposite seems to be said of something ("is dangerous"), by a look at the words.
 
-    Takes microseconds where a parse takes milliseconds; three in four such sentences bear it out.
+    Takes microseconds where a parse takes milliseconds. One sentence in twelve of Wikipedia's passes; in a quarter of
+    these grammar finds an opposite that can be denied.
     """
     return any((word, "ADJ") in _table() for word in _SAID.findall(text))
 
