@@ -32,7 +32,7 @@ OPPOSED = (("text", "negation"), ("text", "antonym"), ("negated_antonym", "negat
 
 def command(options: argparse.Namespace, label: str, seed: int, out: Path) -> list[str]:
     """The call of `opencse run`."""
-    entry = CONTESTANTS["runs"].get(label) or CONTESTANTS["ablations"][label]
+    entry = {**CONTESTANTS["runs"], **CONTESTANTS["ablations"]}[label]
     first = options.out / "debias" / f"seed-{options.seeds[0]}"
     raw = entry.get("raw", label == "debias")
     corpus = options.corpus if raw else built(first)
@@ -136,7 +136,7 @@ def measures(folder: Path, which: int) -> dict[str, float]:
     """Of one run's untouched (0) or trained (1) model."""
     models = list(json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"].values())
     found = models[which]["findings"]
-    split = found["splits"]["averages"][0]
+    split = found["splits"]["averages"][1]  # all test sets by its rule
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     out = {
         "paraphrase > negation, %": 100 * found["transformations"]["paraphrase_above_negation"]["value"],
