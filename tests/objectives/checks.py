@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,13 +31,14 @@ def run(
     teachers: Teachers | None = None,
     dtype: torch.dtype = torch.float64,
     step: int = 0,
+    **known_otherwise: Any,
 ) -> tuple[float, Arrays, Context]:
-    """Loss, gradient by view, and the context with its reports."""
+    """Loss, gradient by view, and the context with its reports; `known_otherwise` are further fields of it."""
     tensors = {v: torch.tensor(a, dtype=dtype, requires_grad=True) for v, a in arrays.items()}
     present = {v: torch.ones(len(a), dtype=torch.bool) for v, a in arrays.items()}
     present |= {v: torch.tensor(m) for v, m in (has or {}).items()}
     known = {name: {v: torch.tensor(a) for v, a in vectors.items()} for name, vectors in (teachers or {}).items()}
-    context = Context(step=step, teachers=known)
+    context = Context(step=step, teachers=known, **known_otherwise)
     loss = term(tensors, present, context)
     loss.backward()
     assert loss.dtype == dtype
@@ -50,9 +52,10 @@ def check(
     arrays: Arrays,
     has: Masks | None = None,
     teachers: Teachers | None = None,
+    **known_otherwise: Any,
 ) -> None:
     """Value and gradient equal those of the transcription, the gradient by central differences."""
-    loss, gradients, _ = run(term, arrays, has, teachers)
+    loss, gradients, _ = run(term, arrays, has, teachers, **known_otherwise)
     assert loss == pytest.approx(slow(arrays), rel=1e-9, abs=1e-12)
     for view in term.views:
         expected = numeric_gradient(lambda x, view=view: slow(arrays | {view: x}), arrays[view])

@@ -16,12 +16,21 @@ def embedding_distillation(student: list[np.ndarray], teacher: list[np.ndarray])
     return float(np.mean(losses)) if losses else 0.0
 
 
+def overlap(first: set[int], second: set[int]) -> float:
+    return 2 * len(first & second) / max(len(first) + len(second), 1)
+
+
 def similarity_preserving(
-    student: list[np.ndarray], teacher: list[np.ndarray], left_out: set[tuple[int, int]] = frozenset()
+    student: list[np.ndarray],
+    teacher: list[np.ndarray],
+    left_out: set[tuple[int, int]] = frozenset(),
+    pieces: list[set[int]] | None = None,
+    beta: float = 0.0,
 ) -> float:
     n = len(student)
+    pieces = pieces or [set()] * n
     losses = [
-        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
+        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j]) + beta * overlap(pieces[i], pieces[j])) ** 2
         for i in range(n)
         for j in range(n)
         if i != j and (i, j) not in left_out

@@ -138,22 +138,36 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "tolerance", "kept", "warned"),
+    ("scores", "share", "warned"),
     [
-        ((80.0, 82.0, 79.5, 79.0), 1.0, 12, False),
-        ((80.0, 82.0, 79.5, 78.9), 1.0, 8, False),
-        ((80.0, 78.0, 78.5, 77.0), 1.0, 8, True),  # none within: the best
-        ((80.0, 79.0, 70.0, 79.5), 1.0, 12, False),
+        ((80.0, 82.0, 79.5, 79.0), 1.0, None),
+        ((80.0, 70.0, 70.0, 79.5), 1.0, None),  # only the end counts
+        ((80.0, 82.0, 79.5, 78.0, 78.5, 79.0), 0.9, "only 90% of the way"),
+        ((80.0, 82.0, 79.5, *[78.0] * 20, 80.0), 0.0, "the model is the untouched one"),
     ],
 )
-def test_the_last_step_within_tolerance(tmp_path, backbone, corpus, scores, tolerance, kept, warned) -> None:
-    settings = (*LONG, "selection.keep=last", f"selection.tolerance={tolerance}")
+def test_as_much_of_the_training_as_the_tolerance_allows(tmp_path, backbone, corpus, scores, share, warned) -> None:
+    settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
     left = iter(scores)
     result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: next(left))
-    assert result.outcome.best_step == kept
-    assert bool(result.warnings) == warned
-    if warned:
-        assert "within 1 points of the untouched backbone" in result.warnings[0]
+    assert next(left, None) is None
+    assert (result.outcome.best_step, result.outcome.share) == (12, share)
+    assert [warned in w for w in result.warnings] == ([True] if warned else [])
+
+
+def test_what_is_kept_lies_on_the_way_to_the_last_weights(tmp_path, backbone, corpus) -> None:
+    def model(name: str, *scores: float) -> dict[str, np.ndarray]:
+        left = iter((80.0, 82.0, 79.5, *scores))
+        settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
+        return load_file(
+            run(corpus, backbone, tmp_path / name, *settings, dev=lambda _: lambda: next(left)).model
+            / "model.safetensors"
+        )
+
+    start, end, kept = model("none", *[78.0] * 21), model("all", 80.0), model("part", 78.0, 78.5, 79.0)
+    for name in kept:
+        np.testing.assert_allclose(kept[name], start[name] + 0.9 * (end[name] - start[name]), rtol=1e-5, atol=1e-7)
+    assert any(np.abs(end[name] - start[name]).max() > 1e-4 for name in kept)
 
 
 def test_early_stopping(tmp_path, backbone, corpus) -> None:

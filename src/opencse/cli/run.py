@@ -43,8 +43,9 @@ def run(
         float | None,
         typer.Option(
             min=0,
-            help="Points that the development score may fall below the untouched model's: the last step within is "
-            "kept. Short for --set selection.keep=last --set selection.tolerance=…",
+            help="Points that the development score may fall below the untouched model's: beyond, the trained "
+            "weights are drawn back towards the untouched ones. Short for --set selection.keep=last "
+            "--set selection.tolerance=…",
         ),
     ] = None,
     variant: options.Variant = "sound",

@@ -28,7 +28,8 @@ def show_run(run: Run) -> None:
     print_ = Console().print
     kept = f"{outcome.steps} steps in {outcome.seconds:.0f} s"
     if outcome.best_score is not None:
-        kept += f"; kept step {outcome.best_step}, development Spearman {outcome.best_score:.2f}"
+        way = "" if outcome.share == 1 else f"{outcome.share:.0%} of the way to "
+        kept += f"; kept {way}step {outcome.best_step}, development Spearman {outcome.best_score:.2f}"
         kept += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
     print_(kept, highlight=False)
     for warning in run.warnings:

@@ -194,9 +194,9 @@ class Selection:
     Attributes:
         every: Steps between evaluations.
         patience: Stop after so many evaluations without improvement; never where absent.
-        keep: The `best` step; or the `last` one within `tolerance`, for terms whose success the pairs do not show.
-        tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. Where no step
-            is, the best one is kept, with a warning.
+        keep: The `best` step; or the `last` one, for terms whose success the pairs do not show.
+        tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. A model that
+            has fallen further goes back towards the untouched weights, in a straight line, until it has not.
     """
 
     every: int = 125

@@ -21,6 +21,7 @@ from opencse.encoder.precision import MixedPrecision
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.recipes import Optimizer, Schedule, Selection, Training
+from opencse.training.blending import copy_weights, longest_way
 from opencse.training.checkpoint import Checkpoints, Progress, load_weights, save_weights
 from opencse.training.log import MetricsLog
 from opencse.training.network import Trainable
@@ -38,9 +39,10 @@ class Outcome:
     Attributes:
         steps: Optimiser steps done.
         best_step: The step whose weights were kept; None where there was no development set (the last ones are kept).
-        best_score: Its development score.
+        best_score: The development score of what was kept.
         first_score: The development score before the first step.
         seconds: Training time, evaluation included.
+        share: How much was kept of the way from the weights before training to those of that step.
     """
 
     steps: int
@@ -48,6 +50,7 @@ class Outcome:
     best_score: float | None
     first_score: float | None
     seconds: float
+    share: float = 1.0
 
 
 class Settings(Protocol):
@@ -110,6 +113,7 @@ class Loop:
         self.precision = MixedPrecision(self.recipe.training.precision, self.network, self.accelerator.device)
         self.optimizer = self._optimizer()
         self.state = Progress()
+        self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
         latest = self.checkpoints.latest() if resume else None
         if latest is not None:
             self.state, random_states = self.checkpoints.load(latest, self.network, self.optimizer)
@@ -131,6 +135,11 @@ class Loop:
         """Remove what only a resumption needs, once the model is saved."""
         shutil.rmtree(self.checkpoints.folder, ignore_errors=True)
         self.best_path.unlink(missing_ok=True)
+
+    @property
+    def _within_tolerance(self) -> bool:
+        """Whether the last weights are kept, or so much of them as the development pairs allow."""
+        return self.recipe.selection.keep == "last" and self.dev is not None
 
     @property
     def _distributed(self) -> bool:
@@ -237,21 +246,15 @@ class Loop:
             self.log.write(state.step, {"dev": score})
         if not select:
             state.first_score = score
-        elif self._kept(score):
+        elif self._within_tolerance or state.best_score is None or score > state.best_score:
             state.best_score, state.best_step, state.stale = score, state.step, 0
-            if self.main:
+            if self.main and not self._within_tolerance:
                 # Only the encoder is exported; what the terms trained beside it can be as large again.
                 save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
         else:
             state.stale += 1
         bar.set_postfix({"dev": f"{score:.2f}"} | self._postfix)
         self.network.train()
-
-    def _kept(self, score: float) -> bool:
-        """Whether these weights replace those that were kept so far."""
-        state, selection = self.state, self.recipe.selection
-        good_enough = selection.keep == "last" and score >= (state.first_score or 0.0) - selection.tolerance
-        return good_enough or state.best_score is None or score > state.best_score
 
     def _exhausted(self) -> bool:
         """Whether early stopping is due; the main process decides for all."""
@@ -275,12 +278,26 @@ class Loop:
         self.accelerator.wait_for_everyone()
 
     def _finish(self) -> Outcome:
-        state = self.state
-        if self.dev is not None and self.main:
+        state, share = self.state, 1.0
+        if self._within_tolerance and self.main:
+            share = self._back_within_tolerance()
+        elif self.dev is not None and self.main:
             load_weights(self.network.encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
         kept = state.best_step if self.dev is not None else None
-        return Outcome(state.step, kept, state.best_score, state.first_score, seconds)
+        return Outcome(state.step, kept, state.best_score, state.first_score, seconds, share)
+
+    def _back_within_tolerance(self) -> float:
+        """Go back from the last weights towards the first ones as far as need be; the share that is kept."""
+        assert self.dev is not None
+        state = self.state
+        if state.best_score is None or state.first_score is None:
+            return 1.0
+        at_least = state.first_score - self.recipe.selection.tolerance
+        if state.best_score >= at_least:
+            return 1.0
+        share, state.best_score = longest_way(self.network.encoder, self._untouched, self.dev, at_least)
+        return share
 
     def _optimizer(self) -> torch.optim.Optimizer:
         settings = self.recipe.optimizer

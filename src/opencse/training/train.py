@@ -334,8 +334,19 @@ def _finished(out: Path, recipe: Recipe, fingerprint: dict[str, str]) -> Run | N
 def _judge(outcome: Outcome, recipe: Recipe) -> list[str]:
     """What the development scores say that a user should not overlook."""
     first, best = outcome.first_score, outcome.best_score
-    tolerance = recipe.selection.tolerance if recipe.selection.keep == "last" else 0.0
-    if first is None or best is None or best >= first - tolerance:
+    if first is None or best is None:
         return []
-    within = f"within {tolerance:g} points of" if tolerance else "above"
-    return [f"no step stayed {within} the untouched backbone on the development set ({best:.2f} against {first:.2f})"]
+    tolerance = recipe.selection.tolerance
+    if outcome.share == 0:
+        return [
+            f"nothing of the training stayed within {tolerance:g} points of the untouched backbone on the development "
+            "set: the model is the untouched one"
+        ]
+    if outcome.share < 1:
+        return [
+            f"the development score fell by more than {tolerance:g} points: only {outcome.share:.0%} of the way to the "
+            f"trained weights was kept ({best:.2f} against {first:.2f} before)"
+        ]
+    if recipe.selection.keep == "best" and best < first:
+        return [f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"]
+    return []
