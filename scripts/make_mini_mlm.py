@@ -1,11 +1,13 @@
 """Make `mini-mlm`, the small masked language model that comes with opencse.
 
-    opencse pretrain CORPUS... -o RUN [--set training.max_steps=...]
-    python scripts/make_mini_mlm.py RUN --out src/opencse/assets/mini-mlm
+    opencse pretrain CORPUS... -o FIRST [--set training.max_steps=...]
+    opencse pretrain CORPUS... -o RUN --settings mini-mlm --backbone FIRST/model [--set ...]
+    python scripts/make_mini_mlm.py FIRST RUN --out src/opencse/assets/mini-mlm
 
 CORPUS is text, one sentence per line: for the model that is shipped, a million sentences of the English Wikipedia. This
-script turns the finished RUN into the folder that is shipped: the weights as 16-bit floats, which load as 32-bit ones;
-the tokenizer; and a model card. It prints the checksum that `opencse.models.names` holds.
+script turns the last of the finished runs, each of which went on from the one before, into the folder that is shipped:
+the weights as 16-bit floats, which load as 32-bit ones; the tokenizer; and a model card. It prints the checksum that
+`opencse.models.names` holds.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from opencse.files import replaced_folder, write_text
 from opencse.pretraining.settings import load_settings
 
 MOST = 14_000_000  # bytes of weights
+TOKENS = 33  # of a sentence on average, with [CLS] and [SEP]
 
 CARD = """---
 language: en
@@ -52,28 +55,25 @@ expect no knowledge of rare things, and no sentence vectors worth using before a
 
 ## Data, licence and attribution
 
-{sentences:,} sentences of the English Wikipedia (articles of 2018 and 2021), of which the model read {share:.0%};
+{sentences:,} sentences of the English Wikipedia (articles of 2018 and 2021); it drew {share:.2f} times as many;
 another {held_out:,}, chosen by a hash of their text, were held out. The text is by Wikipedia contributors and is used
 under [CC BY-SA](https://creativecommons.org/licenses/by-sa/4.0/); the weights and the vocabulary are given under the
 same licence. No sentence of the text is in the package.
 
 ## Recipe and cost
 
-`opencse pretrain`, settings `mini-mlm`, seed {seed}: {steps:,} steps of {batch} sentences, AdamW, peak learning rate
-{lr:g}, warm-up over {warmup} steps, linear decay over the last {decay}; {rate:.0%} of the tokens masked, whole words at
-a time (80 % `[MASK]`, 10 % random, 10 % kept); word embeddings started from counts of words that occur together; no
-dropout; bf16 products with fp32 weights. {hours:.1f} hours on one core of a machine that others were using.
+`opencse pretrain`, settings `mini-mlm`: {runs}. AdamW; {rate:.0%} of the tokens masked, whole words at a time (80 %
+`[MASK]`, 10 % random, 10 % kept); word embeddings started from counts of words that occur together; no dropout; bf16
+products with fp32 weights. {hours:.1f} hours on one core of a machine that others were using.
 
 Right guesses of masked tokens in held-out sentences at the end: {accuracy:.1f} % (with the masks of training). The docs
 of opencse (`docs/pretraining.md`) have perplexities beside word counts, and how to measure them.
 """
 
 
-def export(run: Path, out: Path) -> str:
+def export(runs: list[Path], out: Path) -> str:
     """Write the folder; return the SHA-256 of its weights."""
-    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    settings = load_settings(run / "settings.toml")
+    run = runs[-1]
     weights = load_file(run / "model" / "model.safetensors")
     halves = {name: tensor.half().contiguous() for name, tensor in weights.items()}
     for name, tensor in halves.items():
@@ -87,7 +87,7 @@ def export(run: Path, out: Path) -> str:
         write_text(temporary / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
         for name in ("tokenizer.json", "tokenizer_config.json"):
             (temporary / name).write_bytes((run / "model" / name).read_bytes())
-        write_text(temporary / "README.md", card(settings, record, metrics))
+        write_text(temporary / "README.md", card(runs))
     for file in out.iterdir():
         file.chmod(0o644)
     size = (out / "model.safetensors").stat().st_size
@@ -97,40 +97,44 @@ def export(run: Path, out: Path) -> str:
     return hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest()
 
 
-def card(settings, record: dict, metrics: list[dict]) -> str:
-    model, training, schedule, outcome = settings.model, settings.training, settings.schedule, record["outcome"]
-    read = outcome["steps"] * training.batch_size
-    tokens = read * 33  # with [CLS] and [SEP], on average
-    decay = f"{schedule.decay:.0%}" if isinstance(schedule.decay, float) else f"{schedule.decay:,} steps"
+def card(runs: list[Path]) -> str:
+    records = [json.loads((run / "run.json").read_text(encoding="utf-8")) for run in runs]
+    settings = [load_settings(run / "settings.toml") for run in runs]
+    outcomes = [record["outcome"] for record in records]
+    model, record = settings[0].model, records[-1]
+    read = sum(outcome["steps"] * each.training.batch_size for outcome, each in zip(outcomes, settings, strict=True))
     return CARD.format(
         layers=model.layers,
         width=model.width,
         heads=model.heads,
-        pieces=settings.vocabulary.size,
+        pieces=settings[0].vocabulary.size,
         parameters=record["parameters"],
         positions=model.positions,
-        seen=tokens / 1e6,
+        seen=read * TOKENS / 1e6,
         sentences=record["sentences"],
-        share=min(read / record["sentences"], 1.0),
+        share=read / record["sentences"],
         held_out=record["held_out"],
-        seed=training.seed,
-        steps=outcome["steps"],
-        batch=training.batch_size,
-        lr=settings.optimizer.lr,
-        warmup=schedule.warmup,
-        decay=decay,
-        rate=settings.masking.rate,
-        hours=outcome["seconds"] / 3600,
-        accuracy=[m["dev"] for m in metrics if "dev" in m][-1],
+        runs=", then ".join(map(recipe, settings, outcomes)),
+        rate=settings[-1].masking.rate,
+        hours=sum(outcome["seconds"] for outcome in outcomes) / 3600,
+        accuracy=outcomes[-1]["best_score"],
+    )
+
+
+def recipe(settings, outcome: dict) -> str:
+    schedule, training = settings.schedule, settings.training
+    return (
+        f"{outcome['steps']:,} steps of {training.batch_size} sentences (seed {training.seed}; learning rate up to "
+        f"{settings.optimizer.lr:g} in {schedule.warmup} steps, and linearly to 0 over the last {schedule.decay:,})"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    print("SHA-256", export(arguments.run, arguments.out))
+    print("SHA-256", export(arguments.runs, arguments.out))
 
 
 if __name__ == "__main__":

@@ -16,24 +16,33 @@ def embedding_distillation(student: list[np.ndarray], teacher: list[np.ndarray])
     return float(np.mean(losses)) if losses else 0.0
 
 
-def overlap(first: set[int], second: set[int]) -> float:
-    return 2 * len(first & second) / max(len(first) + len(second), 1)
-
-
-def similarity_preserving(
-    student: list[np.ndarray],
-    teacher: list[np.ndarray],
-    left_out: set[tuple[int, int]] = frozenset(),
-    pieces: list[set[int]] | None = None,
+def pair_preserving(
+    student: dict[str, np.ndarray],
+    teacher: dict[str, np.ndarray],
+    has: dict[str, np.ndarray],
+    pairs: list[tuple[str, str]],
+    pieces: dict[str, list[set[int]]] | None = None,
     beta: float = 0.0,
 ) -> float:
+    losses = []
+    for a, b in pairs:
+        for i in range(len(student[a])):
+            if has[a][i] and has[b][i]:
+                error = cosine(student[a][i], student[b][i]) - cosine(teacher[a][i], teacher[b][i])
+                if pieces is not None:
+                    first, second = pieces[a][i], pieces[b][i]
+                    error += beta * 2 * len(first & second) / max(len(first) + len(second), 1)
+                losses.append(error**2)
+    return float(np.mean(losses)) if losses else 0.0
+
+
+def similarity_preserving(student: list[np.ndarray], teacher: list[np.ndarray]) -> float:
     n = len(student)
-    pieces = pieces or [set()] * n
     losses = [
-        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j]) + beta * overlap(pieces[i], pieces[j])) ** 2
+        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
         for i in range(n)
         for j in range(n)
-        if i != j and (i, j) not in left_out
+        if i != j
     ]
     return float(np.mean(losses)) if losses else 0.0
 

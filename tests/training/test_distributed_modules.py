@@ -25,6 +25,7 @@ from opencse.objectives import (
     ListNet,
     MomentumContrastive,
     Objective,
+    PairPreserving,
     Recall,
     ReplacedTokenDetection,
 )
@@ -60,6 +61,7 @@ CASES = {
         )
     ],
     "denoising": [CONTRASTIVE],
+    "pairs": [PairPreserving(pairs=(("anchor", "positive"),), teacher="a", less_overlap=0.2)],
 }
 
 
@@ -98,7 +100,7 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     teachers = {t: {"anchor": wise[2 * i], "positive": wise[2 * i + 1]} for i, t in enumerate("ab")}
     share = 16 // world
     tokens = [v for v in views if any(v in t.tokens for t in terms)]
-    batch = Assembler(store, views, 0, 16.0, teachers if "teachers" in str(terms) else None, tokens)
+    batch = Assembler(store, views, 0, 16.0, teachers if any(t.teachers for t in terms) else None, tokens)
     part = batch(range(rank * share, (rank + 1) * share))
     model = DistributedDataParallel(network) if world > 1 else network
     optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)

@@ -9,6 +9,7 @@ from opencse.objectives.list_net import ListNet
 from opencse.objectives.margin import Margin
 from opencse.objectives.momentum import MomentumContrastive
 from opencse.objectives.objective import Objective
+from opencse.objectives.pair_preserving import PairPreserving
 from opencse.objectives.preservation import EmbeddingDistillation, SimilarityPreserving
 from opencse.objectives.ranking_consistency import RankingConsistency
 from opencse.objectives.recall import Recall
@@ -29,6 +30,7 @@ _KINDS: tuple[type[Term], ...] = (
     ListNet,
     ListMLE,
     EmbeddingDistillation,
+    PairPreserving,
     SimilarityPreserving,
     SimilarityBound,
     SimilarityOrder,
@@ -52,6 +54,7 @@ __all__ = [
     "MomentumContrastive",
     "NoiseNegatives",
     "Objective",
+    "PairPreserving",
     "Processes",
     "RankingConsistency",
     "Recall",
