@@ -1,8 +1,9 @@
 """The learning curve of a pre-training run, as a picture.
 
-    python benchmarks/learning_curve.py RUN -o CURVE
+    python benchmarks/learning_curve.py RUN... -o CURVE
 
-RUN is the folder of `opencse pretrain`, or its metrics.jsonl. Writes CURVE.svg and CURVE.png.
+RUN is the folder of `opencse pretrain`, or its metrics.jsonl; several, each of which went on from the one before, are
+drawn one behind the other. Writes CURVE.svg and CURVE.png.
 """
 
 from __future__ import annotations
@@ -44,11 +45,15 @@ def draw(lines: list[dict], palette: Palette) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
-    path = arguments.run / "metrics.jsonl" if arguments.run.is_dir() else arguments.run
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines: list[dict] = []
+    for run in arguments.runs:
+        path = run / "metrics.jsonl" if run.is_dir() else run
+        before = lines[-1]["step"] if lines else 0
+        read = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        lines += [line | {"step": before + line["step"]} for line in read]
     for file in save(lambda palette: draw(lines, palette), arguments.out):
         print(file)
 

@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet as pq
 
 from opencse.views import DebiasedNegatives, Deletion, Negation, Substitution, build
-from opencse.views.missing import beside, missing_specs
+from opencse.views.missing import beside, missing_specs, with_backbone
 
 SPECS = {
     "negation": Negation(),
@@ -32,6 +32,13 @@ def test_only_what_is_wanted_and_missing_is_built_and_what_it_needs() -> None:
 def test_one_constructor_may_make_several_columns() -> None:
     assert names(["negative_1", "negative_2"], ["text"]) == ["negative"]
     assert names(["negative_1", "negative_2"], ["text", "negative_1"]) == ["negative"]
+
+
+def test_mining_with_the_model_that_is_trained() -> None:
+    specs = SPECS | {"related": DebiasedNegatives(model="backbone")}
+    found = with_backbone(specs, "some/model")
+    assert found["related"].model == "some/model"
+    assert {name: spec for name, spec in found.items() if name != "related"} == SPECS
 
 
 def test_columns_of_the_corpus_stand_beside_the_built_ones(tmp_path) -> None:

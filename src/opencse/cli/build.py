@@ -29,6 +29,9 @@ def build(
     resume: Annotated[
         bool, typer.Option("--resume/--overwrite", help="Keep finished parts, or replace what OUT holds.")
     ] = True,
+    backbone: Annotated[
+        str, typer.Option(help="For recipes that mine with the model that will be trained: that model.")
+    ] = "minilm",
     engine: Annotated[
         str,
         typer.Option(help="`local`, or `ray`: a cluster whose machines see the same files. The output is the same."),
@@ -57,6 +60,7 @@ def build(
     from opencse.errors import OpencseError
     from opencse.recipes import load_recipe
     from opencse.views import build as build_views
+    from opencse.views.missing import with_backbone
 
     loaded = load_recipe(recipe, variant=variant, overrides=overrides)
     if not loaded.build:
@@ -64,7 +68,7 @@ def build(
     specs = _with_needs(loaded.build, only) if only else loaded.build
     build_views(
         demo.corpus(corpus),
-        specs,
+        with_backbone(specs, backbone),
         out,
         seed=seed,
         engine=_engine(engine, address, workers),

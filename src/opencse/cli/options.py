@@ -17,7 +17,9 @@ Corpus = Annotated[
 ]
 Backbone = Annotated[
     str,
-    typer.Option(help="The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm."),
+    typer.Option(
+        help="The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for everything that the run writes.")]
 Dev = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +33,14 @@ def missing_specs(
             found.add(name)
             front += [maker[need] for need in specs[name].sources if need in maker]
     return {name: spec for name, spec in specs.items() if name in found}
+
+
+def with_backbone(specs: Mapping[str, ConstructorSpec], backbone: str | Path) -> dict[str, ConstructorSpec]:
+    """The constructors, with this model where they ask for `model = "backbone"`: the one that is to be trained."""
+    return {
+        name: replace(spec, model=str(backbone)) if getattr(spec, "model", None) == "backbone" else spec
+        for name, spec in specs.items()
+    }
 
 
 def beside(corpus: str | Path, built: str | Path, columns: Sequence[str]) -> Path:
