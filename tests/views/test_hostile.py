@@ -16,6 +16,7 @@ from opencse.views import (
     MainClause,
     NegatedAntonym,
     Negation,
+    NegativeWord,
     NumberSwap,
     Passive,
     PhraseSwap,

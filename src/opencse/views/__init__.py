@@ -11,6 +11,7 @@
 | `main_clause` | `MainClause` | what the sentence states, cut to its main clause | |
 | `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
+| `negative_word` | `NegativeWord` | a contradiction: never, nobody, no, failed to; or without such a word | |
 | `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
 | `passive` | `Passive` | a paraphrase: the other voice | |
 | `number_swap` | `NumberSwap` | a contradiction: another number, year or amount | |
@@ -35,6 +36,7 @@ from opencse.views.llm import PromptedLLM
 from opencse.views.main_clause import MainClause
 from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
 from opencse.views.negation import Negation
+from opencse.views.negative_words import NegativeWord
 from opencse.views.noise import Deletion, RandomSentence, WordRepetition
 from opencse.views.phrase_swap import PhraseSwap
 from opencse.views.probes import Insertion, WordSubstitution
@@ -54,6 +56,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     MainClause,
     AntonymSwap,
     NegatedAntonym,
+    NegativeWord,
     RoleSwap,
     Passive,
     NumberSwap,
@@ -88,6 +91,7 @@ __all__ = [
     "MainClause",
     "NegatedAntonym",
     "Negation",
+    "NegativeWord",
     "NumberSwap",
     "Passive",
     "PhraseSwap",
