@@ -19,11 +19,16 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 
 from opencse.files import replaced_folder, write_text
 from opencse.pretraining.settings import load_settings
 
 MOST = 14_000_000  # bytes of weights
+TOKENIZER = (  # what its settings are; the rest is what it was last used with
+    "backend cls_token do_lower_case mask_token model_max_length pad_token sep_token strip_accents "
+    "tokenize_chinese_chars tokenizer_class unk_token"
+).split()
 TOKENS = 33  # of a sentence on average, with [CLS] and [SEP]
 
 CARD = """---
@@ -38,15 +43,15 @@ tags:
 
 # mini-mlm
 
-A small masked language model of English, and the smallest real backbone of opencse: {layers} layers of {width}, {heads}
-heads, {pieces:,} lower-cased word pieces, {parameters:,} parameters, inputs of up to {positions} tokens. It comes with
-the package and loads without a network.
+A small masked language model of English, and the smallest real backbone of opencse: {layers} layers of {width},
+{heads} heads, {pieces:,} lower-cased word pieces, {parameters:,} parameters, inputs of up to {positions} tokens. It
+comes with the package and loads without a network.
 
 ```python
 from opencse.models import resolve
 from transformers import pipeline
 
-pipeline("fill-mask", model=resolve("mini-mlm"))("The capital of France is [MASK].")
+pipeline("fill-mask", model=resolve("mini-mlm"))("The band released their first [MASK].")
 ```
 
 `opencse run simcse CORPUS --backbone mini-mlm -o out/` trains a sentence encoder from it. It is meant for tests, first
@@ -55,16 +60,20 @@ expect no knowledge of rare things, and no sentence vectors worth using before a
 
 ## Data, licence and attribution
 
-{sentences:,} sentences of the English Wikipedia (articles of 2018 and 2021); it drew {share:.2f} times as many;
-another {held_out:,}, chosen by a hash of their text, were held out. The text is by Wikipedia contributors and is used
-under [CC BY-SA](https://creativecommons.org/licenses/by-sa/4.0/); the weights and the vocabulary are given under the
-same licence. No sentence of the text is in the package.
+{sentences:,} sentences of the English Wikipedia (articles of 2018 and 2021), of which it read {share:.2f} times as
+many in all; another {held_out:,}, chosen by a hash of their text, were held out. The text is by Wikipedia contributors
+and is used under [CC BY-SA](https://creativecommons.org/licenses/by-sa/4.0/); the weights and the vocabulary are given
+under the same licence. No sentence of the text is in the package.
 
 ## Recipe and cost
 
-`opencse pretrain`, settings `mini-mlm`: {runs}. AdamW; {rate:.0%} of the tokens masked, whole words at a time (80 %
-`[MASK]`, 10 % random, 10 % kept); word embeddings started from counts of words that occur together; no dropout; bf16
-products with fp32 weights. {hours:.1f} hours on one core of a machine that others were using.
+`opencse pretrain`, settings `mini-mlm`:
+
+{runs}
+
+AdamW; {rate:.0%} of the tokens masked, whole words at a time (80 % `[MASK]`, 10 % random, 10 % kept); word embeddings
+started from counts of words that occur together; no dropout; bf16 products with fp32 weights. {hours:.1f} hours on one
+core of a machine that others were using.
 
 Right guesses of masked tokens in held-out sentences at the end: {accuracy:.1f} % (with the masks of training). The docs
 of opencse (`docs/pretraining.md`) have perplexities beside word counts, and how to measure them.
@@ -85,8 +94,13 @@ def export(runs: list[Path], out: Path) -> str:
     with replaced_folder(out) as temporary:
         save_file(halves, temporary / "model.safetensors", metadata={"format": "pt"})
         write_text(temporary / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-        for name in ("tokenizer.json", "tokenizer_config.json"):
-            (temporary / name).write_bytes((run / "model" / name).read_bytes())
+        pieces = Tokenizer.from_file(str(run / "model" / "tokenizer.json"))
+        pieces.no_truncation()
+        pieces.no_padding()
+        pieces.save(str(temporary / "tokenizer.json"))
+        tokenizer = json.loads((run / "model" / "tokenizer_config.json").read_text(encoding="utf-8"))
+        kept = {k: v for k, v in tokenizer.items() if k in TOKENIZER}
+        write_text(temporary / "tokenizer_config.json", json.dumps(kept, indent=2, sort_keys=True) + "\n")
         write_text(temporary / "README.md", card(runs))
     for file in out.iterdir():
         file.chmod(0o644)
@@ -114,7 +128,7 @@ def card(runs: list[Path]) -> str:
         sentences=record["sentences"],
         share=read / record["sentences"],
         held_out=record["held_out"],
-        runs=", then ".join(map(recipe, settings, outcomes)),
+        runs="\n".join(map(recipe, settings, outcomes)),
         rate=settings[-1].masking.rate,
         hours=sum(outcome["seconds"] for outcome in outcomes) / 3600,
         accuracy=outcomes[-1]["best_score"],
@@ -124,8 +138,8 @@ def card(runs: list[Path]) -> str:
 def recipe(settings, outcome: dict) -> str:
     schedule, training = settings.schedule, settings.training
     return (
-        f"{outcome['steps']:,} steps of {training.batch_size} sentences (seed {training.seed}; learning rate up to "
-        f"{settings.optimizer.lr:g} in {schedule.warmup} steps, and linearly to 0 over the last {schedule.decay:,})"
+        f"- {outcome['steps']:,} steps of {training.batch_size} sentences (seed {training.seed}; learning rate up to "
+        f"{settings.optimizer.lr:g} in {schedule.warmup} steps, later linearly to 0)"
     )
 
 

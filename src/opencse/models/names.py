@@ -13,7 +13,7 @@ from pathlib import Path
 from opencse.errors import OpencseError
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_MINI_MLM_SHA256 = "to be set"
+_MINI_MLM_SHA256 = "2bebeb9d20d2fe1059ee487d9062d232bb54ef311e4fdc1432f0f38d1782dd05"
 
 
 def resolve(name: str | Path) -> str:
