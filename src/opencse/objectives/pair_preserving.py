@@ -101,6 +101,8 @@ class PairPreserving(Term):
 class _Bag(nn.Module):
     """From token ids and their mask, (b, L), to the set of word pieces of each row as zeros and ones, (b, BUCKETS)."""
 
+    special: Tensor
+
     def __init__(self, special: list[int]) -> None:
         super().__init__()
         self.register_buffer("special", torch.tensor(sorted(special)), persistent=False)

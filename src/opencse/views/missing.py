@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from opencse.files import replaced_file
 from opencse.text import column_names, read_rows
 from opencse.views.base import ConstructorSpec
+from opencse.views.mining.mined import MinedSpec
 
 
 def missing_specs(
@@ -38,7 +39,7 @@ def missing_specs(
 def with_backbone(specs: Mapping[str, ConstructorSpec], backbone: str | Path) -> dict[str, ConstructorSpec]:
     """The constructors, with this model where they ask for `model = "backbone"`: the one that is to be trained."""
     return {
-        name: replace(spec, model=str(backbone)) if getattr(spec, "model", None) == "backbone" else spec
+        name: replace(spec, model=str(backbone)) if isinstance(spec, MinedSpec) and spec.model == "backbone" else spec
         for name, spec in specs.items()
     }
 
