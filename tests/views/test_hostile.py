@@ -84,6 +84,7 @@ def specs(bert, roberta, marian, tmp_path):
         "clause": MainClause(words=(1, 9999)),
         "swapped": AntonymSwap(),
         "denied": NegatedAntonym(),
+        "negative word": NegativeWord(),
         "roles": RoleSwap(alike=False),
         "voice": Passive(),
         "number": NumberSwap(),
