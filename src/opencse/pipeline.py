@@ -143,6 +143,7 @@ def run(
     """
     from opencse.probing.run import gather
     from opencse.reports import write_report
+    from opencse.views.missing import with_backbone
 
     # Read before any training, so that a mistake in a path costs nothing.
     own = [] if pairs is None else [demo.pairs(pairs)]
@@ -153,7 +154,8 @@ def run(
         overrides = [*(f"build.paraphrase.{key}={value}" for key, value in source.items()), *overrides]
         having = ["paraphrases"] if source else []
         recipe = load_recipe(recipe, family=family, variant=variant, having=having, overrides=overrides)
-    built = _built(recipe, demo.corpus(corpus), backbone, paraphrases, Path(out), resume, overwrite, tell)
+    mining = replace(recipe, build=with_backbone(recipe.build, backbone))
+    built = _built(mining, demo.corpus(corpus), paraphrases, Path(out), resume, overwrite, tell)
     finished = train(
         recipe,
         built,
@@ -196,14 +198,7 @@ def _source_of_paraphrases(table: str | Path | None, llm: str | None) -> dict[st
 
 
 def _built(
-    recipe: Recipe,
-    corpus: Path,
-    backbone: str | Path,
-    table: str | Path | None,
-    out: Path,
-    resume: bool,
-    overwrite: bool,
-    tell: Tell,
+    recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, overwrite: bool, tell: Tell
 ) -> Path:
     """The rows to train on: the corpus itself, or what is made of it in `out`."""
     from opencse.training.folder import check_folder
@@ -212,7 +207,7 @@ def _built(
     settings, columns = recipe.corpus, recipe.columns
     if not resume:
         check_folder(out, resume=False, overwrite=overwrite)
-    corpus = _with_views(recipe, corpus, backbone, table, out, resume or not overwrite, tell)
+    corpus = _with_views(recipe, corpus, table, out, resume or not overwrite, tell)
     if not settings.parts:
         return corpus
     # Without the views that no term reads, rows are drawn as if these did not exist.
@@ -228,19 +223,11 @@ def _built(
     return mix(corpus, parts, out / "mixture.parquet", seed=recipe.training.seed)
 
 
-def _with_views(
-    recipe: Recipe,
-    corpus: Path,
-    backbone: str | Path,
-    table: str | Path | None,
-    out: Path,
-    resume: bool,
-    tell: Tell,
-) -> Path:
+def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, tell: Tell) -> Path:
     """The corpus with the columns that the recipe's views read; those that it lacks are built."""
     from opencse.views import build
     from opencse.views.assemble import assemble
-    from opencse.views.missing import beside, missing_specs, with_backbone
+    from opencse.views.missing import beside, missing_specs
 
     raw = not (recipe.corpus.rows or recipe.corpus.clauses) and table is None
     if (raw or recipe.build) and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
@@ -252,7 +239,6 @@ def _with_views(
     if not missing:
         return corpus
     tell(f"building {', '.join(missing)}")
-    missing = with_backbone(missing, backbone)
     built = build(corpus, missing, out / "views", seed=recipe.training.seed, resume=resume)
     return beside(corpus, built, list(recipe.columns))
 

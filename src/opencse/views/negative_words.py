@@ -17,7 +17,7 @@ from opencse.views.rewriter import Made, Rewriter
 Way = tuple[list[Edit], str]
 """Edits, and the rule."""
 
-_QUANTIFIERS = {"every": "no", "each": "no", "all": "no", "some": "no"}
+_QUANTIFIERS = ("every", "each", "all", "some")
 _PRONOUNS = {
     "everyone": "no one",
     "someone": "no one",
