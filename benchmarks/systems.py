@@ -1,15 +1,18 @@
 """Every system from one backbone, on the same sentences, over seeds: STS scores, surface bias, cost, papers' numbers.
 
     python benchmarks/systems.py CORPUS DATA -o OUT --backbone mini-mlm --sentences 100000 --seeds 1,2,3
+    python benchmarks/systems.py CORPUS DATA -o OUT --paraphrases TABLE --longest 10 --jobs 2
     python benchmarks/systems.py CORPUS DATA -o OUT --systems simcse sncse osscse --ablations
     python benchmarks/systems.py CORPUS DATA -o OUT --cost     # seconds per sentence, side by side, no evaluation
     python benchmarks/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
 
 CORPUS is text, or a table with columns that recipes read (paraphrase, positive_1, …); DATA the folder of the STS
-files. The first --sentences rows are taken, and what columns the systems can build are built once, into OUT/corpus.
+files. The first --sentences rows are taken, of at most --longest words; the sentences of a table of --paraphrases are
+among them, whatever their length. What columns the systems can build are built once, into OUT/corpus.
 Each run is a process of its own, so that its peak memory is its own, in OUT/runs/LABEL/seed-N; a finished one is
 skipped, a killed one goes on where it stopped. The step that is kept is chosen on STS-B dev. A run that fails leaves
-its message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md). `--set` is for all systems.
+its message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md). `--set` is for all systems; what
+benchmarks/systems.toml sets for one of them comes after it.
 """
 
 from __future__ import annotations
@@ -17,13 +20,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 from opencse.errors import OpencseError
 from opencse.recipes import family_of, load_recipe, recipe_names
@@ -38,8 +45,28 @@ def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
     names = every if options.systems == ["all"] else options.systems
     found = {name: (name, []) for name in names}
     if options.ablations:
-        found |= {label: (a["recipe"], a["set"]) for label, a in TABLES["ablations"].items() if a["recipe"] in names}
-    return {label: (recipe, [*options.set, *settings]) for label, (recipe, settings) in found.items()}
+        ablations = {label: a for label, a in TABLES["ablations"].items() if a["recipe"] in names}
+        found |= {label: (a["recipe"], _filled(options, a["set"])) for label, a in ablations.items()}
+    first = {name: [*options.set, *_own_settings(options, name)] for name in names}
+    return {label: (recipe, [*first[recipe], *settings]) for label, (recipe, settings) in found.items()}
+
+
+def _filled(options: argparse.Namespace, settings: Sequence[str]) -> list[str]:
+    return [setting.format(runs=options.out.resolve() / "runs") for setting in settings]
+
+
+def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
+    """What a recipe is given here: paraphrases from the table, teachers from this benchmark's own runs."""
+    table = options.paraphrases
+    found = _filled(options, TABLES["settings"].get(recipe, []))
+    if table is not None:
+        from opencse.views.assemble import paraphrase_columns
+
+        text, paraphrase = paraphrase_columns(table)
+        source = {"kind": "candidate_table", "path": table.resolve(), "text_column": text, "candidate_column": paraphrase}
+        place = TABLES["paraphrases"].get(recipe)
+        found += [f"{place}.{key}={value}" for key, value in source.items()] if place else []
+    return found
 
 
 def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> dict[str, Path]:
@@ -58,9 +85,12 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     base = target = options.out / "corpus" / "corpus.parquet"
     if not target.is_file():
         given = column_names(options.corpus)
+        at = given.index("text")
         target.parent.mkdir(parents=True, exist_ok=True)
-        rows = (row for row in read_rows(options.corpus, given) if (row[given.index("text")] or "").strip())
-        kept = [row for row, _ in zip(rows, range(options.sentences), strict=False)]
+        kept = _paraphrased(options, given) if options.paraphrases else []
+        rows = (row for row in read_rows(options.corpus, given) if 0 < len((row[at] or "").split()) <= options.longest)
+        kept += [row for row, _ in zip(rows, range(options.sentences - len(kept)), strict=False)]
+        random.Random(0).shuffle(kept)
         pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), target)
     family = family_of(backbone_config(options.backbone))
     recipes = {}
@@ -85,6 +115,16 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
             tables[label] = start
         target = target if own else tables[label]
     return tables
+
+
+def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
+    """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
+    from opencse.text import read_rows
+    from opencse.views.assemble import paraphrase_columns
+
+    column, _ = paraphrase_columns(options.paraphrases)
+    texts = dict.fromkeys(text for (text,) in read_rows(options.paraphrases, (column,)) if text and text.strip())
+    return [tuple(text if name == "text" else None for name in columns) for text in texts][: options.sentences]
 
 
 def one(options: argparse.Namespace) -> None:
@@ -115,8 +155,11 @@ def launch(options: argparse.Namespace, corpus: Path, recipe: str, settings: lis
     command = [sys.executable, __file__, str(corpus), str(options.data), "-o", str(out), "--backbone", options.backbone]
     command += [*(["--cost"] if options.cost else []), "--one", recipe, *settings]
     log = out.with_suffix(".log")
+    threads = {} if options.jobs == 1 else {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))}
     with log.open("w", encoding="utf-8") as file:
-        done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False, env=os.environ)
+        done = subprocess.run(
+            command, stdout=file, stderr=subprocess.STDOUT, check=False, env={**os.environ, **threads}
+        )
     if done.returncode:
         last = [line for line in log.read_text(encoding="utf-8").splitlines() if line.strip()][-1:]
         print(f"{out}: failed ({''.join(last)[:200]})", file=sys.stderr)
@@ -129,14 +172,21 @@ def folder_of(options: argparse.Namespace, kind: str, label: str) -> Path:
 
 def run_all(options: argparse.Namespace, tables: dict[str, Path], wanted: dict[str, tuple[str, list[str]]]) -> None:
     """Seed by seed, so that an early look at the table has all systems."""
-    for seed in options.seeds:
-        for label, (recipe, settings) in wanted.items():
-            out = folder_of(options, "runs", label) / f"seed-{seed}"
-            if label not in tables or ((out / "results.json").is_file() and (out / "cost.json").is_file()):
-                continue
-            print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
-            launch(options, tables[label], recipe, [*settings, f"training.seed={seed}"], out)
+    lock = Lock()
+
+    def work(job: tuple[int, str]) -> None:
+        seed, label = job
+        recipe, settings = wanted[label]
+        out = folder_of(options, "runs", label) / f"seed-{seed}"
+        if label not in tables or ((out / "results.json").is_file() and (out / "cost.json").is_file()):
+            return
+        print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
+        launch(options, tables[label], recipe, [*settings, f"training.seed={seed}"], out)
+        with lock:
             write_table(options, wanted)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(work, [(seed, label) for seed in options.seeds for label in wanted]))
 
 
 def measure_cost(
@@ -256,6 +306,9 @@ def main() -> None:
     parser.add_argument("--systems", nargs="+", default=["all"], help="names of recipes; the first is the baseline")
     parser.add_argument("--backbone", default="mini-mlm")
     parser.add_argument("--sentences", type=int, default=100_000)
+    parser.add_argument("--longest", type=int, default=10_000, metavar="WORDS", help="of the corpus's sentences")
+    parser.add_argument("--paraphrases", type=Path, metavar="TABLE", help="sentences with candidates for a paraphrase")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--ablations", action="store_true", help="and the variants of benchmarks/systems.toml")

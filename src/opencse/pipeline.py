@@ -7,9 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from opencse import demo
 from opencse.encoder import backbone_config, load_encoder
 from opencse.encoder.embedder import Embedder
+from opencse.encoder.vector_cache import cached_vectors
 from opencse.errors import OpencseError
 from opencse.evaluation import (
     STS_TASKS,
@@ -274,17 +277,18 @@ def _text(data: str | Path) -> Literal["senteval", "raw"]:
 
 
 def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, material: Material) -> dict[str, Findings]:
-    """Probe both models; each encodes every distinct text once."""
-    prober = Prober(material)
+    """Probe both models; each encodes every distinct text once, the backbone once for all runs."""
     name = Path(str(backbone)).name
+    trained = f"{name} + {recipe.name}"
     prompt = next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
-    found = {}
-    for label, load in {
-        name: lambda: load_encoder(backbone, pooling=recipe.encoder.pooling, prompt=prompt),
-        f"{name} + {recipe.name}": lambda: load_encoder(model),
-    }.items():
-        found[label] = prober(Embedder(load(), progress=f"evaluating {label}"))
-    return found
+
+    def untouched(texts: Sequence[str]) -> np.ndarray:
+        encoder = load_encoder(backbone, pooling=recipe.encoder.pooling, prompt=prompt)
+        return cached_vectors(Embedder(encoder, progress=f"evaluating {name}"), texts)
+
+    prober = Prober(material)
+    before = prober(untouched)
+    return {name: before, trained: prober(Embedder(load_encoder(model), progress=f"evaluating {trained}"))}
 
 
 def _suites(findings: Findings) -> dict[str, Results]:
