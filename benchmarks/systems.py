@@ -62,10 +62,11 @@ def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
     if table is not None:
         from opencse.views.assemble import paraphrase_columns
 
-        text, paraphrase = paraphrase_columns(table)
-        source = {"kind": "candidate_table", "path": table.resolve(), "text_column": text, "candidate_column": paraphrase}
-        place = TABLES["paraphrases"].get(recipe)
-        found += [f"{place}.{key}={value}" for key, value in source.items()] if place else []
+        text, candidate = paraphrase_columns(table)
+        columns = {"text_column": text, "candidate_column": candidate}
+        source = {"kind": "candidate_table", "path": table.resolve(), **columns}
+        if place := TABLES["paraphrases"].get(recipe):
+            found += [f"{place}.{key}={value}" for key, value in source.items()]
     return found
 
 

@@ -15,4 +15,4 @@ def corpus(name: str | Path) -> Path:
 
 def pairs(name: str | Path) -> Path:
     """The path of a file of scored pairs; `demo` stands for the sample pairs, unless a file of that name is there."""
-    return _ASSETS / "pairs.tsv" if str(name) == "demo" and not Path(name).exists() else Path(name)
+    return _ASSETS / "pairs.tsv" if str(name) == "demo" and not Path(name).is_file() else Path(name)

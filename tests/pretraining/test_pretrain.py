@@ -109,6 +109,7 @@ def test_what_a_run_leaves(straight) -> None:
     assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
     assert model.config.hidden_dropout_prob == 0.1, "for fine-tuning, though pre-training had none"
     assert AutoTokenizer.from_pretrained(folder).mask_token == "[MASK]"
+    assert json.loads((folder / "tokenizer.json").read_text())["truncation"] is None, "not the state of the last call"
     vectors = SentenceTransformer(str(folder), device="cpu").encode(SENTENCES[:3])
     assert vectors.shape == (3, 16)
     assert load_encoder(folder, pooling="cls").encode(SENTENCES[:3]).shape == (3, 16)

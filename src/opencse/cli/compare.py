@@ -59,6 +59,7 @@ def compare(
     """
     from dataclasses import asdict
 
+    from opencse import demo
     from opencse.compare import compare, find_runs, group_runs, pair_cosines, read_run
     from opencse.compare.curves import save_curves
     from opencse.compare.tables import FORMATS
@@ -69,7 +70,7 @@ def compare(
     sets: list[ScoredPairs] = []
     cosines = None
     if data is not None or pairs:
-        sets = [read_pairs(path) for path in pairs] if pairs else load_sts(str(data), text=text.value)
+        sets = [read_pairs(demo.pairs(path)) for path in pairs] if pairs else load_sts(str(data), text=text.value)
         cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
     comparison = compare(groups, sets=sets, cosines=cosines, resamples=resamples)
     if out is not None:

@@ -115,6 +115,9 @@ def save_model(model: Any, tokenizer: Any, folder: Path, card: str, backbone: st
             for stale in temporary.glob("*.safetensors"):
                 stale.unlink()
         model.save_pretrained(temporary)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is not None:
+            backend.no_truncation()  # the state of its last call, which transformers would save with it
         tokenizer.save_pretrained(temporary)
         (temporary / "README.md").write_text(card, encoding="utf-8")
 
