@@ -193,9 +193,10 @@ def run_all(options: argparse.Namespace, tables: dict[str, Path], wanted: dict[s
 def measure_cost(
     options: argparse.Namespace, tables: dict[str, Path], wanted: dict[str, tuple[str, list[str]]]
 ) -> None:
-    """Seconds per sentence of every system and of SimCSE, in turns; the ratio is the median over rounds."""
+    """Seconds per sentence of every system and of SimCSE, in turns, and memory; the ratio is the median over rounds."""
     names = ["simcse", *(name for name in wanted if name in tables and name == wanted[name][0] != "simcse")]
     rounds: dict[str, list[float]] = {name: [] for name in names}
+    memory: dict[str, float] = {}
     settings = [*options.set, f"training.max_steps={COST_STEPS}", "training.batch_size=64", "training.epochs=1"]
     settings += [f"training.log_every={COST_WARM}", "training.checkpoint_every=0"]
     for number in range(options.rounds):
@@ -208,13 +209,15 @@ def measure_cost(
                     sys.exit(f"--cost needs {COST_STEPS * 64} sentences")
                 spent = seconds[COST_STEPS] - seconds[COST_WARM]
                 rounds[name].append(spent / (COST_STEPS - COST_WARM) / 64)
+                memory[name] = max(memory.get(name, 0.0), _peak(out))
                 shutil.rmtree(out / "model", ignore_errors=True)
     ratios = {
         name: statistics.median(a / b for a, b in zip(found, rounds["simcse"], strict=True))
         for name, found in rounds.items()
         if len(found) == len(rounds["simcse"])
     }
-    (options.out / "cost.json").write_text(json.dumps({"seconds": rounds, "ratio": ratios}, indent=1), encoding="utf-8")
+    measured = {"seconds": rounds, "ratio": ratios, "peak_mib": memory}
+    (options.out / "cost.json").write_text(json.dumps(measured, indent=1), encoding="utf-8")
     for name, ratio in ratios.items():
         published = TABLES["published_cost"].get(name)
         print(f"{name}: × {ratio:.2f}" + ("" if published is None else f" (published × {published:.2f})"))
@@ -230,8 +233,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
         runs = sorted((read_run(file.parent) for file in folders), key=lambda run: run.seed)
         if runs:
             groups.append(Group(label=label, runs=tuple(runs)))
-            costs = [json.loads(file.read_text()) for file in folders]
-            memory[label] = max(cost.get("gpu_peak_mib", cost["peak_mib"]) for cost in costs)
+            memory[label] = max(_peak(file.parent) for file in folders)
             bias[label] = _bias([file.parent for file in folders], -1)
             untouched = _bias([folders[0].parent], 0)
         if len(runs) < len(options.seeds):
@@ -239,8 +241,9 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     if not groups:
         return
     comparison = compare(groups, suite="sts")
-    ratio_file = options.out / "cost.json"
-    ratios = json.loads(ratio_file.read_text())["ratio"] if ratio_file.is_file() else {}
+    cost_file = options.out / "cost.json"
+    cost = json.loads(cost_file.read_text()) if cost_file.is_file() else {"ratio": {}, "peak_mib": {}}
+    memory |= cost["peak_mib"]  # of training alone; a run's own peak may be its evaluation's
     first = comparison.rows[0]
     head = ["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]
     head += ["Cont.", "Oppn.", "paraphrase > negation"]
@@ -259,7 +262,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
         cells += [
             "" if row.steps is None else str(row.steps),
             _number(row.seconds.mean, 0),
-            _number(ratios.get(recipe), 2),
+            _number(cost["ratio"].get(row.label), 2),
         ]
         cells += [_number(TABLES["published_cost"].get(recipe) if own else None, 2), _number(memory[row.label], 0)]
         lines.append("| " + " | ".join(cells) + " |")
@@ -267,6 +270,12 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     (options.out / "systems.md").write_text(
         "\n".join([*lines, "", *(f"- {n}" for n in notes)]) + "\n", encoding="utf-8"
     )
+
+
+def _peak(run: Path) -> float:
+    """MiB of a run's process, or of the GPU where it used one."""
+    cost = json.loads((run / "cost.json").read_text(encoding="utf-8"))
+    return cost.get("gpu_peak_mib", cost["peak_mib"])
 
 
 def _bias(folders: list[Path], which: int) -> list[str]:
