@@ -1,6 +1,8 @@
 """All measures at once, on the modules that sentence-transformers builds."""
 
 import copy
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +11,10 @@ from torch import nn
 
 from opencse.encoder.dropout import FastDropout, dropout_rate
 from opencse.encoder.fast import prepare_for_training
+from opencse.encoder.loading import load_encoder
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tiny import tiny_bert
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -28,8 +34,19 @@ def test_changes_speed_only(family):
 def test_second_call_changes_nothing():
     model = FAMILIES["bert"]()
     assert prepare_for_training(model)
+    forward = model.forward
     assert prepare_for_training(model)
-    assert len(model._forward_pre_hooks) == len(model._forward_hooks) == 1
+    assert model.forward == forward
+
+
+def test_packed_inside_a_sentence_encoder(tmp_path):
+    encoder = load_encoder(tiny_bert(tmp_path), pooling="mean")
+    assert prepare_for_training(encoder)
+    rows = []
+    encoder[0].auto_model.encoder.register_forward_hook(lambda _, args, __: rows.append(args[0].shape[:2]))
+    ids, mask = padded_batch()
+    encoder.train()({"input_ids": ids, "attention_mask": mask})
+    assert rows == [(1, -(-int(mask.sum()) // 32) * 32)]
 
 
 def test_nothing_to_pack():

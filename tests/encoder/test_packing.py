@@ -8,7 +8,7 @@ from families import FAMILIES, padded_batch, vectors
 
 from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.dropout import dropout_rate
-from opencse.encoder.packing import Packing, supports_packing, use_packing
+from opencse.encoder.packing import Packing, is_packed, supports_packing, use_packing
 
 PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
 
@@ -48,7 +48,7 @@ def test_only_models_whose_attention_knows_the_layout(family):
     use_dropout_attention(model)
     assert use_packing(model) == (family in PACKABLE)
     assert use_packing(model) == (family in PACKABLE)
-    assert len(model._forward_pre_hooks) == (family in PACKABLE)
+    assert is_packed(model) == (family in PACKABLE)
     assert model.training
 
 
@@ -115,3 +115,15 @@ def test_leaves_other_calls_alone():
     packed(input_ids=ids)
     packed(input_ids=ids, attention_mask=mask, position_ids=torch.arange(11)[None])
     assert counts == [55] * 6
+
+
+def test_a_copy_packs_its_own():
+    packed = packed_copy(FAMILIES["bert"]().train())
+    other = copy.deepcopy(packed)
+    with torch.no_grad():
+        other.embeddings.word_embeddings.weight.zero_()
+    ids, mask = padded_batch()
+    with dropout_rate(packed, 0.0), dropout_rate(other, 0.0):
+        here, there = (m(input_ids=ids, attention_mask=mask).last_hidden_state for m in (packed, other))
+    assert not torch.allclose(here, there)
+    assert is_packed(other)

@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 from opencse.encoder.fast import prepare_for_training
 from opencse.objectives import Context, ReplacedTokenDetection
 from opencse.objectives import replaced_tokens as module
-from opencse.objectives.conditional import Conditional, Generator
+from opencse.objectives.conditional import Conditional, Generator, draw
 from reference.contrastive import numeric_gradient
 from reference.replaced_tokens import detection_loss
 from tiny import tiny_bert, tiny_roberta
@@ -276,3 +276,12 @@ def test_an_encoder_that_cannot_be_told_a_vector_is_refused(facts) -> None:
         ReplacedTokenDetection().module(replace(facts, transformer=None))
     with pytest.raises(ValueError, match="no embedding layer"):
         Conditional(torch.nn.Linear(2, 2), 2, 2)
+
+
+def test_draws_follow_the_probabilities():
+    torch.manual_seed(0)
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
+    drawn = draw(probabilities.expand(20_000, -1))
+    shares = torch.bincount(drawn, minlength=6) / 20_000
+    torch.testing.assert_close(shares, probabilities, rtol=0, atol=0.015)
+    assert not shares[probabilities == 0].any()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 import torch
@@ -72,8 +73,17 @@ def first_position(model: nn.Module) -> int:
     return 0 if padding is None else int(padding) + 1
 
 
-def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
-    """Forward pre-hook: replaces a padded batch by a packed one, in training mode and where it is a plain one."""
+def _packed_forward(model: nn.Module, *args: Any, **kwargs: Any) -> Any:
+    """The model's `forward`, of a packed batch where the one given can be packed."""
+    forward = type(model).forward
+    inputs = _pack_inputs(model, args, kwargs)
+    if inputs is None:
+        return forward(model, *args, **kwargs)
+    return _unpack_outputs(model, inputs["packing"], forward(model, **inputs))
+
+
+def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """A packed batch for a padded one, in training mode and where it is a plain one."""
     if len(args) == 1 and "input_ids" not in kwargs:  # as a model with a head calls its encoder
         kwargs = {"input_ids": args[0]} | kwargs
     elif args:
@@ -90,14 +100,11 @@ def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     for name in ("input_ids", "token_type_ids"):
         if isinstance(packed.get(name), Tensor):
             packed[name] = packing.pack(packed[name])
-    return (), packed | {"position_ids": packing.positions + first_position(model), "packing": packing}
+    return packed | {"position_ids": packing.positions + first_position(model), "packing": packing}
 
 
-def _unpack_outputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-    """Forward hook: what `_pack_inputs` packed comes out padded again."""
-    packing: Packing | None = kwargs.get("packing")
-    if packing is None:
-        return output
+def _unpack_outputs(model: nn.Module, packing: Packing, output: Any) -> Any:
+    """What came of a packed batch, padded again."""
     output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
     if output.get("hidden_states") is not None:
         output["hidden_states"] = tuple(packing.unpack(layer) for layer in output.hidden_states)
@@ -106,11 +113,17 @@ def _unpack_outputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
     return output
 
 
+def is_packed(model: nn.Module) -> bool:
+    """Whether `use_packing` was applied to it, or to what it is a copy of."""
+    return getattr(vars(model).get("forward"), "__func__", None) is _packed_forward
+
+
 def use_packing(model: nn.Module) -> bool:
     """Makes `model` compute real tokens only when it trains on a CPU, in place; callers see no difference.
 
     They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and get padded hidden
-    states back, zero at padding.
+    states back, zero at padding. The model's `forward` itself is replaced: sentence-transformers calls that, past all
+    hooks.
 
     Args:
         model: A transformers encoder, after `opencse.encoder.attention.use_dropout_attention`.
@@ -118,12 +131,11 @@ def use_packing(model: nn.Module) -> bool:
     Returns:
         False, and nothing changed, where `supports_packing` is False.
     """
-    if _pack_inputs in model._forward_pre_hooks.values():
+    if is_packed(model):
         return True
     if not supports_packing(model):
         return False
-    model.register_forward_pre_hook(_pack_inputs, with_kwargs=True)
-    model.register_forward_hook(_unpack_outputs, with_kwargs=True)
+    model.forward = MethodType(_packed_forward, model)  # a copy of the model gets one of its own
     return True
 
 
@@ -136,12 +148,15 @@ def supports_packing(model: nn.Module) -> bool:
 
     Returns:
         False for models whose attention does not receive the layout (MPNet, DeBERTa), that have no position ids to
-        set, or that attend within a window (ModernBERT): sentences of one row would see each other.
+        set, whose `forward` something else has replaced, or that attend within a window (ModernBERT): sentences of one
+        row would see each other.
     """
     config: Any = getattr(model, "config", None)
     if getattr(config, "_attn_implementation", None) != ATTENTION:
         return False
-    if "position_ids" not in inspect.signature(model.forward).parameters:
+    if "forward" in vars(model) and not is_packed(model):
+        return False
+    if "position_ids" not in inspect.signature(type(model).forward).parameters:
         return False
     if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
         return False

@@ -91,6 +91,16 @@ class _VocabularyHead(nn.Module):
         return nn.functional.linear(self.transform(hidden), self._table[0].weight, self.bias)
 
 
+def draw(probabilities: Tensor) -> Tensor:
+    """One class for each row (n, C), by where a uniform number falls among the sums of the probabilities before.
+
+    Needs one random number a row, where `torch.multinomial` draws one for each class.
+    """
+    sums = probabilities.cumsum(-1)
+    reached = torch.rand_like(sums[:, :1]) * sums[:, -1:]
+    return torch.searchsorted(sums, reached, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
+
+
 class Generator(Frozen):
     """A masked language model that fills in tokens, and never learns.
 
@@ -119,24 +129,26 @@ class Generator(Frozen):
 
         Args:
             ids: (n, L).
-            mask: (n, L), 1 for real tokens.
-            chosen: (n, L) bool.
+            mask: (n, L), 1 for real tokens, which stand first.
+            chosen: (n, L) bool; padding is left as it is.
             temperature: Of the softmax to draw from; None for the likeliest token.
 
         Returns:
             The ids (n, L) with the chosen ones replaced.
         """
         filled = ids.clone()
-        for start in range(0, len(ids), _ROWS):
-            rows = slice(start, start + _ROWS)
-            logits = self._logits(ids[rows], mask[rows], chosen[rows])
+        lengths, order = mask.sum(1).sort(stable=True)  # rows of like length together: less padding
+        for rows, longest in zip(order.split(_ROWS), lengths.split(_ROWS), strict=True):
+            width = int(longest[-1])
+            here = chosen[rows, :width]
+            logits = self._logits(ids[rows, :width], mask[rows, :width], here)
             if temperature is None:
                 tokens = logits.argmax(-1)
             elif len(logits):
-                tokens = torch.multinomial((logits.float() / temperature).softmax(-1), 1).squeeze(1)
+                tokens = draw((logits.float() / temperature).softmax(-1))
             else:
                 continue
-            filled[rows] = filled[rows].masked_scatter(chosen[rows], tokens)
+            filled[rows, :width] = ids[rows, :width].masked_scatter(here, tokens)
         return filled
 
     def _logits(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
