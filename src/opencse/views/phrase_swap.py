@@ -124,6 +124,17 @@ def _coordinated(tokens: Sequence[Token], i: int, j: int) -> bool:
 
 
 def _symmetric(tokens: Sequence[Token], i: int, j: int) -> bool:
-    """Whether both hang on one verb that means the same either way."""
-    one, other = tokens[i], tokens[j]
-    return one.head == other.head and tokens[one.head].lemma.lower() in _SYMMETRIC
+    """Whether the sentence means the same either way: "A meets B", "A is B", "in A ... in B"."""
+    for subject, predicate in ((i, j), (j, i)):
+        if tokens[subject].head == predicate and tokens[subject].relation == "nsubj":
+            return _word(tokens, predicate, "cop") != ""
+    head = tokens[i].head
+    if head != tokens[j].head:
+        return False
+    place = _word(tokens, i, "case")
+    return tokens[head].lemma.lower() in _SYMMETRIC or (place != "" and place == _word(tokens, j, "case"))
+
+
+def _word(tokens: Sequence[Token], head: int, relation: str) -> str:
+    """The words that hang on a token by this relation."""
+    return " ".join(t.text.lower() for i, t in enumerate(tokens) if t.head == head != i and t.relation == relation)
