@@ -66,15 +66,18 @@ def test_columns_of_a_table(table, tmp_path) -> None:
         paraphrase_columns(other)
 
 
-def test_sentences_that_say_an_opposite_come_on_top(tmp_path) -> None:
-    said = [f"The {thing} is dangerous." for thing in ("road", "cliff", "river", "drug", "dog", "bridge")]
+def test_sentences_with_opposites_come_on_top_each_adjective_alike(tmp_path) -> None:
+    safe = [f"The {thing} is safe." for thing in ("road", "cliff", "river", "drug", "dog", "bridge", "door", "car")]
+    more = ["He saw the dirty water.", "All clean, all dangerous?", "It was thematic."]
     path = tmp_path / "corpus.txt"
-    path.write_text("\n".join([f"Sentence number {i} is here." for i in range(50)] + said) + "\n")
+    path.write_text("\n".join([f"Sentence {i} says it." for i in range(50)] + safe + more))
     draws = [
         list(read_texts(assemble(path, Corpus(rows=8, opposites=4), tmp_path / f"{seed}.parquet", seed=seed)))
         for seed in range(20)
     ]
     for draw in draws:
         assert len(draw) == len(set(draw)) <= 12
-        assert 4 <= len(set(draw) & set(said)) <= 6
-    assert {text for draw in draws for text in draw} >= set(said)
+        assert "The water was dirty." in draw
+        assert 2 <= len(set(draw) & set(safe)) <= 8
+    assert sum("It was thematic." in draw for draw in draws) < 10, "among the sentences drawn at random alone"
+    assert {text for draw in draws for text in draw} >= set(safe)

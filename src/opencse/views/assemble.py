@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,14 +14,18 @@ import pyarrow.parquet as pq
 from opencse.errors import OpencseError
 from opencse.files import replaced_file
 from opencse.recipes import Corpus
+from opencse.syntax import load_parser
+from opencse.syntax.asides import parse_without_asides
 from opencse.text import column_names, content_hash, read_rows, read_texts
+from opencse.views.attribute_clause import attribute_clause, says
 from opencse.views.base import Row
 from opencse.views.main_clause import MainClause
-from opencse.views.opposites import may_say_opposite
+from opencse.views.opposites import opposed_adjectives
 
 TEXT_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
 _CHUNK = 4096
+_LEAST_EACH = 8
 
 
 def assemble(
@@ -51,7 +55,8 @@ def assemble(
     if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
         return out
     chance = random.Random(seed)
-    texts = _cut(_sample(corpus, settings, chance), settings.clauses, chance)
+    plain, opposed = _sample(corpus, settings, chance)
+    texts = list(dict.fromkeys([*_cut(plain, settings.clauses, chance), *_said(opposed, settings.clauses, chance)]))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())
@@ -93,14 +98,63 @@ class _Draw:
             self.kept[place] = text
 
 
-def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> list[str]:
-    """Sentences at random, and some more of those that are likely to have an opposite; none twice."""
-    plain, opposed = _Draw(settings.rows, chance), _Draw(settings.opposites, random.Random(chance.random()))
+class _Balanced:
+    """So many sentences of a stream, each adjective in as many as any other as far as the stream has them.
+
+    Adjectives whose opposite the stream never uses are left out: of what is thematic nobody says that it is unthematic.
+    """
+
+    def __init__(self, size: int, chance: random.Random) -> None:
+        self._size, self._chance = size, chance
+        self._most = max(_LEAST_EACH, size // 200)  # for one adjective: a stream with fewer than 200 gives fewer
+        self._draws: dict[str, _Draw] = {}
+        self._opposite: dict[str, str] = {}
+
+    def offer(self, text: str) -> None:
+        for word, opposite in opposed_adjectives(text).items():
+            self._opposite[word] = opposite
+            self._draws.setdefault(word, _Draw(self._most, self._chance)).offer(text)
+
+    def kept(self) -> dict[str, str]:
+        """Each sentence, and the adjective that it is there for."""
+        used = {word: draw for word, draw in sorted(self._draws.items()) if self._opposite[word] in self._draws}
+        found: dict[str, str] = {}
+        for i in range(self._most):
+            for word, draw in used.items():
+                if len(found) == self._size:
+                    return found
+                if i < len(draw.kept):
+                    found.setdefault(draw.kept[i], word)
+        return found
+
+
+def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> tuple[list[str], dict[str, str]]:
+    """Sentences at random, none twice; and those drawn for an adjective with an opposite, with that adjective."""
+    plain = _Draw(settings.rows, chance)
+    opposed = _Balanced(settings.opposites, random.Random(chance.random()))
     for text in read_texts(corpus):
         plain.offer(text)
-        if settings.opposites and may_say_opposite(text):
+        if settings.opposites:
             opposed.offer(text)
-    return list(dict.fromkeys([*plain.kept, *opposed.kept]))
+    return list(dict.fromkeys(plain.kept)), opposed.kept()
+
+
+def _said(opposed: Mapping[str, str], clauses: float, chance: random.Random) -> list[str]:
+    """Of each sentence what it says with its adjective: cut where that is the predicate, built where an attribute."""
+    if not opposed:
+        return []
+    outright: list[str] = []
+    built: list[str] = []
+    texts = list(opposed)
+    parser = load_parser("syntax")
+    for start in range(0, len(texts), _CHUNK):
+        part = texts[start : start + _CHUNK]
+        for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
+            if says(tokens, opposed[text]):
+                outright.append(text)
+            elif clause := attribute_clause(text, tokens, opposed[text]):
+                built.append(clause)
+    return [*_cut(outright, clauses, chance), *built]
 
 
 def _cut(texts: Sequence[str], share: float, chance: random.Random) -> list[str]:

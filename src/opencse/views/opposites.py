@@ -39,7 +39,7 @@ _TRANSITIVE = frozenset(
     """join enter support oppose build attack defend raise cause prevent lower like love hate include exclude
     import export hire fire kill create buy sell push pull approve ban establish ignore""".split()
 )
-_SAID = re.compile(r"\b(?:is|are|was|were)(?: not|n't)?(?: \w+ly| also| still| very| too| so)?(?: an?)? ([a-z]+)\b")
+_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
 _WITH_INFINITIVE = {"fail": "manage", "manage": "fail", "refuse": "agree", "agree": "refuse"}
 
 
@@ -90,13 +90,13 @@ def opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
             yield found
 
 
-def may_say_opposite(text: str) -> bool:
-    """Whether an adjective with an opposite seems to be said of something ("is dangerous"), by a look at the words.
+def opposed_adjectives(text: str) -> dict[str, str]:
+    """The words of a sentence that are adjectives with an opposite, or are written like one, and these opposites.
 
-    Takes microseconds where a parse takes milliseconds. One sentence in twelve of Wikipedia's passes; in a quarter of
-    these grammar finds an opposite that can be denied.
+    A look at the words alone: takes microseconds where a parse takes milliseconds.
     """
-    return any((word, "ADJ") in _table() for word in _SAID.findall(text))
+    table = _table()
+    return {word: table[word, "ADJ"] for word in _WORD.findall(text) if (word, "ADJ") in table}
 
 
 def replacement(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
