@@ -28,7 +28,7 @@ _NO_PAIR = frozenset(
     concerned related associate engage claim charge color order arm arrange appear appearing posed pose
     part join miss cover do tie bind interested uninterested like earth wind veil finished wanted personal
     impersonal constant inconstant formed loyal essential inessential frequently equally sexual possibly
-    fold tune balance cross wrap bend""".split()
+    fold tune balance cross wrap bend make embark""".split()
 )
 _PLURALS = {"man": "men", "woman": "women", "wife": "wives", "lady": "ladies", "gentleman": "gentlemen"}
 _WINNABLE = frozenset(
@@ -81,12 +81,16 @@ def _table() -> dict[tuple[str, str], str]:
 
 
 def opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
-    """Yield every word of a sentence that has an opposite, as far as its context lets it be replaced."""
+    """Yield every word of a sentence that has an opposite, as far as its context lets it be replaced.
+
+    Where the opposite stands in the sentence as well ("forward or backward"), the word is left alone.
+    """
+    words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):
         if not token.text.isalpha() or (i and not token.text.islower()) or _glued(text, token):
             continue
         found = _degree(tokens, i) or _opposite(tokens, i)
-        if found is not None:
+        if found is not None and found.word not in words:
             yield found
 
 
