@@ -22,7 +22,7 @@ He failed to open it.|He managed to open it.
 The room is not empty.|
 He grew up there.|
 The dog barks.|
-The old man met the young man.|
+They walk forward or backward.|
 """
 DENIALS = """
 The drug is safe.|The drug is not dangerous.
