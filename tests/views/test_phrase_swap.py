@@ -20,7 +20,7 @@ CASES = {
     "Tom met Ann.": {""},  # the verb says the same either way
     "In Rome he sang in June.": {""},  # two like places in the sentence
     "The king is the brother.": {""},
-    "Paris is the capital of France.": {"France is the capital of Paris."},
+    "Lima is the capital of Peru.": {"Peru is the capital of Lima."},
     "": {""},
 }
 
