@@ -64,7 +64,8 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     found = dict(zip(views["text"], views["paraphrase"], strict=True))
     assert found["He likes tea."] == "Tea is what he is fond of."
     assert sum(each is not None for each in found.values()) == 2
-    assert len(found) == 10
+    assert "The road was new." in found
+    assert len(found) == 12, "eight sentences, two of the table, two that say outright what one says in passing"
 
 
 def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
