@@ -52,7 +52,8 @@ def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
 
 
 def _filled(options: argparse.Namespace, settings: Sequence[str]) -> list[str]:
-    return [setting.format(runs=options.out.resolve() / "runs") for setting in settings]
+    runs, seed = options.out.resolve() / "runs", options.seeds[0]
+    return [setting.format(runs=runs, seed=seed) for setting in settings]
 
 
 def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
@@ -186,8 +187,10 @@ def run_all(options: argparse.Namespace, tables: dict[str, Path], wanted: dict[s
         with lock:
             write_table(options, wanted)
 
+    first, *others = [(seed, label) for seed in options.seeds for label in wanted]
+    work(first)  # SimCSE: others take it as their teacher
     with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(work, [(seed, label) for seed in options.seeds for label in wanted]))
+        list(pool.map(work, others))
 
 
 def measure_cost(

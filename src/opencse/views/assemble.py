@@ -20,7 +20,7 @@ from opencse.text import column_names, content_hash, read_rows, read_texts
 from opencse.views.attribute_clause import attribute_clause, says
 from opencse.views.base import Row
 from opencse.views.main_clause import MainClause
-from opencse.views.opposites import opposed_adjectives
+from opencse.views.opposites import opposed_adjectives, opposites_bytes
 
 TEXT_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
@@ -49,8 +49,9 @@ def assemble(
         OpencseError: The corpus or the table cannot be read.
     """
     sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
+    words = hashlib.sha256(opposites_bytes()).hexdigest() if settings.opposites else ""
     made_from = hashlib.sha256(
-        json.dumps([sources, settings.rows, settings.opposites, settings.clauses, seed]).encode()
+        json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed]).encode()
     ).hexdigest()
     if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
         return out

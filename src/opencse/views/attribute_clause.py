@@ -40,10 +40,7 @@ def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | Non
 
 def says(tokens: Sequence[Token], word: str) -> bool:
     """Whether the sentence says this adjective outright of something ("is dirty")."""
-    return any(
-        t.text.lower() == word and any(c.head == i and c.relation == "cop" for c in tokens)
-        for i, t in enumerate(tokens)
-    )
+    return any(tokens[t.head].text.lower() == word for t in tokens if t.relation == "cop")
 
 
 def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
