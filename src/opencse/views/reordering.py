@@ -10,7 +10,8 @@ from typing import ClassVar
 from opencse.syntax.tokens import Token
 from opencse.views.base import ConstructorSpec
 from opencse.views.clause import Clause, main_clause
-from opencse.views.edits import apply, decapitalised
+from opencse.views.conjuncts import turned
+from opencse.views.edits import decapitalised
 from opencse.views.phrases import Span, as_span, subtree, text_of
 from opencse.views.rewriter import Made, Rewriter
 
@@ -35,6 +36,7 @@ _FRONTED = (
     "despite",
     "under",
 )
+_PLACES = ("in", "at", "on", "near", "within", "across", "throughout", "outside", "inside", "along", "during")
 _CLAUSES = (
     "when",
     "while",
@@ -50,12 +52,14 @@ _CLAUSES = (
     "once",
 )
 _OTHER_CLAUSES = ("acl", "relcl", "ccomp", "parataxis", "appos", "advcl", "conj", "dep", "list", "xcomp", "csubj")
+_MARKS = (";", ":", "(", '"', "“", "–", "—")
 _MOST = 24  # tokens of a sentence that is turned round
+_LONGEST_FRONT = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reordering(ConstructorSpec):
-    """Move an adverbial from the front of the sentence to its end or back, or turn a pair round ("A and B").
+    """Move an adverbial to the front, behind the subject or to the end, or turn conjuncts round ("A and B").
 
     Attributes:
         syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
@@ -73,11 +77,11 @@ class Reordering(ConstructorSpec):
 
 def _reordered(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:
     clause = main_clause(tokens)
-    ways = [made for made in (_to_end(text, clause), _to_front(text, clause)) if made is not None] if clause else []
-    turned = _pairs_turned(text, tokens)
-    if not ways and not turned:
-        return None, "nothing to move"
-    return chance.choice([*ways, *turned, *ways]) if ways else chance.choice(turned)
+    moves = (_to_end, _to_front, _behind_subject)
+    moved = [made for move in moves if (made := move(text, clause)) is not None] if clause else []
+    exchanged = [(new, "turned") for new in turned(text, tokens)]
+    groups = [group for group in (moved, exchanged) if group]
+    return chance.choice(chance.choice(groups)) if groups else (None, "nothing to move")
 
 
 def _simple(clause: Clause, besides: set[int]) -> bool:
@@ -131,6 +135,30 @@ def _to_front(text: str, clause: Clause) -> Made | None:
     return f"{moved[:1].upper()}{moved[1:]}, {rest if capital else decapitalised(rest)}.", "to the front"
 
 
+def _behind_subject(text: str, clause: Clause) -> Made | None:
+    """Make "The king, in 1990, left." of "In 1990, the king left."."""
+    tokens, subject = clause.tokens, clause.subject
+    if subject is None or tokens[subject].relation.startswith("expl") or tokens[subject].tag in ("PRP", "EX", "DT"):
+        return None
+    whole = as_span(subtree(tokens, subject))
+    if whole is None or whole[0] < 3 or tokens[whole[0] - 1].text != "," or whole[1] + 1 >= len(tokens):
+        return None
+    front = (0, whole[0] - 2)
+    opener, verb = tokens[: front[1] + 1], tokens[whole[1] + 1]
+    heads = [t for t in opener if t.head > front[1]]
+    if len(heads) != 1 or heads[0].head != clause.predicate or heads[0].relation not in ("obl", "advcl"):
+        return None
+    if any(t.text in (*_MARKS, ",") for t in [*opener, *tokens[whole[0] : whole[1] + 1]]):
+        return None
+    if len(opener) > _LONGEST_FRONT or verb.tag not in ("VBD", "VBZ", "VBP", "MD") or not verb.text.isalpha():
+        return None
+    if any(t.tag in ("PRP", "PRP$") for t in opener):
+        return None  # "In his youth, the king": it would come to point elsewhere
+    opening, said = text_of(text, tokens, front), text_of(text, tokens, whole)
+    opening = opening if tokens[0].pos == "PROPN" else decapitalised(opening)
+    return f"{said[:1].upper()}{said[1:]}, {opening},{text[tokens[whole[1]].end :]}", "behind the subject"
+
+
 def _adverbial(clause: Clause, first: int | None) -> Span | None:
     """Return an adverbial of time, or a clause with a conjunction, that opens the sentence (0) or closes it (None)."""
     tokens = clause.tokens
@@ -146,7 +174,8 @@ def _adverbial(clause: Clause, first: int | None) -> Span | None:
         opener, inner = tokens[span[0]].text.lower(), tokens[span[0] : span[1] + 1]
         if any(t.text in (",", ";", ":", "(", '"') for t in inner):
             continue
-        if relation == "obl" and opener in _FRONTED and len(inner) <= 8 and _about_time(inner, tokens[i]):
+        known = opener in _PLACES or (opener in _FRONTED and _about_time(inner, tokens[i]))
+        if relation == "obl" and known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain":
             return span
         finite = any(t.tag in ("VBD", "VBZ", "VBP", "MD") for t in inner)
         if span[0] and tokens[span[0] - 1].text.lower() in ("only", "even", "just", "and", "but", "not", "especially"):
@@ -159,79 +188,3 @@ def _adverbial(clause: Clause, first: int | None) -> Span | None:
 def _about_time(phrase: Sequence[Token], noun: Token) -> bool:
     year = any(t.tag == "CD" and t.text.isdigit() and len(t.text) == 4 for t in phrase) and len(phrase) <= 5
     return noun.text.lower() in _TIME or year
-
-
-def _pairs_turned(text: str, tokens: Sequence[Token]) -> list[Made]:
-    """Return the sentence with each plain pair of nouns or adjectives turned round."""
-    out: list[Made] = []
-    for k, token in enumerate(tokens):
-        if token.text.lower() not in ("and", "or") or token.relation != "cc" or not 0 < k < len(tokens) - 1:
-            continue
-        right, left = token.head, tokens[token.head].head
-        if right < k or tokens[right].relation != "conj" or left > k or tokens[left].tag != tokens[right].tag:
-            continue
-        spans = _side(tokens, left, k - 1, left_side=True), _side(tokens, right, k + 1, left_side=False)
-        one, other = spans
-        if one is None or other is None or not _alone(tokens, left, right, one, other):
-            continue
-        first, second = text_of(text, tokens, one), text_of(text, tokens, other)
-        if one[0] == 0 or first.lower() == second.lower():
-            continue
-        edits = [
-            (tokens[one[0]].start, tokens[one[1]].end, second),
-            (tokens[other[0]].start, tokens[other[1]].end, first),
-        ]
-        out.append((apply(text, edits), "pair"))
-    return out
-
-
-def _side(tokens: Sequence[Token], head: int, edge: int, *, left_side: bool) -> Span | None:
-    """Return one side of a pair: a bare word, or a noun with its article or possessive."""
-    token = tokens[head]
-    if token.tag not in ("NN", "NNS", "JJ", "NNP"):
-        return None
-    inner = [
-        i for i, t in enumerate(tokens) if t.head == head and i != head and t.relation not in ("cc", "conj", "case")
-    ]
-    inner = [i for i in inner if tokens[i].relation != "punct" and not (left_side and i > head)]
-    if token.tag == "JJ":
-        return (head, head) if head == edge and not inner else None
-    if any(tokens[i].relation != "det" for i in inner):  # "the king and his court": a pronoun would come first
-        return None
-    span = as_span({head, *(k for i in inner for k in subtree(tokens, i))})
-    return span if span is not None and span[1 if left_side else 0] == edge and span[1] == head else None
-
-
-def _alone(tokens: Sequence[Token], left: int, right: int, one: Span, other: Span) -> bool:
-    """Whether nothing but the two belongs to the pair, and neither is part of a name or shares a modifier."""
-    joined = [i for i, t in enumerate(tokens) if t.relation == "conj" and t.head in (left, right)]
-    if joined != [right] or (one[0] == left) != (other[0] == right) or other[1] + 1 >= len(tokens):
-        return False
-    following = tokens[other[1] + 1]
-    if following.text.lower() in ("of", "'s", "’s", "'", "’", "-", "–", ",", "respectively", "both"):
-        return False
-    if following.tag not in (".", "IN", "VBD", "VBZ", "VBP", "MD", "TO", "RB") or tokens[one[0] - 1].text in (
-        "-",
-        "–",
-        ",",
-        "of",
-    ):
-        return False
-    if following.tag == "IN" and tokens[following.head].head in (left, right):
-        return False  # a phrase that may belong to both
-    before = tokens[one[0] - 1]
-    if before.tag in ("NN", "NNS", "JJ", "JJR", "JJS", "VBG", "VBN", "CD", "PRP$", "POS"):
-        return False  # it may belong to the first alone, or to both
-    if tokens[left].tag == "NNP":
-        return before.tag in ("IN", "VBD", "VBZ", "VBP", "TO") and "respectively" not in [t.text for t in tokens]
-    return tokens[one[0] - 1].text.lower() not in (
-        "between",
-        "from",
-        "more",
-        "most",
-        "very",
-        "both",
-        "either",
-        "of",
-        "/",
-    )
