@@ -239,8 +239,8 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
             memory[label] = max(_peak(file.parent) for file in folders)
             bias[label] = _bias([file.parent for file in folders], -1)
             untouched = _bias([folders[0].parent], 0)
-        if len(runs) < len(options.seeds):
-            notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds are finished")
+        if 0 < len(runs) < len(options.seeds):
+            notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds")
     if not groups:
         return
     comparison = compare(groups, suite="sts")
@@ -270,6 +270,8 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
         cells += [_number(TABLES["published_cost"].get(recipe) if own else None, 2), _number(memory[row.label], 0)]
         lines.append("| " + " | ".join(cells) + " |")
     notes += [note for row in comparison.rows for note in row.notes]
+    if missing := [label for label in wanted if label not in {row.label for row in comparison.rows}]:
+        notes.append(f"not run: {', '.join(missing)}")
     (options.out / "systems.md").write_text(
         "\n".join([*lines, "", *(f"- {n}" for n in notes)]) + "\n", encoding="utf-8"
     )

@@ -5,7 +5,7 @@ import pytest
 
 from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import EmbeddingDistillation, SimilarityPreserving
-from reference.preservation import embedding_distillation, kept, similarity_preserving
+from reference.preservation import embedding_distillation, kept, rows_of, similarity_preserving
 
 VIEWS = ("anchor", "paraphrase")
 KINDS = {EmbeddingDistillation: embedding_distillation, SimilarityPreserving: similarity_preserving}
@@ -18,9 +18,10 @@ def test_value_and_gradient_equal_the_transcription(kind, seed) -> None:
     has = {"anchor": np.ones(7, bool), "paraphrase": np.arange(7) % 3 != 1}
     arrays["paraphrase"][~has["paraphrase"]] = 0
     expected = kept(teacher, has, VIEWS)
+    rows = (rows_of(has, VIEWS),) if kind is SimilarityPreserving else ()
     check(
         kind(keep=VIEWS),
-        lambda x: KINDS[kind](kept(x, has, VIEWS), expected),
+        lambda x: KINDS[kind](kept(x, has, VIEWS), expected, *rows),
         arrays,
         has,
         teachers={"teacher": teacher},
@@ -39,6 +40,11 @@ def test_a_rotation_keeps_the_cosines_but_not_the_vectors() -> None:
     turned = {view: a @ turn for view, a in arrays.items()}
     assert run(SimilarityPreserving(keep=VIEWS), turned, teachers={"teacher": arrays})[0] == pytest.approx(0, abs=1e-12)
     assert run(EmbeddingDistillation(keep=VIEWS), turned, teachers={"teacher": arrays})[0] > 0.1
+
+
+def test_how_near_the_views_of_a_row_are_is_left_to_others() -> None:
+    arrays, teacher = draw(VIEWS, 1), draw(VIEWS, 1, seed=9)
+    assert run(SimilarityPreserving(keep=VIEWS), arrays, teachers={"teacher": teacher})[0] == 0
 
 
 def test_only_cosines_can_be_kept_of_a_teacher_of_another_width() -> None:

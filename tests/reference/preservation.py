@@ -36,13 +36,17 @@ def pair_preserving(
     return float(np.mean(losses)) if losses else 0.0
 
 
-def similarity_preserving(student: list[np.ndarray], teacher: list[np.ndarray]) -> float:
+def rows_of(has: dict[str, np.ndarray], views: tuple[str, ...]) -> list[int]:
+    return [i for view in views for i in range(len(has[view])) if has[view][i]]
+
+
+def similarity_preserving(student: list[np.ndarray], teacher: list[np.ndarray], rows: list[int]) -> float:
     n = len(student)
     losses = [
         (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
         for i in range(n)
         for j in range(n)
-        if i != j
+        if rows[i] != rows[j]
     ]
     return float(np.mean(losses)) if losses else 0.0
 

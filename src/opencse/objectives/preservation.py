@@ -77,8 +77,9 @@ class EmbeddingDistillation(_Preservation):
 class SimilarityPreserving(_Preservation):
     r"""Keep the cosines between different sentences: the mean of :math:`(s_i \cdot s_j - t_i \cdot t_j)^2`.
 
-    The mean runs over all ordered pairs of different vectors of the batch. Source: similarity-preserving distillation
-    (Tung and Mori, ICCV 2019), on cosines. The teacher may have any width.
+    The mean runs over all ordered pairs of vectors of different rows of the batch: how near the views of one row are to
+    each other is what other terms teach. Source: similarity-preserving distillation (Tung and Mori, ICCV 2019), on
+    cosines. The teacher may have any width.
     """
 
     kind: ClassVar[str] = "similarity_preserving"
@@ -86,7 +87,8 @@ class SimilarityPreserving(_Preservation):
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(n² d) for the n vectors of the kept views."""
         student, teacher = self._vectors(embeddings, present, context)
-        kept = ~torch.eye(len(student), dtype=torch.bool, device=student.device)
+        rows = torch.cat([present[view].nonzero().squeeze(1) for view in self.views])
+        kept = rows[:, None] != rows
         count = kept.sum()
         if count == 0:
             return student.sum() * 0
