@@ -248,33 +248,35 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     cost = json.loads(cost_file.read_text()) if cost_file.is_file() else {"ratio": {}, "peak_mib": {}}
     memory |= cost["peak_mib"]  # of training alone; a run's own peak may be its evaluation's
     first = comparison.rows[0]
-    head = ["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]
-    head += ["Cont.", "Oppn.", "paraphrase > negation"]
-    head += ["steps", "seconds", "× SimCSE", "published ×", "peak MiB"]
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    scores = [["system", *first.tasks, "average", f"over {first.label}", "published (bert-base)"]]
+    costs = [["system", "Cont.", "Oppn.", "paraphrase > negation"]]
+    costs[0] += ["steps", "seconds", f"× {first.label}", "published ×", "peak MiB"]
     if first.before is not None:
-        cells = ["untouched backbone", *[""] * len(first.tasks), f"{first.before:.2f}", "", "", *untouched]
-        lines.append("| " + " | ".join(cells + [""] * (len(head) - len(cells))) + " |")
+        scores.append(["untouched backbone", *[""] * len(first.tasks), f"{first.before:.2f}", "", ""])
+        costs.append(["untouched backbone", *untouched, *[""] * 5])
     for row in comparison.rows:
         recipe = wanted[row.label][0]
         own = recipe == row.label
-        test = row.seeds_test
         published = load_recipe(recipe).published.get("bert-base") if own else None
-        cells = [row.label, *map(_spread, row.tasks.values()), _spread(row.average), _difference(test)]
-        cells += [_number(published, 2), *bias[row.label]]
-        cells += [
-            "" if row.steps is None else str(row.steps),
-            _number(row.seconds.mean, 0),
-            _number(cost["ratio"].get(row.label), 2),
-        ]
-        cells += [_number(TABLES["published_cost"].get(recipe) if own else None, 2), _number(memory[row.label], 0)]
-        lines.append("| " + " | ".join(cells) + " |")
+        test = _difference(row.seeds_test)
+        tasks = map(_spread, row.tasks.values())
+        scores.append([row.label, *tasks, _spread(row.average), test, _number(published, 2)])
+        ratio, memory_peak = cost["ratio"].get(row.label), memory[row.label]
+        published_cost = TABLES["published_cost"].get(recipe) if own else None
+        spent = ["" if row.steps is None else str(row.steps), _number(row.seconds.mean, 0), _number(ratio, 2)]
+        costs.append([row.label, *bias[row.label], *spent, _number(published_cost, 2), _number(memory_peak, 0)])
     notes += [note for row in comparison.rows for note in row.notes]
     if missing := [label for label in wanted if label not in {row.label for row in comparison.rows}]:
         notes.append(f"not run: {', '.join(missing)}")
-    (options.out / "systems.md").write_text(
-        "\n".join([*lines, "", *(f"- {n}" for n in notes)]) + "\n", encoding="utf-8"
-    )
+    blocks = [*_lines(scores), "", *_lines(costs), "", *(f"- {note}" for note in notes)]
+    (options.out / "systems.md").write_text("\n".join(blocks) + "\n", encoding="utf-8")
+
+
+def _lines(table: list[list[str]]) -> list[str]:
+    """A table in Markdown, from its rows, the head first."""
+    rule = "|---" + "|---:" * (len(table[0]) - 1) + "|"
+    head, *rows = ["| " + " | ".join(row) + " |" for row in table]
+    return [head, rule, *rows]
 
 
 def _peak(run: Path) -> float:
