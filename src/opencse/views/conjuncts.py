@@ -68,7 +68,7 @@ def _phrase(tokens: Sequence[Token], head: int, *, first: bool, end: int) -> Spa
     for i, token in enumerate(tokens):
         if token.head != head or i == head or token.relation in ("cc", "conj", "punct", "case", "cc:preconj", "cop"):
             continue
-        if (first and (i > end or token.relation in ("nsubj", "aux", "advmod") or _shared(token))) or i == head:
+        if first and (i > end or token.relation in ("nsubj", "aux", "advmod") or _shared(token)):
             continue  # it belongs to all of them, or to the clause
         if token.relation not in _PARTS:
             return None

@@ -21,21 +21,7 @@ _TIME = frozenset(
     february march april may june july august september october november december monday tuesday wednesday
     thursday friday saturday sunday""".split()
 )
-_FRONTED = (
-    "in",
-    "during",
-    "after",
-    "before",
-    "since",
-    "on",
-    "at",
-    "until",
-    "throughout",
-    "by",
-    "from",
-    "despite",
-    "under",
-)
+_TIMES = ("after", "before", "since", "until", "by", "from", "despite", "under")  # these where a time follows
 _PLACES = ("in", "at", "on", "near", "within", "across", "throughout", "outside", "inside", "along", "during")
 _CLAUSES = (
     "when",
@@ -91,7 +77,7 @@ def _simple(clause: Clause, besides: set[int]) -> bool:
         return False
     rest = [t for i, t in enumerate(tokens[:-1]) if i not in besides]
     plain = not any(t.relation.split(":")[0] in _OTHER_CLAUSES or "relcl" in t.relation for t in rest)
-    return plain and not any(t.text in (",", ";", ":", "(", '"', "“", "–", "—") for t in rest)
+    return plain and not any(t.text in (*_MARKS, ",") for t in rest)
 
 
 def _to_end(text: str, clause: Clause) -> Made | None:
@@ -160,7 +146,7 @@ def _behind_subject(text: str, clause: Clause) -> Made | None:
 
 
 def _adverbial(clause: Clause, first: int | None) -> Span | None:
-    """Return an adverbial of time, or a clause with a conjunction, that opens the sentence (0) or closes it (None)."""
+    """Return the adverbial, a phrase of time or place or a clause, that opens the sentence (0) or closes it (None)."""
     tokens = clause.tokens
     for i in clause.children(clause.predicate):
         relation = tokens[i].relation.split(":")[0]
@@ -174,7 +160,7 @@ def _adverbial(clause: Clause, first: int | None) -> Span | None:
         opener, inner = tokens[span[0]].text.lower(), tokens[span[0] : span[1] + 1]
         if any(t.text in (",", ";", ":", "(", '"') for t in inner):
             continue
-        known = opener in _PLACES or (opener in _FRONTED and _about_time(inner, tokens[i]))
+        known = opener in _PLACES or (opener in _TIMES and _about_time(inner, tokens[i]))
         if relation == "obl" and known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain":
             return span
         finite = any(t.tag in ("VBD", "VBZ", "VBP", "MD") for t in inner)
