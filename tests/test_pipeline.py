@@ -67,6 +67,10 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     assert "The road was new." in found
     assert len(found) == 12, "eight sentences, two of the table, two that say outright what one says in passing"
 
+    built, again = out / "views", tmp_path / "again"
+    pipeline.run("debias", built, backbone=backbone, out=again, overrides=SMALL, progress=False)
+    assert 'name = "reworded"' in (again / "recipe.toml").read_text()
+
 
 def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
     first, second = tmp_path / "first", tmp_path / "second"

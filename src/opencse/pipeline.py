@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -146,8 +147,9 @@ def run(
     """
     from opencse.probing.run import gather
     from opencse.reports import write_report
-    from opencse.views.missing import with_backbone
+    from opencse.views.missing import missing_specs, with_backbone
 
+    corpus = demo.corpus(corpus)
     # Read before any training, so that a mistake in a path costs nothing.
     own = [] if pairs is None else [demo.pairs(pairs)]
     gathered = gather(data=data, pairs=own, text=_text(data) if data is not None else "senteval")
@@ -155,10 +157,12 @@ def run(
         family = family_of(backbone_config(backbone))
         source = _source_of_paraphrases(paraphrases, llm)
         overrides = [*(f"build.paraphrase.{key}={value}" for key, value in source.items()), *overrides]
-        having = ["paraphrases"] if source else []
-        recipe = load_recipe(recipe, family=family, variant=variant, having=having, overrides=overrides)
+        load = partial(load_recipe, recipe, family=family, variant=variant, overrides=overrides)
+        recipe = load(having=["paraphrases"])
+        if not source and missing_specs(recipe.build, recipe.columns, column_names(corpus)):
+            recipe = load()  # else these are built views, with their paraphrases
     mining = replace(recipe, build=with_backbone(recipe.build, backbone))
-    built = _built(mining, demo.corpus(corpus), paraphrases, Path(out), resume, overwrite, tell)
+    built = _built(mining, corpus, paraphrases, Path(out), resume, overwrite, tell)
     finished = train(
         recipe,
         built,
