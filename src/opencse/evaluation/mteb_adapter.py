@@ -83,7 +83,7 @@ def local_task(name: str, splits: Mapping[str, Mapping[str, Sequence[Any]]], *, 
     import mteb
     from datasets import Dataset, DatasetDict
 
-    task = mteb.get_task(name, **({} if subset is None else {"hf_subsets": [subset]}))
+    task = mteb.get_task(name, hf_subsets=None if subset is None else [subset])
     data = DatasetDict({split: Dataset.from_dict(dict(columns)) for split, columns in splits.items()})
     task.dataset = data if subset is None else {subset: data}
     task.data_loaded = True
