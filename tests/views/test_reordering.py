@@ -18,6 +18,8 @@ After the war, the king died.|The king, after the war, died.|The king died after
 The children played in the garden.|In the garden, the children played.
 He loves old men and women.|
 He chose a simple and elegant proof.|
+The rates fell in Latvia (7.9%), Romania (6.8%) and Estonia (5.5%).|
+The mayor is facing re-election or replacement.|
 In his youth, the king left the city, which was small.|
 The first and second child were ill.|
 The king met the queen and her daughters.|

@@ -59,9 +59,15 @@ def recased(piece: str, first: Token, *, was_first: bool, is_first: bool) -> str
 
 
 def exchanged(text: str, tokens: Sequence[Token], one: Span, other: Span) -> str | None:
-    """Return the text with two phrases in each other's place; None where they overlap or read alike."""
+    """Return the text with two phrases in each other's place; None where they overlap, read alike or are part of a word.
+
+    "re-election or exile" must not become "re-exile or election".
+    """
     left, right = sorted((one, other))
     if left[1] >= right[0]:
+        return None
+    edges = [at for s in (left, right) for at in (tokens[s[0]].start - 1, tokens[s[1]].end)]
+    if any(text[at : at + 1] in ("-", "/") for at in edges):
         return None
     before, after = text_of(text, tokens, left), text_of(text, tokens, right)
     if before.lower() == after.lower():
