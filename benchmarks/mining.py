@@ -50,8 +50,8 @@ def sentences(data: Path) -> Iterator[str]:
 
 def prepared(data: Path, size: int, largest: int):
     """The corpus as a text file, and its vectors; those of smaller corpora are the beginning of the largest one's."""
+    from opencse.cache import cache_root
     from opencse.engines import Local
-    from opencse.files import cache_root
     from opencse.text import read_texts
     from opencse.views.corpus import open_sentences
     from opencse.views.mining.vectors import Embedding, _folder, open_vectors

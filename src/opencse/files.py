@@ -15,13 +15,6 @@ from typing import Any
 from opencse.errors import OpencseError
 
 
-def cache_root() -> Path:
-    """Where token, sentence and vector stores are kept: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder."""
-    if root := os.environ.get("OPENCSE_CACHE"):
-        return Path(root)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opencse"
-
-
 @contextlib.contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it takes the place of `path` in one step."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencse.cache import cache_root
 from opencse.encoder import Frame, load_encoder
-from opencse.files import cache_root
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.sampling import Sampler
 from opencse.training.tokens import Source, open_store

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from opencse.cache import cache_place
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.files import cache_root, replaced_file
+from opencse.files import replaced_file
 
 
 def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
-    """As `embedder.encode(texts)`, float32 (n, d), computed once; 4 n d bytes below `opencse.files.cache_root`.
+    """As `embedder.encode(texts)`, float32 (n, d), computed once; 4 n d bytes below `opencse.cache.cache_root`.
 
     The key is a hash of the model, of the prompt, of the precision and of the texts in their order.
     """
@@ -23,7 +24,7 @@ def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
-    path = cache_root() / "vectors" / f"{digest.hexdigest()}.npy"
+    path = cache_place("vectors", f"{digest.hexdigest()}.npy")
     if path.is_file():
         return np.load(path, allow_pickle=False)
     vectors = embedder.encode(texts)

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from opencse.cache import cache_root
 from opencse.syntax.tokens import Parser
 
 VERSION = 1  # of the way in which entries become words: part of the cache key
@@ -15,8 +16,7 @@ VERSION = 1  # of the way in which entries become words: part of the cache key
 
 def cache_folder() -> Path:
     """Return where lexicons are kept: OPENCSE_CACHE, or the user's cache folder."""
-    root = os.environ.get("OPENCSE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "opencse"
-    return Path(root) / "lexicon"
+    return cache_root() / "lexicon"
 
 
 def word_of(entry: str) -> str:

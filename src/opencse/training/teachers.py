@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from tqdm import tqdm
 
+from opencse.cache import cache_place
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
 from opencse.files import replaced_folder, write_json
 from opencse.recipes import Recipe, Teacher
-from opencse.training.tokens import Source, cache_root, chunks, usable_rows
+from opencse.training.tokens import Source, chunks, usable_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -134,7 +135,7 @@ def teacher_vectors(
     for name, teacher in teachers.items():
         by_column = {}
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
-            folder = cache_root() / "teachers" / _hash(teacher.digest, texts[column].digest)
+            folder = cache_place("teachers", _hash(teacher.digest, texts[column].digest))
             if not (folder / "meta.json").is_file():
                 rows = (record[column] for record in usable_rows(corpus, sources) if record is not None)
                 label = f"teacher {name}, {column}"

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from opencse.cache import cache_place
 from opencse.errors import OpencseError
-from opencse.files import cache_root, replaced_folder
+from opencse.files import replaced_folder
 from opencse.text import column_names, content_hash, read_rows
 
 _VERSION = 1
@@ -103,7 +104,7 @@ def open_store(
         "max_length": max_length,
     }
     name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()
-    folder = cache_root() / "tokens" / name
+    folder = cache_place("tokens", name)
     if not (folder / "meta.json").is_file():
         with replaced_folder(folder) as temporary:
             _build(temporary, corpus, corpus_hash, sources, tokenizer, max_length, progress)

@@ -32,8 +32,8 @@ def turned(text: str, tokens: Sequence[Token]) -> Iterator[str]:
         new = exchanged(text, tokens, spans[0], spans[-1]) if spans else None
         if new is None or spans is None or not _article_fits(tokens, spans[0][0], spans[-1][0]):
             continue
-        end = tokens[spans[-1][1]].end
-        if "(" not in text[tokens[spans[0][0]].start : end] + text[end:].lstrip()[:1]:  # what is in it would stay behind
+        start, end = tokens[spans[0][0]].start, tokens[spans[-1][1]].end
+        if "(" not in text[start:end] + text[end:].lstrip()[:1]:  # else what is in it would stay behind
             yield new
 
 

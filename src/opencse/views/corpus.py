@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from opencse.cache import cache_place
 from opencse.engines import Engine
-from opencse.files import cache_root, replaced_folder
+from opencse.files import replaced_folder
 
 _VERSION = 1
 _CHUNK = 8192
@@ -92,7 +93,7 @@ def open_sentences(texts: Iterable[str], texts_hash: str) -> Sentences:
         texts_hash: Their hash, `opencse.views.schema.texts_hash`.
     """
     name = hashlib.blake2b(f"{_VERSION} {texts_hash}".encode(), digest_size=16).hexdigest()
-    folder = cache_root() / "sentences" / name
+    folder = cache_place("sentences", name)
     if not (folder / "meta.json").is_file():
         with replaced_folder(folder) as temporary:
             _write(temporary, texts, texts_hash)

@@ -59,9 +59,9 @@ def recased(piece: str, first: Token, *, was_first: bool, is_first: bool) -> str
 
 
 def exchanged(text: str, tokens: Sequence[Token], one: Span, other: Span) -> str | None:
-    """Return the text with two phrases in each other's place; None where they overlap, read alike or are part of a word.
+    """Return the text with two phrases in each other's place; None where they overlap or read alike.
 
-    "re-election or exile" must not become "re-exile or election".
+    None as well where one is part of a word: "re-election or exile" must not become "re-exile or election".
     """
     left, right = sorted((one, other))
     if left[1] >= right[0]:

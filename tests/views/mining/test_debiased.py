@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import zscore
 
+from opencse.cache import cache_root
 from opencse.encoder import load_encoder
 from opencse.errors import OpencseError
-from opencse.files import cache_root
 from opencse.recipes import load_recipe
 from opencse.surface import edit_distance, lexical_overlap, match_error_rate
 from opencse.views import DebiasedNegatives, Deletion, HardNegatives, Row, build

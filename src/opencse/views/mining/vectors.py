@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opencse.files import cache_root, replaced_file, write_json
+from opencse.cache import cache_place
+from opencse.files import replaced_file, write_json
 from opencse.views.corpus import Sentences
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _folder(sentences: Sentences, embedding: Embedding, embedder: Embedder) -> P
         "shard_rows": CHUNK * -(-chunks // _SHARDS),
     }
     name = hashlib.blake2b(json.dumps(meta, sort_keys=True).encode(), digest_size=16).hexdigest()
-    folder = cache_root() / "vectors" / name
+    folder = cache_place("vectors", name)
     if not (folder / "meta.json").is_file():
         write_json(folder / "meta.json", meta)
     return folder
