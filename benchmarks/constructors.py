@@ -21,7 +21,7 @@ from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
 from opencse.views import CONSTRUCTORS, Row
 
-KINDS = ("antonym_swap", "negated_antonym", "role_swap", "passive", "number_swap", "entity_swap", "reordering")
+KINDS = tuple("antonym_swap negated_antonym negative_word role_swap passive number_swap entity_swap reordering".split())
 SHARD, LINES, SEED = "corpus/wiki_sentences_02.txt.gz", 200_000, 7
 
 

@@ -16,6 +16,7 @@ He often walks to the office.|He rarely walks to the office.
 The bridge is still closed.|The bridge is no longer closed.
 The choir will sing in June.|The choir will never sing in June.
 She drinks tea.|She never drinks tea.|She no longer drinks tea.|She fails to drink tea.
+She needs water.|She never needs water.|She no longer needs water.
 He found cracks.|He never found cracks.|He failed to find cracks.|He found no cracks.
 She wrote a letter.|She never wrote a letter.|She failed to write a letter.|She wrote no letter.
 Ann has never lost a match.|Ann has always lost a match.

@@ -46,6 +46,12 @@ _UNDONE = {
     "no": "some",
 }
 _DO = ("do", "does", "did")
+# Nobody fails to do these.
+_STATES = frozenset(
+    """need want wish hope fear hate love like prefer know think believe doubt suppose own belong contain consist comprise
+    mean cost weigh seem appear lie depend resemble include remain stay exist occur happen possess lack deserve date
+    stem derive suffer die lose fall fail refuse decline border concern involve result range vary tend""".split()
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +95,8 @@ def ways(text: str, tokens: Sequence[Token]) -> list[Way]:
 
 def _undone(tokens: Sequence[Token], place: int) -> Iterator[Way]:
     word = tokens[place]
-    new = _UNDONE.get(word.text.lower())
+    joined = place + 1 < len(tokens) and tokens[place + 1].start == word.end and tokens[place + 1].text == "-"
+    new = None if joined else _UNDONE.get(word.text.lower())  # "never-ending" has no contrary of this form
     following = tokens[place + 1].text.lower() if place + 1 < len(tokens) else ""
     if word.text.lower() == "no" and following in ("longer", "one", "more", "doubt", "matter", "."):
         if following == "longer":
@@ -148,7 +155,8 @@ def _verb(clause: Clause) -> Iterator[Way]:
     if present:
         yield [(finite.start, finite.start, "no longer ")], "no longer"
     base = base_form(form, clause.tag, finite.lemma)
-    if inflect(base, clause.tag) == form and base not in ("have", "be") and not clause.shared_verbs():
+    known = inflect(base, clause.tag) == form and base not in ("have", "be")
+    if known and base not in _STATES and not clause.shared_verbs():
         yield [(finite.start, finite.end, f"{inflect('fail', clause.tag)} to {base}")], "fail to"
 
 
