@@ -1,6 +1,7 @@
 """What `debias` is tuned on: does a model go by meaning where wording misleads, and what did it forget?
 
     python benchmarks/wording.py DATA MODEL... [--views VIEWS]
+    python benchmarks/wording.py DATA minilm 'OUT/debias/seed-*/model'        # mean ± standard deviation over seeds
 
 All of it is development data. In percent, unless it says otherwise:
 
@@ -21,8 +22,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import glob
 import gzip
 import random
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,14 +167,25 @@ def main() -> None:
 
     development = Development(arguments.data, arguments.views)
     columns = {
-        model: development.measure(Embedder(load_encoder(model, pooling="backbone"), precision="bf16").encode)
+        model: [
+            development.measure(Embedder(load_encoder(path, pooling="backbone"), precision="bf16").encode)
+            for path in sorted(glob.glob(model)) or [model]
+        ]
         for model in arguments.models
     }
     print(f"| | {' | '.join(columns)} |")
     print("|---|" + "---|" * len(columns))
-    for name in next(iter(columns.values())):
+    for name in next(iter(columns.values()))[0]:
         digits = 3 if name in ("Oppn.", "Cont.") else 1
-        print(f"| {name} | {' | '.join(f'{column[name]:.{digits}f}' for column in columns.values())} |")
+        print(
+            f"| {name} | {' | '.join(spread([one[name] for one in column], digits) for column in columns.values())} |"
+        )
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Mean, and standard deviation where there are several."""
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
 if __name__ == "__main__":
