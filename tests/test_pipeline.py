@@ -46,12 +46,16 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert sorted(pq.read_table(sorted((out / "views").glob("*.parquet")))["text"].to_pylist()) != []
     assert list(result.findings) == [backbone.name, f"{backbone.name} + debias"]
     assert (out / "report.html").read_text().count("debias")
+    card = (out / "model" / "README.md").read_text()
+    assert "## Limits" in card
+    assert "| Paraphrase above negation |" in card
     scores = json.loads((out / "results.json").read_text())
     assert scores["before"]["pairs"]["tasks"][0]["rows"] == scores["after"]["pairs"]["tasks"][0]["rows"] == 240
     again = pipeline.run(
         "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False, resume=True
     )
     assert again.run.outcome == result.run.outcome
+    assert (out / "model" / "README.md").read_text() == card, "once, however often it is evaluated"
 
 
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:

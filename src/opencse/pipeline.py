@@ -146,7 +146,7 @@ def run(
         **options: `track`, `progress`.
     """
     from opencse.probing.run import gather
-    from opencse.reports import write_report
+    from opencse.reports import add_scores, write_report
     from opencse.views.missing import missing_specs, with_backbone
 
     corpus = demo.corpus(corpus)
@@ -177,6 +177,8 @@ def run(
     )
     findings = _before_and_after(recipe, backbone, finished.model, gathered.material)
     report = write_report(findings, finished.folder, notes=gathered.notes)
+    made_of = [corpus.name, *([] if paraphrases is None else [f"paraphrases from {Path(paraphrases).name}"])]
+    add_scores(finished.model / "README.md", findings, made_of=", ".join(made_of))
     result = Result(finished, findings, report)
     write_json(finished.folder / "results.json", {"before": _plain(result.before), "after": _plain(result.after)})
     return result

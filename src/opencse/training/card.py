@@ -38,6 +38,11 @@ embeddings = model.encode(["A sentence.", "Another one."])
 | Training time | {seconds:.0f} s |
 
 The resolved recipe stands in `recipe.toml` and the environment in `environment.json` beside this folder.
+
+## Limits
+
+Trained on text of at most {length} tokens. Longer input, other languages and other kinds of text than the above were
+not measured. {differs}
 """
 
 
@@ -62,6 +67,8 @@ def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome) -> str:
         lr=recipe.optimizer.lr,
         seed=recipe.training.seed,
         precision=recipe.training.precision,
+        length=recipe.encoder.max_length,
+        differs=recipe.differs,
         kept=kept,
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,

@@ -48,9 +48,9 @@ _UNDONE = {
 _DO = ("do", "does", "did")
 # Nobody fails to do these.
 _STATES = frozenset(
-    """need want wish hope fear hate love like prefer know think believe doubt suppose own belong contain consist comprise
-    mean cost weigh seem appear lie depend resemble include remain stay exist occur happen possess lack deserve date
-    stem derive suffer die lose fall fail refuse decline border concern involve result range vary tend""".split()
+    """need want wish hope fear hate love like prefer know think believe doubt suppose own belong contain consist
+    comprise mean cost weigh seem appear lie depend resemble include remain stay exist occur happen possess lack deserve
+    date stem derive suffer die lose fall fail refuse decline border concern involve result range vary tend""".split()
 )
 
 

@@ -1,0 +1,39 @@
+"""What a model card says of the scores before and after training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from opencse.files import write_text
+from opencse.probing import Findings
+from opencse.reports.summary import cards
+from opencse.reports.text import shown
+
+_HEAD = "## Before and after"
+
+
+def add_scores(readme: Path, models: Mapping[str, Findings], made_of: str) -> None:
+    """Put a section with the scores of each model at the end of a model card, in place of one that is there.
+
+    Args:
+        readme: The card.
+        models: The findings of the untouched and of the trained model, by name.
+        made_of: The text that the run was given.
+    """
+    kept = readme.read_text(encoding="utf-8").split(f"\n{_HEAD}")[0].rstrip()
+    write_text(readme, f"{kept}\n\n{_HEAD}\n\nText: {made_of}.\n\n{scores_table(models)}\n")
+
+
+def scores_table(models: Mapping[str, Findings]) -> str:
+    """Scored pairs (Spearman x 100), then the headline figures of the probe, as a table in Markdown."""
+    heads = [shown(name, 40).replace("|", "\\|") for name in models]
+    lines = ["| | " + " | ".join(heads) + " |", "|---" * (len(models) + 1) + "|"]
+    first, *_ = models.values()
+    for i, task in enumerate(first.sts):
+        scores = [found.sts[i].score for found in models.values()]
+        lines.append(f"| {task.task} | " + " | ".join("–" if s is None else f"{s:.2f}" for s in scores) + " |")
+    for card in cards(models):
+        if len(card.values) == len(models):
+            lines.append(f"| {card.title} | " + " | ".join(value for _, value, *_ in card.values) + " |")
+    return "\n".join(lines)

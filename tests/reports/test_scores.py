@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from opencse.reports import add_scores
+from opencse.reports.scores import scores_table
+
+from .hostile import NAME, findings
+
+
+def test_a_table_has_a_column_for_each_model_and_a_row_for_each_task_and_figure() -> None:
+    models = findings("first", NAME)
+    head, rule, *rows = scores_table(models).split("\n")
+    assert rule == "|---|---|---|"
+    assert "first" in head
+    assert all(row.replace("\\|", "").count("|") == 4 for row in [head, *rows])
+    assert [row.split(" | ")[0] for row in rows if "above" in row] == ["| Paraphrase above negation"]
+
+
+def test_scores_stand_once_at_the_end_of_a_card(tmp_path) -> None:
+    card = tmp_path / "README.md"
+    card.write_text("# A model\n\nAbout it.\n")
+    for text in ("one.txt", "two.txt"):
+        add_scores(card, findings("first", "second"), made_of=text)
+    found = card.read_text()
+    assert found.startswith("# A model\n\nAbout it.\n\n## Before and after\n\nText: two.txt.\n\n| | first | second |")
+    assert "one.txt" not in found
