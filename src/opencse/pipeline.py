@@ -158,7 +158,7 @@ def run(
         source = _source_of_paraphrases(paraphrases, llm)
         overrides = [*(f"build.paraphrase.{key}={value}" for key, value in source.items()), *overrides]
         load = partial(load_recipe, recipe, family=family, variant=variant, overrides=overrides)
-        recipe = load(having=["paraphrases"])
+        recipe = load(having=["paraphrases"]) if source else load(may_have=["paraphrases"])
         if not source and missing_specs(recipe.build, recipe.columns, column_names(corpus)):
             recipe = load()  # else these are built views, with their paraphrases
     mining = replace(recipe, build=with_backbone(recipe.build, backbone))

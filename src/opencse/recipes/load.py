@@ -35,6 +35,7 @@ def load_recipe(
     family: str = "other",
     variant: str = "sound",
     having: Sequence[str] = (),
+    may_have: Sequence[str] = (),
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
     """Read, merge and check a recipe.
@@ -44,6 +45,7 @@ def load_recipe(
         family: The backbone's family (`opencse.recipes.families`), whose published settings are applied.
         variant: `sound` (the default) or `faithful`, the system as published, quirks included.
         having: Which of the recipe's `[with.NAME]` tables apply.
+        may_have: Likewise, where the recipe has such a table.
         overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,
             `terms.contrastive.temperature=0.1`), or a mapping of such keys to values.
 
@@ -57,7 +59,7 @@ def load_recipe(
     if variant == "faithful":
         families = merge(families, faithful.pop("for", {}), label)
         table = merge(table, faithful, f"{label}: faithful")
-    for extra in having:
+    for extra in (*having, *(name for name in may_have if name in extras)):
         if extra not in extras:
             raise OpencseError(
                 f"{label} has no use for {extra}", f"It can use {', '.join(extras)}." if extras else "Leave it out."
