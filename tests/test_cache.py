@@ -51,8 +51,9 @@ def test_asking_for_a_store_counts_as_use_and_for_a_new_one_makes_room(monkeypat
     assert not other.exists()
 
 
-def test_what_is_being_written_is_left_alone() -> None:
-    path = store("tokens", ".a.tmp", 100, 5)
+@pytest.mark.parametrize(("kind", "name"), [("tokens", ".a.tmp"), ("pip", "a")])
+def test_what_is_being_written_and_what_others_keep_there_is_left_alone(kind, name) -> None:
+    path = store(kind, name, 100, 5)
     trim_cache(0)
     assert path.exists()
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from opencse.errors import OpencseError
 
 GIB = 2**30
+KINDS = ("sentences", "teachers", "tokens", "vectors")
+"""The folders of stores. What else lies in the cache's folder is not ours to remove."""
 _KEPT = 24 * 3600
 """Seconds for which nothing is removed after its last use: a run may have it open."""
 
@@ -46,7 +48,7 @@ def trim_cache(limit: int | None = None) -> None:
     limit = _limit() if limit is None else limit
     taken, now = 0, time.time()
     with contextlib.suppress(OSError):  # another process makes room, too
-        stores = [path for path in cache_root().glob("*/*") if not path.name.startswith(".")]
+        stores = [path for kind in KINDS for path in (cache_root() / kind).glob("[!.]*")]
         for used, path in sorted(((path.stat().st_mtime, path) for path in stores), reverse=True):
             taken += _size(path)
             if taken > limit and now - used > _KEPT:
