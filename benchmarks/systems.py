@@ -3,6 +3,7 @@
     python benchmarks/systems.py CORPUS DATA -o OUT --backbone mini-mlm --sentences 100000 --seeds 1,2,3
     python benchmarks/systems.py CORPUS DATA -o OUT --paraphrases TABLE --longest 10 --jobs 2
     python benchmarks/systems.py CORPUS DATA -o OUT --systems simcse sncse osscse --ablations
+    python benchmarks/systems.py CORPUS DATA -o OUT --ablations --only simcse 'osscse*' --seeds 1
     python benchmarks/systems.py CORPUS DATA -o OUT --cost     # seconds per sentence, side by side, no evaluation
     python benchmarks/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
 
@@ -11,8 +12,8 @@ files. The first --sentences rows are taken, of at most --longest words; the sen
 among them, whatever their length. What columns the systems can build are built once, into OUT/corpus.
 Each run is a process of its own, so that its peak memory is its own, in OUT/runs/LABEL/seed-N; a finished one is
 skipped, a killed one goes on where it stopped. The step that is kept is chosen on STS-B dev. A run that fails leaves
-its message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md). `--set` is for all systems; what
-benchmarks/systems.toml sets for one of them comes after it.
+its message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md); OUT/systems.jsonl has what each
+run scored. `--set` is for all systems; what benchmarks/systems.toml sets for one of them comes after it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 
+from opencse.compare import Group, RunRecord, compare, read_run
 from opencse.errors import OpencseError
 from opencse.recipes import family_of, load_recipe, recipe_names
 
@@ -48,7 +51,8 @@ def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
         ablations = {label: a for label, a in TABLES["ablations"].items() if a["recipe"] in names}
         found |= {label: (a["recipe"], _filled(options, a["set"])) for label, a in ablations.items()}
     first = {name: [*options.set, *_own_settings(options, name)] for name in names}
-    return {label: (recipe, [*first[recipe], *settings]) for label, (recipe, settings) in found.items()}
+    chosen = [label for label in found if any(fnmatchcase(label, pattern) for pattern in options.only)]
+    return {label: (recipe, [*first[recipe], *settings]) for label in chosen for recipe, settings in [found[label]]}
 
 
 def _filled(options: argparse.Namespace, settings: Sequence[str]) -> list[str]:
@@ -227,18 +231,17 @@ def measure_cost(
 
 
 def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> None:
-    """`OUT/systems.md`, from the runs that are finished."""
-    from opencse.compare import Group, compare, read_run
-
-    groups, notes, memory, bias = [], [], {}, {}
+    """`OUT/systems.md` and the single runs, `OUT/systems.jsonl`, from the runs that are finished."""
+    groups, notes, memory, bias, lines = [], [], {}, {}, []
     for label in wanted:
         folders = sorted(folder_of(options, "runs", label).glob("seed-*/cost.json"))
         runs = sorted((read_run(file.parent) for file in folders), key=lambda run: run.seed)
         if runs:
             groups.append(Group(label=label, runs=tuple(runs)))
             memory[label] = max(_peak(file.parent) for file in folders)
-            bias[label] = _bias([file.parent for file in folders], -1)
-            untouched = _bias([folders[0].parent], 0)
+            each = [_bias(run.folder, -1) for run in runs]
+            bias[label], untouched = _means(each), _means([_bias(runs[0].folder, 0)])
+            lines += [_line(label, run, found) for run, found in zip(runs, each, strict=True)]
         if 0 < len(runs) < len(options.seeds):
             notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds")
     if not groups:
@@ -270,6 +273,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
         notes.append(f"not run: {', '.join(missing)}")
     blocks = [*_lines(scores), "", *_lines(costs), "", *(f"- {note}" for note in notes)]
     (options.out / "systems.md").write_text("\n".join(blocks) + "\n", encoding="utf-8")
+    (options.out / "systems.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def _lines(table: list[list[str]]) -> list[str]:
@@ -285,19 +289,25 @@ def _peak(run: Path) -> float:
     return cost.get("gpu_peak_mib", cost["peak_mib"])
 
 
-def _bias(folders: list[Path], which: int) -> list[str]:
-    """Means over runs: consistent and opposed pairs (OssCSE), and the share of paraphrases above negations."""
-    found = []
-    for folder in folders:
-        models = json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"]
-        model = list(models.values())[which]["findings"]
-        split = model["splits"]["averages"][0]
-        rate = model["transformations"]["paraphrase_above_negation"]["value"]
-        found.append((split["consistent"]["value"], split["opposed"]["value"], 100 * rate))
-    return [
-        f"{statistics.mean(column):.{digits}f}"
-        for column, digits in zip(zip(*found, strict=True), (3, 3, 1), strict=True)
-    ]
+def _bias(run: Path, which: int) -> dict[str, float]:
+    """Agreement on consistent and on opposed pairs (OssCSE), and the share of paraphrases above negations."""
+    models = json.loads((run / "probe.json").read_text(encoding="utf-8"))["models"]
+    model = list(models.values())[which]["findings"]
+    split = model["splits"]["averages"][0]
+    rate = model["transformations"]["paraphrase_above_negation"]["value"]
+    return {"cont": split["consistent"]["value"], "oppn": split["opposed"]["value"], "above": 100 * rate}
+
+
+def _means(found: list[dict[str, float]]) -> list[str]:
+    digits = {"cont": 3, "oppn": 3, "above": 1}
+    return [f"{statistics.mean(each[key] for each in found):.{count}f}" for key, count in digits.items()]
+
+
+def _line(label: str, run: RunRecord, bias: dict[str, float]) -> str:
+    """What a run scored, on a line."""
+    found = {"system": label, "seed": run.seed, "steps": run.steps, "seconds": round(run.seconds), "dev": run.dev}
+    found |= {"sts": run.after["sts"], **bias}
+    return json.dumps(found, ensure_ascii=False)
 
 
 def _spread(value: object) -> str:
@@ -329,6 +339,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--ablations", action="store_true", help="and the variants of benchmarks/systems.toml")
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="LABEL", help="of all these; * stands for anything")
     parser.add_argument("--cost", action="store_true", help="measure the cost of a step instead")
     parser.add_argument("--rounds", type=int, default=3, help="of --cost")
     parser.add_argument("--table", action="store_true", help="only write the table")
