@@ -28,7 +28,7 @@ import statistics
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -78,7 +78,7 @@ def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
 def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]]) -> dict[str, Path]:
     """For each label the first sentences as a table, with what columns its recipe reads and can build.
 
-    All share one table; a recipe that builds a column otherwise than one before it has a table of its own.
+    Each adds its columns to the table before it that holds most of them, and none that is built otherwise.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -88,16 +88,16 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     from opencse.views import build
     from opencse.views.missing import beside, missing_specs
 
-    base = target = options.out / "corpus" / "corpus.parquet"
-    if not target.is_file():
+    base = options.out / "corpus" / "corpus.parquet"
+    if not base.is_file():
         given = column_names(options.corpus)
         at = given.index("text")
-        target.parent.mkdir(parents=True, exist_ok=True)
+        base.parent.mkdir(parents=True, exist_ok=True)
         kept = _paraphrased(options, given) if options.paraphrases else []
         rows = (row for row in read_rows(options.corpus, given) if 0 < len((row[at] or "").split()) <= options.longest)
         kept += [row for row, _ in zip(rows, range(options.sentences - len(kept)), strict=False)]
         random.Random(0).shuffle(kept)
-        pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), target)
+        pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), base)
     family = family_of(backbone_config(options.backbone))
     recipes = {}
     for label, (name, settings) in wanted.items():
@@ -106,21 +106,27 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         except OpencseError as error:
             print(f"{label}: {error}", file=sys.stderr)
     columns = [*dict.fromkeys(column for recipe in recipes.values() for column in recipe.columns)]
-    seen: dict[str, object] = {}
+    made: list[tuple[dict[str, object], Path]] = [({}, base)]
     tables = {}
     for label, recipe in recipes.items():
         every = missing_specs(recipe.build, recipe.columns, column_names(base))
-        own = any(seen.setdefault(column, spec) != spec for column, spec in every.items())
-        start = base if own else target
+        holds, start = max(made, key=lambda one: _shared(one[0], every))
         specs = missing_specs(recipe.build, recipe.columns, column_names(start))
+        tables[label] = start
         try:
-            folder = folder_of(options, "corpus", label)
-            tables[label] = beside(start, build(start, specs, folder, tell=print), columns) if specs else start
+            if specs:
+                folder = folder_of(options, "corpus", label)
+                tables[label] = beside(start, build(start, specs, folder, tell=print), columns)
+                made.insert(0, (holds | specs, tables[label]))
         except OpencseError as error:  # no translation model, say: the others can go on
             print(f"{label}: {', '.join(specs)} cannot be built ({error})", file=sys.stderr)
-            tables[label] = start
-        target = target if own else tables[label]
     return tables
+
+
+def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
+    """How many of the wanted columns a table holds; -1 if it holds one that was built otherwise."""
+    same = [holds[column] == spec for column, spec in wanted.items() if column in holds]
+    return sum(same) if all(same) else -1
 
 
 def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
