@@ -17,6 +17,8 @@ visit visits visited visited visiting|decide decides decided decided deciding|pa
 see sees saw seen seeing|read reads read read reading|write writes wrote written writing|die dies died died dying
 create creates created created creating|repeat repeats repeated repeated repeating|use uses used used using
 focus focuses focused focused focusing|pass passes passed passed passing|add adds added added adding
+begin begins began begun beginning|forget forgets forgot forgotten forgetting|deter deters deterred deterred deterring
+open opens opened opened opening|unplug unplugs unplugged unplugged unplugging
 """.replace("\n", "|").strip("|")
 
 

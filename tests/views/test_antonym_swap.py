@@ -23,6 +23,17 @@ The room is not empty.|
 He grew up there.|
 The dog barks.|
 They walk forward or backward.|
+She passed the exam.|She failed the exam.
+She passed the house.|
+He declined the offer.|
+Prices plummeted in May.|Prices soared in May.
+They voted against the plan.|They voted for the plan.
+They bought a plan for Peter.|They sold a plan for Peter.
+She moved in on Friday.|She moved out on Friday.
+She came in on Friday.|
+She survived the storm.|
+They live together.|They live apart.
+They live together with him.|
 """
 DENIALS = """
 The drug is safe.|The drug is not dangerous.
@@ -31,6 +42,7 @@ The road is not safe.|The road is dangerous.
 It isn't possible.|It is impossible.
 The answer is also correct.|The answer is also not incorrect.
 They accepted the offer.|They did not reject the offer.
+The village lacks a school.|The village does not possess a school.
 She knows that the river is deep.|She knows that the river is not shallow.
 The western part is green.|
 He is responsible for it.|

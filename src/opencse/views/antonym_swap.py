@@ -16,7 +16,7 @@ from opencse.views.grammar import SENTENTIAL, negate
 from opencse.views.opposites import Opposite, opposites, opposites_bytes, replacement
 from opencse.views.rewriter import Made, Rewriter
 
-_WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "DEGREE": 4}
+_WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "PART": 3, "DEGREE": 4}
 # Opposites of which one does not follow where the other is denied: what is not black need not be white.
 _NOT_COMPLETE = frozenset(
     """northern southern eastern western northeastern southwestern northwestern southeastern black white first last next
@@ -24,7 +24,7 @@ _NOT_COMPLETE = frozenset(
 )
 _COMPLETE_VERBS = frozenset(
     """accept reject remember forget like dislike agree disagree allow forbid permit prohibit trust distrust obey
-    disobey approve""".split()
+    disobey approve ratify pass miss possess lack survive continue stop grant heed believe doubt""".split()
 )
 _GOVERNING = frozenset("responsible famous safe known unknown rich poor free different full true".split())
 _CONTRACTED = ("is", "are", "was", "were")

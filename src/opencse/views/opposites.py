@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from opencse.syntax.tokens import Token
-from opencse.syntax.verbs import base_form, inflect
 from opencse.views.antonyms import lexicon_path
 from opencse.views.edits import Edit, like
+from opencse.views.opposed_verbs import VERB_TAGS, opposed_verb
 
 _POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}
-_VERBS = ("VB", "VBZ", "VBP", "VBD", "VBN", "VBG")
 _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
 # Prefixed pairs that are no opposites of each other in common use, and words with too many senses.
 _NO_PAIR = frozenset(
@@ -31,16 +30,17 @@ _NO_PAIR = frozenset(
     fold tune balance cross wrap bend make embark""".split()
 )
 _PLURALS = {"man": "men", "woman": "women", "wife": "wives", "lady": "ladies", "gentleman": "gentlemen"}
-_WINNABLE = frozenset(
-    """match game election battle war race title championship final case seat cup lawsuit fight trial argument
-    vote debate""".split()
-)
-_TRANSITIVE = frozenset(
-    """join enter support oppose build attack defend raise cause prevent lower like love hate include exclude
-    import export hire fire kill create buy sell push pull approve ban establish ignore""".split()
-)
+# Verbs of which "for" and "against", and of which particles, say opposite things.
+_SIDES = frozenset("vote campaign argue testify lobby fight speak".split())
+_PARTICLES = {
+    "up": ("down", frozenset("go walk climb run move ride drive look".split())),
+    "down": ("up", frozenset("go walk climb run move ride drive look".split())),
+    "on": ("off", frozenset("turn switch".split())),
+    "off": ("on", frozenset("turn switch".split())),
+    "in": ("out", frozenset("move check log rush".split())),
+    "out": ("in", frozenset("move check log rush".split())),
+}
 _WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
-_WITH_INFINITIVE = {"fail": "manage", "manage": "fail", "refuse": "agree", "agree": "refuse"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Opposite:
     Attributes:
         place: Number of the token.
         word: What takes its place, inflected as it is.
-        pos: "ADJ", "ADV", "NOUN", "VERB", "ADP" or "DEGREE" ("more" and "less").
+        pos: "ADJ", "ADV", "NOUN", "VERB", "ADP", "PART" ("moved in") or "DEGREE" ("more" and "less").
     """
 
     place: int
@@ -89,7 +89,7 @@ def opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
     for i, token in enumerate(tokens):
         if not token.text.isalpha() or (i and not token.text.islower()) or _glued(text, token):
             continue
-        found = _degree(tokens, i) or _opposite(tokens, i)
+        found = _degree(tokens, i) or _particle(tokens, i) or _opposite(tokens, i)
         if found is not None and found.word not in words:
             yield found
 
@@ -133,13 +133,22 @@ def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
     return Opposite(place=i, word=new[word], pos="DEGREE") if counted or bound or graded else None
 
 
+def _particle(tokens: Sequence[Token], i: int) -> Opposite | None:
+    """Find particles: "walked up", "moved in", "turned on"."""
+    token = tokens[i]
+    new, verbs = _PARTICLES.get(token.text.lower(), ("", frozenset()))
+    loose = token.relation.split(":")[0] in ("compound", "prt", "advmod") and tokens[token.head].lemma.lower() in verbs
+    return Opposite(place=i, word=new, pos="PART") if loose and token.head < i else None
+
+
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
     token = tokens[i]
     word, relation = token.text.lower(), token.relation.split(":")[0]
     if relation in ("compound", "flat", "fixed", "goeswith", "cc", "dep"):
         return None
-    if token.tag in _VERBS:
-        return _verb(tokens, i)
+    if token.tag in VERB_TAGS:
+        verb = opposed_verb(tokens, i, lambda base: _table().get((base, "VERB")))
+        return Opposite(place=i, word=verb, pos="VERB") if verb else None
     pos = _POS.get(token.tag, "")
     if pos == "NOUN" and token.tag == "NNS" and (word, pos) not in _table():
         singular = re.sub("ies$", "y", word) if word.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", word)
@@ -208,7 +217,9 @@ def _adverb_fits(tokens: Sequence[Token], i: int) -> bool:
         return False
     if word in ("early", "later", "earlier", "better"):
         return tokens[tokens[i].head].pos == "VERB" and word == "early" and after in ("in", ".", "on")
-    return word not in ("fast",) or tokens[tokens[i].head].pos == "VERB"
+    if (word, after) in (("together", "with"), ("apart", "from")):
+        return False
+    return word != "fast" or tokens[tokens[i].head].pos == "VERB"
 
 
 def _noun_fits(tokens: Sequence[Token], i: int) -> bool:
@@ -234,81 +245,9 @@ def _preposition_fits(tokens: Sequence[Token], i: int) -> bool:
             "named", "name", "called", "years", "days", "months", "and", "or", "shortly", "soon", "look", "took",
             "just", "ever", "even", "never", "year", "day", "immediately", "not", "until",
         )  # fmt: skip
+    if word in ("for", "against"):
+        return tokens[tokens[tokens[i].head].head].lemma.lower() in _SIDES
     return word != "without" or tokens[tokens[i].head].pos in ("NOUN", "PRON")
-
-
-def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
-    token = tokens[i]
-    if token.relation in ("amod", "aux", "cop"):
-        return None
-    base = token.lemma.lower() if token.tag == "VBG" else base_form(token.text, token.tag, token.lemma)
-    children = [tokens[k] for k in _children(tokens, i)]
-    relations = {child.relation.split(":")[0] for child in children}
-    infinitive = any(
-        c.relation in ("xcomp", "ccomp") and any(tokens[k].tag == "TO" for k in _children(tokens, tokens.index(c)))
-        for c in children
-    )
-    particle = any(c.relation in ("compound:prt", "prt") for c in children)
-    passive = any(c.relation in ("nsubj:pass", "nsubjpass", "aux:pass") for c in children)
-    has_object = bool(relations & {"obj", "dobj"})
-    new = _table().get((base, "VERB"))
-    if infinitive:
-        new = _WITH_INFINITIVE.get(base) or (new if base in ("allow", "forbid", "permit", "encourage") else None)
-    elif (
-        base == "refuse"
-        or base == "manage"
-        or (
-            relations & {"xcomp", "ccomp"}
-            and base
-            not in (
-                "deny",
-                "confirm",
-                "remember",
-                "forget",
-                "admit",
-                "reveal",
-                "agree",
-            )
-        )
-    ):
-        new = None
-    if base == "enter" and _next_word(tokens, i) == "into":
-        return None
-    if new is None or particle or inflect(base, token.tag) != token.text.lower():
-        return None
-    if base in _TRANSITIVE and not (has_object or passive):
-        return None
-    objects = {c.lemma.lower() for c in children if c.relation in ("obj", "dobj", "nsubj:pass")}
-    fits = {
-        "lose": bool(objects & _WINNABLE),
-        "win": has_object,
-        "succeed": False,
-        "fail": infinitive,
-        "appear": False,
-        "follow": passive,
-        "found": token.text.lower() == "founded",
-        "include": token.relation != "case" and token.tag != "VBG",
-        "like": token.tag != "IN",
-        "fall": not relations & {"obl"},
-        "rise": not relations & {"obl"},
-        "close": not has_object or passive,
-        "close.": True,
-        "end": not has_object and "obl" in relations,
-        "open": not has_object,
-        "love": True,
-        "raise": "nsubj" in relations and has_object and "his" not in {c.text for c in children},
-        "start": token.tag in ("VBD", "VBZ", "VBP") and not has_object,
-        "begin": token.tag in ("VBD", "VBZ", "VBP") and not has_object,
-        "agree": infinitive or any(c.text == "with" for c in tokens),
-        "float": True,
-        "grow": False,
-        "admit": not passive,
-        "kill": True,
-        "push": True,
-        "narrow": False,
-        "lower": True,
-    }.get(base, True)
-    return Opposite(place=i, word=inflect(new, token.tag), pos="VERB") if fits else None
 
 
 def _plural(noun: str) -> str:
