@@ -1,6 +1,6 @@
 """The opposite of a word in its sentence: which words have one that holds in nearly every context, and its form there.
 
-A list of our own names one opposite for each of some hundred common words. It is followed by pairs of Open English
+A list of our own names one opposite for each of seventeen hundred words. It is followed by pairs of Open English
 WordNet of which one is the other with a negative prefix ("stable", "unstable"): other pairs of WordNet are opposites in
 one sense of many ("second", "first" but "a second later").
 """
