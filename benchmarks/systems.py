@@ -210,12 +210,14 @@ def measure_cost(
     names = ["simcse", *(name for name in wanted if name in tables and name == wanted[name][0] != "simcse")]
     rounds: dict[str, list[float]] = {name: [] for name in names}
     memory: dict[str, float] = {}
-    settings = [*options.set, f"training.max_steps={COST_STEPS}", "training.batch_size=64", "training.epochs=1"]
+    settings = [f"training.max_steps={COST_STEPS}", "training.batch_size=64", "training.epochs=1"]
     settings += [f"training.log_every={COST_WARM}", "training.checkpoint_every=0"]
     for number in range(options.rounds):
         for name in names:
             out = folder_of(options, "cost", name) / f"round-{number}"
-            if launch(options, tables.get(name, next(iter(tables.values()))), name, settings, out):
+            recipe, own = wanted.get(name, (name, options.set))
+            table = tables.get(name, next(iter(tables.values())))
+            if launch(options, table, recipe, [*own, *settings], out):
                 lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
                 seconds = {line["step"]: line["seconds"] for line in lines if "seconds" in line}
                 if COST_STEPS not in seconds:
