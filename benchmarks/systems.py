@@ -314,7 +314,8 @@ def _means(found: list[dict[str, float]]) -> list[str]:
 def _line(label: str, run: RunRecord, bias: dict[str, float]) -> str:
     """What a run scored, on a line."""
     found = {"system": label, "seed": run.seed, "steps": run.steps, "seconds": round(run.seconds), "dev": run.dev}
-    found |= {"sts": run.after["sts"], **bias}
+    found |= {"sts": {task: round(score, 2) for task, score in run.after["sts"].items()}}
+    found |= {key: round(value, 3) for key, value in bias.items()}
     return json.dumps(found, ensure_ascii=False)
 
 
