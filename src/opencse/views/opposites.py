@@ -33,12 +33,13 @@ _PLURALS = {"man": "men", "woman": "women", "wife": "wives", "lady": "ladies", "
 # Verbs of which "for" and "against", and of which particles, say opposite things.
 _SIDES = frozenset("vote campaign argue testify lobby fight speak".split())
 _PARTICLES = {
-    "up": ("down", frozenset("go walk climb run move ride drive look".split())),
-    "down": ("up", frozenset("go walk climb run move ride drive look".split())),
-    "on": ("off", frozenset("turn switch".split())),
-    "off": ("on", frozenset("turn switch".split())),
-    "in": ("out", frozenset("move check log rush".split())),
-    "out": ("in", frozenset("move check log rush".split())),
+    one: (other, frozenset(verbs.split()))
+    for pair, verbs in (
+        ("up down", "go walk climb run move ride drive look"),
+        ("on off", "turn switch"),
+        ("in out", "move check log rush"),
+    )
+    for one, other in (pair.split(), pair.split()[::-1])
 }
 _WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
 
