@@ -1,14 +1,16 @@
 """`debias` beside other ways to the same end, and without each of its parts: surface bias, STS, transfer, time, memory.
 
-    python benchmarks/debias.py CORPUS DATA -o OUT --paraphrases TABLE --seeds 1,2,3
-    python benchmarks/debias.py CORPUS DATA -o OUT --paraphrases TABLE --ablations --set training.max_steps=500
+    python benchmarks/debias.py CORPUS DATA -o OUT --paraphrases TABLE --seeds 1,2,3 --transfer senteval
+    python benchmarks/debias.py CORPUS DATA -o OUT --seeds 1 --ablations --jobs 2
     python benchmarks/debias.py CORPUS DATA -o OUT --table          # only write the table from what is there
 
-CORPUS is raw text; DATA the folder of the STS and transfer sets; TABLE sentences with paraphrases. Each run is a call
-of `opencse run` as a user would make it, in OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. What is
-run beside `debias` is in debias.toml; all but `raw` runs read the text views that the first one built, so that they
-learn from the same sentences. `re-weighting` fits a weight for each dimension of the untouched model's vectors to the
-same pairs, after Cao (arXiv 2504.00584), and trains nothing. The table is OUT/debias.md.
+CORPUS is raw text; DATA the folder of the STS and transfer sets; TABLE sentences with paraphrases; VIEWS (`--views`)
+held-out sentences with `reordered` and `swapped`. Each run is a call of `opencse run` as a user would make it, in
+OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. What is run beside `debias` is in debias.toml; all
+but `raw` runs read the text views that the first one built, so that they learn from the same sentences.
+`re-weighting` fits a weight for each dimension of the untouched model's vectors to the same pairs, after Cao
+(arXiv 2504.00584), and trains nothing. Each model is also asked what wording.py asks. The table is OUT/debias.md,
+the single runs are lines of OUT/debias.jsonl.
 """
 
 from __future__ import annotations
@@ -21,13 +23,29 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from wording import Development
 
 CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TOLERANCE = 1.0
+"""Points of STS-B dev that re-weighting may lose: as many as `debias`."""
 SAME = (("text", "negated_antonym"), ("negation", "antonym"), ("text", "paraphrase"), ("text", "reordered"))
 OPPOSED = (("text", "negation"), ("text", "antonym"), ("negated_antonym", "negation"), ("text", "swapped"))
+COLUMNS = {  # of the table: what they show, and with how many digits
+    "antonyms: affirmed · denied · verbs, %": ([f"antonyms, {kind}" for kind in ("affirmed", "denied", "verbs")], 1),
+    "word order, area": (["views, area"], 1),
+    "probe, %": (["probe, %"], 1),
+    "Oppn. · Cont.": (["Oppn.", "Cont."], 3),
+    "STS": (["STS"], 2),
+    "transfer": (["transfer"], 2),
+    "kept, %": (["kept, %"], 0),
+    "minutes": (["minutes"], 0),
+    "MiB": (["MiB"], 0),
+}
 
 
 def command(options: argparse.Namespace, label: str, seed: int, out: Path) -> list[str]:
@@ -38,7 +56,7 @@ def command(options: argparse.Namespace, label: str, seed: int, out: Path) -> li
     corpus = options.corpus if raw else built(first)
     call = [sys.executable, "-m", "opencse.cli.main", "run", entry.get("recipe", "debias"), str(corpus)]
     call += ["--backbone", options.backbone, "--data", str(options.data), "-o", str(out), "--seed", str(seed)]
-    if raw and entry.get("paraphrases", True):
+    if options.paraphrases and raw and entry.get("paraphrases", True):
         call += ["--paraphrases", str(options.paraphrases)]
     for setting in [*entry.get("set", []), *options.set]:
         call += ["--set", setting]
@@ -52,46 +70,52 @@ def built(folder: Path) -> Path:
 
 
 def measure(options: argparse.Namespace, label: str, seed: int) -> None:
-    out = options.out / label.replace(" ", "_") / f"seed-{seed}"
-    if (out / "cost.json").is_file():
-        return
-    print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    started = time.perf_counter()
-    with out.with_suffix(".log").open("w", encoding="utf-8") as log:
-        process = subprocess.Popen(command(options, label, seed, out), stdout=log, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        last = out.with_suffix(".log").read_text(encoding="utf-8").strip().splitlines()[-1:]
-        print(f"{label}, seed {seed}: failed ({''.join(last)[:200]})", file=sys.stderr)
-        return
-    cost = {"seconds": time.perf_counter() - started, "peak_mib": usage.ru_maxrss / 1024}
-    (out / "cost.json").write_text(json.dumps(cost), encoding="utf-8")
+    """One run, unless it is there, and what is measured of its model afterwards."""
+    out = options.out / _slug(label) / f"seed-{seed}"
+    if not (out / "cost.json").is_file():
+        print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))}
+        started = time.perf_counter()
+        with out.with_suffix(".log").open("w", encoding="utf-8") as log:
+            call = command(options, label, seed, out)
+            process = subprocess.Popen(call, stdout=log, stderr=subprocess.STDOUT, env=os.environ | threads)
+            _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            last = out.with_suffix(".log").read_text(encoding="utf-8").strip().splitlines()[-1:]
+            print(f"{label}, seed {seed}: failed ({''.join(last)[:200]})", file=sys.stderr)
+            return
+        cost = {"seconds": time.perf_counter() - started, "peak_mib": usage.ru_maxrss / 1024}
+        (out / "cost.json").write_text(json.dumps(cost), encoding="utf-8")
+    ask_wording(options, embedder(str(out / "model")), out / "wording.json")
+    if label in CONTESTANTS["runs"]:
+        transfer(options, str(out / "model"), out.parent / f"seed-{seed}-transfer.json")
+        transfer(options, options.backbone, options.out / "transfer-before.json")
+
+
+def embedder(model: str) -> Callable[[list[str]], np.ndarray]:
+    from opencse.encoder import load_encoder
+    from opencse.encoder.embedder import Embedder
+
+    return Embedder(load_encoder(model, pooling="backbone"), precision="bf16").encode
+
+
+def ask_wording(options: argparse.Namespace, encode: Callable[[list[str]], np.ndarray], file: Path) -> None:
+    if not file.is_file():
+        found = Development(options.data, options.views).measure(encode)
+        file.write_text(json.dumps(found), encoding="utf-8")
 
 
 def transfer(options: argparse.Namespace, model: str, file: Path) -> None:
     if file.is_file() or not options.transfer:
         return
     call = [sys.executable, "-m", "opencse.cli.main", "evaluate", model, "--data", str(options.data)]
-    call += [
-        "--tasks",
-        "transfer",
-        "--classifier",
-        options.transfer,
-        "--precision",
-        "bf16",
-        "--format",
-        "json",
-        "-o",
-        str(file),
-    ]
-    subprocess.run(call, check=False, stdout=subprocess.DEVNULL)
+    call += ["--tasks", "transfer", "--classifier", options.transfer, "--precision", "bf16"]
+    subprocess.run([*call, "--format", "json", "-o", str(file)], check=False, stdout=subprocess.DEVNULL)
 
 
 def reweighting(options: argparse.Namespace) -> None:
     """Weights that make opposed pairs differ most, as strong as STS-B dev allows; then the measures of a run."""
-    from opencse.encoder import load_encoder
-    from opencse.encoder.embedder import Embedder
     from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
     from opencse.probing import Prober
     from opencse.probing.run import gather
@@ -106,22 +130,27 @@ def reweighting(options: argparse.Namespace) -> None:
     known = column_names(views)
     names = [name for name in dict.fromkeys(v for pair in (*SAME, *OPPOSED) for v in pair) if name in known]
     rows = [dict(zip(names, row, strict=True)) for row, _ in zip(read_rows(views, names), range(6000), strict=False)]
-    embedder = Embedder(load_encoder(options.backbone), precision="bf16")
+    encode = embedder(options.backbone)
 
     def spread(pairs: tuple[tuple[str, str], ...]) -> np.ndarray:
         found = [(row[a], row[b]) for row in rows for a, b in pairs if row.get(a) and row.get(b)]
-        first, second = (unit(embedder(list(texts))) for texts in zip(*found, strict=True))
+        first, second = (unit(encode(list(texts))) for texts in zip(*found, strict=True))
         return np.square(first - second).mean(axis=0)
 
     ratio = spread(OPPOSED) / spread(SAME)
     dev = PairsTask(pairs=load_sts(options.data, tasks=["STS-B"], split="dev")[0])
     texts = distinct_texts([dev])
-    vectors = unit(embedder(texts))
+    vectors = unit(encode(texts))
     scores = {a: dev.score(Embeddings(texts, vectors * ratio ** (a / 2))).score for a in np.arange(0, 8.5, 0.5)}
-    power = max(a for a, score in scores.items() if score >= scores[0] - 0.5)  # the tolerance of `debias`
+    power = max(a for a, score in scores.items() if score >= scores[0] - TOLERANCE)
     gathered = gather(data=options.data)
-    findings = Prober(gathered.material)(lambda texts: unit(embedder(texts)) * ratio ** (power / 2))
+
+    def weighted(texts: list[str]) -> np.ndarray:
+        return unit(encode(texts)) * ratio ** (power / 2)
+
+    findings = Prober(gathered.material)(weighted)
     out.mkdir(parents=True, exist_ok=True)
+    ask_wording(options, weighted, out / "wording.json")
     write_report({"untouched": findings, "re-weighting": findings}, out, notes=[f"power {power}"])
     average = statistics.mean(task.score for task in findings.sts)
     (out / "results.json").write_text(json.dumps({"after": {"sts": {"average": average}}}), encoding="utf-8")
@@ -132,51 +161,67 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def measures(folder: Path, which: int) -> dict[str, float]:
-    """Of one run's untouched (0) or trained (1) model."""
-    models = list(json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"].values())
-    found = models[which]["findings"]
+def record(folder: Path, label: str) -> dict[str, object]:
+    """What a finished run scored, as one line of OUT/debias.jsonl; `label` "untouched": the model it began with."""
+    which = 0 if label == "untouched" else -1
+    found = list(json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"].values())[which]["findings"]
     split = found["splits"]["averages"][1]  # all test sets by its rule
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    out = {
-        "paraphrase > negation, %": 100 * found["transformations"]["paraphrase_above_negation"]["value"],
+    sts = json.loads((folder / "results.json").read_text(encoding="utf-8"))["before" if which == 0 else "after"]["sts"]
+    line: dict[str, object] = {"run": label}
+    if which:
+        cost = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
+        line |= {"seed": int(folder.name.split("-")[1]), "minutes": cost["seconds"] / 60, "MiB": cost["peak_mib"]}
+        if (folder / "run.json").is_file():
+            outcome = json.loads((folder / "run.json").read_text(encoding="utf-8"))["outcome"]
+            line |= {"steps": outcome["steps"], "kept, %": 100 * outcome["share"]}
+    line |= {
+        "probe, %": 100 * found["transformations"]["paraphrase_above_negation"]["value"],
         "Oppn.": split["opposed"]["value"],
         "Cont.": split["consistent"]["value"],
-        "STS": results["before" if which == 0 else "after"]["sts"]["average"],
+        "STS": sts["average"],
+        "tasks": {task["task"]: round(task["metrics"]["spearman"], 2) for task in sts.get("tasks", [])},
     }
-    file = folder.parent / ("transfer-before.json" if which == 0 else f"{folder.name}-transfer.json")
+    first = folder.parent.parent
+    file = first / "transfer-before.json" if which == 0 else folder.parent / f"{folder.name}-transfer.json"
     if file.is_file():
-        out["transfer"] = json.loads(file.read_text(encoding="utf-8"))["suites"]["transfer"]["average"]
-    return out
+        line["transfer"] = json.loads(file.read_text(encoding="utf-8"))["suites"]["transfer"]["average"]
+    file = first / "wording-before.json" if which == 0 else folder / "wording.json"
+    if file.is_file():
+        line["wording"] = {k: round(v, 4) for k, v in json.loads(file.read_text(encoding="utf-8")).items()}
+    return {key: round(value, 4) if isinstance(value, float) else value for key, value in line.items()}
 
 
 def write_table(options: argparse.Namespace, labels: list[str]) -> None:
-    heads = ["paraphrase > negation, %", "Oppn.", "Cont.", "STS", "transfer"]
-    lines = [f"| | {' | '.join(heads)} | seeds | minutes | peak MiB |", "|---" * (len(heads) + 4) + "|"]
+    """OUT/debias.md and OUT/debias.jsonl, from the runs that are finished."""
+    lines: list[dict[str, object]] = []
     for label in labels:
-        folders = sorted(file.parent for file in (options.out / label.replace(" ", "_")).glob("seed-*/cost.json"))
-        if not folders:
-            continue
-        if len(lines) == 2 and label != "re-weighting":
-            before = measures(folders[0], 0)
-            lines.append("| untouched | " + " | ".join(_cell([before.get(head)], head) for head in heads) + " | | | |")
-        found = [measures(folder, -1) for folder in folders]
-        costs = [json.loads((folder / "cost.json").read_text(encoding="utf-8")) for folder in folders]
-        minutes = statistics.mean(cost["seconds"] for cost in costs) / 60
-        cells = [_cell([each.get(head) for each in found], head) for head in heads]
-        cells += [str(len(folders)), f"{minutes:.0f}", f"{max(cost['peak_mib'] for cost in costs):,.0f}"]
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    (options.out / "debias.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+        folders = sorted(file.parent for file in (options.out / _slug(label)).glob("seed-*/cost.json"))
+        if not lines and folders and (folders[0] / "run.json").is_file():
+            lines.append(record(folders[0], "untouched"))
+        lines += [record(folder, label) for folder in folders]
+    table = [f"| | {' | '.join([*COLUMNS, 'seeds'])} |", "|---" + "|---:" * (len(COLUMNS) + 1) + "|"]
+    for label in dict.fromkeys(line["run"] for line in lines):
+        group = [line for line in lines if line["run"] == label]
+        cells = []
+        for keys, digits in COLUMNS.values():
+            parts = [[line.get(key, line.get("wording", {}).get(key)) for line in group] for key in keys]
+            cells.append(" · ".join(_cell(values, digits) for values in parts))
+        table.append(f"| {' | '.join([str(label), *cells, str(len(group))])} |")
+    (options.out / "debias.md").write_text("\n".join(table) + "\n", encoding="utf-8")
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    (options.out / "debias.jsonl").write_text(text, encoding="utf-8")
 
 
-def _cell(values: list[float | None], head: str) -> str:
+def _cell(values: list[float | None], digits: int) -> str:
     known = [value for value in values if value is not None]
-    digits = 3 if head.endswith("n.") or head.endswith("t.") else 1 if "%" in head else 2
     if not known:
-        return ""
+        return "–"
     spread = f" ± {statistics.stdev(known):.{digits}f}" if len(known) > 1 else ""
     return f"{statistics.mean(known):.{digits}f}{spread}"
+
+
+def _slug(label: str) -> str:
+    return label.replace(" ", "_").replace(",", "")
 
 
 def main() -> None:
@@ -192,22 +237,31 @@ def main() -> None:
     parser.add_argument("--transfer", choices=["senteval", "sklearn"], help="measure the transfer tasks too")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all runs")
     parser.add_argument("--table", action="store_true", help="only write the table")
+    parser.add_argument("--views", type=Path, help="held-out sentences for wording.py's word order")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
     options = parser.parse_args()
     labels = [*CONTESTANTS["runs"], "re-weighting", *(CONTESTANTS["ablations"] if options.ablations else [])]
     labels = [label for label in labels if options.only is None or label in options.only]
+
+    def work(one: tuple[int, str]) -> None:
+        seed, label = one
+        if label == "re-weighting":
+            reweighting(options)
+        else:
+            measure(options, label, seed)
+        write_table(options, labels)
+
     if not options.table:
-        for seed in options.seeds:
-            for label in labels:
-                if label == "re-weighting":
-                    reweighting(options)
-                    continue
-                measure(options, label, seed)
-                folder = options.out / label.replace(" ", "_")
-                if label in CONTESTANTS["runs"] and (folder / f"seed-{seed}" / "model").is_dir():
-                    transfer(options, str(folder / f"seed-{seed}" / "model"), folder / f"seed-{seed}-transfer.json")
-                    transfer(options, options.backbone, folder / "transfer-before.json")
-                write_table(options, labels)
+        options.out.mkdir(parents=True, exist_ok=True)
+        ask_wording(options, embedder(options.backbone), options.out / "wording-before.json")
+        runs = [(seed, label) for seed in options.seeds for label in labels]
+        first = (options.seeds[0], "debias")  # what others read
+        for one in [each for each in runs if each == first]:
+            work(one)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(work, [one for one in runs if one != first]))
     write_table(options, labels)
+    print((options.out / "debias.md").read_text(encoding="utf-8"), end="")
 
 
 if __name__ == "__main__":
