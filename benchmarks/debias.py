@@ -154,7 +154,7 @@ def reweighting(options: argparse.Namespace) -> None:
     write_report({"untouched": findings, "re-weighting": findings}, out, notes=[f"power {power}"])
     average = statistics.mean(task.score for task in findings.sts)
     (out / "results.json").write_text(json.dumps({"after": {"sts": {"average": average}}}), encoding="utf-8")
-    (out / "cost.json").write_text(json.dumps({"seconds": time.perf_counter() - started, "peak_mib": 0}))
+    (out / "cost.json").write_text(json.dumps({"seconds": time.perf_counter() - started}))
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -170,7 +170,8 @@ def record(folder: Path, label: str) -> dict[str, object]:
     line: dict[str, object] = {"run": label}
     if which:
         cost = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
-        line |= {"seed": int(folder.name.split("-")[1]), "minutes": cost["seconds"] / 60, "MiB": cost["peak_mib"]}
+        line |= {"seed": int(folder.name.split("-")[1]), "minutes": cost["seconds"] / 60}
+        line |= {"MiB": cost["peak_mib"]} if "peak_mib" in cost else {}
         if (folder / "run.json").is_file():
             outcome = json.loads((folder / "run.json").read_text(encoding="utf-8"))["outcome"]
             line |= {"steps": outcome["steps"], "kept, %": 100 * outcome["share"]}
