@@ -137,7 +137,8 @@ def reweighting(options: argparse.Namespace) -> None:
         first, second = (unit(encode(list(texts))) for texts in zip(*found, strict=True))
         return np.square(first - second).mean(axis=0)
 
-    ratio = spread(OPPOSED) / spread(SAME)
+    opposed, same = spread(OPPOSED), spread(SAME)
+    ratio = np.divide(opposed, same, out=np.ones_like(same), where=same > 0)  # a dimension may be the same for all
     dev = PairsTask(pairs=load_sts(options.data, tasks=["STS-B"], split="dev")[0])
     texts = distinct_texts([dev])
     vectors = unit(encode(texts))
