@@ -186,7 +186,7 @@ def record(folder: Path, label: str) -> dict[str, object]:
     first = folder.parent.parent
     file = first / "transfer-before.json" if which == 0 else folder.parent / f"{folder.name}-transfer.json"
     if file.is_file():
-        line["transfer"] = json.loads(file.read_text(encoding="utf-8"))["suites"]["transfer"]["average"]
+        line["transfer"] = json.loads(file.read_text(encoding="utf-8"))["average"]["score"]
     file = first / "wording-before.json" if which == 0 else folder / "wording.json"
     if file.is_file():
         line["wording"] = {k: round(v, 4) for k, v in json.loads(file.read_text(encoding="utf-8")).items()}
