@@ -40,6 +40,7 @@ COLUMNS = {  # of the table: what they show, and with how many digits
     "word order, area": (["views, area"], 1),
     "probe, %": (["probe, %"], 1),
     "Oppn. · Cont.": (["Oppn.", "Cont."], 3),
+    "XNLI · CLINC · MRPC": (["XNLI", "CLINC", "MRPC"], 1),
     "STS": (["STS"], 2),
     "transfer": (["transfer"], 2),
     "kept, %": (["kept, %"], 0),
@@ -59,7 +60,7 @@ def command(options: argparse.Namespace, label: str, seed: int, out: Path) -> li
     if options.paraphrases and raw and entry.get("paraphrases", True):
         call += ["--paraphrases", str(options.paraphrases)]
     for setting in [*entry.get("set", []), *options.set]:
-        call += ["--set", setting]
+        call += ["--set", setting.replace("{out}", str(options.out))]
     return [*call, "--resume" if (out / "run.json").is_file() else "--overwrite"]
 
 
