@@ -18,6 +18,8 @@ The choir will sing in June.|The choir will never sing in June.
 She drinks tea.|She never drinks tea.|She no longer drinks tea.|She fails to drink tea.
 She needs water.|She never needs water.|She no longer needs water.
 He found cracks.|He never found cracks.|He failed to find cracks.|He found no cracks.
+He found several cracks.|He never found several cracks.|He failed to find several cracks.
+He found only small cracks.|He never found only small cracks.|He failed to find only small cracks.
 She wrote a letter.|She never wrote a letter.|She failed to write a letter.|She wrote no letter.
 Ann has never lost a match.|Ann has always lost a match.
 Nobody came to the party.|Somebody came to the party.

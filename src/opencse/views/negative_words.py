@@ -46,6 +46,8 @@ _UNDONE = {
     "no": "some",
 }
 _DO = ("do", "does", "did")
+# "no many books", "no only small ones"
+_NEVER_AFTER_NO = frozenset("many much several few fewer various numerous countless certain multiple most".split())
 # Nobody fails to do these.
 _STATES = frozenset(
     """need want wish hope fear hate love like prefer know think believe doubt suppose own belong contain consist
@@ -168,7 +170,8 @@ def _object(clause: Clause) -> Iterator[Way]:
         before = [k for k in clause.children(i) if k < i]
         determiners = [k for k in before if tokens[k].tag in ("DT", "PRP$", "CD", "WDT") or tokens[k].pos == "NUM"]
         owners = [k for k in before if tokens[k].relation.startswith(("nmod", "poss"))]
-        if not determiners and not owners and tokens[i].tag == "NNS":
+        counted = any(tokens[k].relation == "advmod" or tokens[k].text.lower() in _NEVER_AFTER_NO for k in before)
+        if not determiners and not owners and not counted and tokens[i].tag == "NNS":
             first = min([i, *before])
             yield [(tokens[first].start, tokens[first].start, "no ")], "no"
         elif len(determiners) == 1 and tokens[determiners[0]].text.lower() in ("a", "an", "some"):
