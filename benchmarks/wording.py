@@ -10,6 +10,8 @@ antonyms        of a sentence ("The soup is hot."), its negated antonym ("isn't 
                 affirmed from a predicate that is affirmed, denied from one that is denied, and from verbs
 order           a sentence is nearer to its rearrangement than to the same words in other roles, and the area under the
                 curve of rearranged against other roles (wording/order.tsv)
+probe           of `opencse probe`'s sentences the paraphrase is nearer than the negation: where the negation has other
+                negative words than the sentence ("not", "no", "never", …), and where it has none ("rejected")
 views           the same area for held-out sentences of VIEWS (`opencse build` with `reordered` and `swapped`)
 XNLI            the entailed sentence is nearer than the contradiction
 SICK            area under the curve of entailment against contradiction (train)
@@ -25,6 +27,7 @@ import csv
 import glob
 import gzip
 import random
+import re
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +35,7 @@ from pathlib import Path
 import numpy as np
 
 WRITTEN = Path(__file__).with_suffix("")
+NEGATIVE = re.compile(r"\b(?:not|no|never|none|nobody|nothing|nor|neither|without|cannot)\b|n't", re.IGNORECASE)
 Quad = tuple[str, str, str, str]
 """Sentence, what means the same, and two that contradict it."""
 
@@ -80,11 +84,16 @@ class Development:
     """The sentences and what is asked of them."""
 
     def __init__(self, data: Path, views: Path | None) -> None:
+        import opencse
         from opencse.text import read_rows
 
         evaluation = data / "eval"
         self.quads = quads()
         self.order = [(r["sentence"], r["reordered"], r["swapped"]) for r in table(WRITTEN / "order.tsv")]
+        self.probe: dict[str, list[tuple[str, str, str]]] = {"negative words": [], "others": []}
+        for r in table(Path(opencse.__file__).parent / "assets" / "probe" / "transformations.tsv"):
+            same = len(NEGATIVE.findall(r["sentence"])) == len(NEGATIVE.findall(r["negation"]))
+            self.probe["others" if same else "negative words"].append((r["sentence"], r["paraphrase"], r["negation"]))
         rows = list(read_rows(views, ["text", "reordered", "swapped"])) if views else []
         self.reordered = [(text, other) for text, other, _ in rows if other]
         self.swapped = [(text, other) for text, _, other in rows if other]
@@ -105,7 +114,7 @@ class Development:
         mrpc = [r for r in table(evaluation / "MRPC" / "train.tsv.gz") if r["label"] == "1"]
         self.same = [(r["sentence1"], r["sentence2"]) for r in mrpc[:700]]
         pairs = [*self.order, *self.reordered, *self.swapped, *self.nli, *self.same]
-        pairs += [pair for part in self.sick.values() for pair in part]
+        pairs += [pair for part in (*self.sick.values(), *self.probe.values()) for pair in part]
         pairs += [quad for part in self.quads.values() for quad in part]
         pairs += [(r["sentence1"], r["sentence2"]) for part in self.sts.values() for r in part]
         texts = [text for pair in pairs for text in pair] + [r["text"] for r in (*self.known, *self.asked)]
@@ -133,6 +142,7 @@ class Development:
         found = {f"antonyms, {kind}": right(*(side(rows, i) for i in (1, 2, 3))) for kind, rows in self.quads.items()}
         near, far = side(self.order, 1), side(self.order, 2)
         found |= {"order": right(near, far), "order, area": area(near, far)}
+        found |= {f"probe, {kind}": right(side(rows, 1), side(rows, 2)) for kind, rows in self.probe.items()}
         if self.reordered and self.swapped:
             found["views, area"] = area(cosines(self.reordered), cosines(self.swapped))
         found["XNLI"] = right(side(self.nli, 1), side(self.nli, 2))
