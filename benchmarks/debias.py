@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from wording import Development
+from wording import Development, embedder
 
 CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 TOLERANCE = 1.0
@@ -92,13 +92,6 @@ def measure(options: argparse.Namespace, label: str, seed: int) -> None:
     if label in CONTESTANTS["runs"]:
         transfer(options, str(out / "model"), out.parent / f"seed-{seed}-transfer.json")
         transfer(options, options.backbone, options.out / "transfer-before.json")
-
-
-def embedder(model: str) -> Callable[[list[str]], np.ndarray]:
-    from opencse.encoder import load_encoder
-    from opencse.encoder.embedder import Embedder
-
-    return Embedder(load_encoder(model, pooling="backbone"), precision="bf16").encode
 
 
 def ask_wording(options: argparse.Namespace, encode: Callable[[list[str]], np.ndarray], file: Path) -> None:

@@ -80,6 +80,14 @@ def area(above: np.ndarray, below: np.ndarray) -> float:
     return 100 * roc_auc_score(np.r_[np.ones(len(above)), np.zeros(len(below))], np.r_[above, below])
 
 
+def embedder(model: str) -> Callable[[list[str]], np.ndarray]:
+    """What encodes sentences by a model, in bf16."""
+    from opencse.encoder import load_encoder
+    from opencse.encoder.embedder import Embedder
+
+    return Embedder(load_encoder(model, pooling="backbone"), precision="bf16").encode
+
+
 class Development:
     """The sentences and what is asked of them."""
 
@@ -172,15 +180,9 @@ def main() -> None:
     parser.add_argument("--views", type=Path)
     arguments = parser.parse_args()
 
-    from opencse.encoder import load_encoder
-    from opencse.encoder.embedder import Embedder
-
     development = Development(arguments.data, arguments.views)
     columns = {
-        model: [
-            development.measure(Embedder(load_encoder(path, pooling="backbone"), precision="bf16").encode)
-            for path in sorted(glob.glob(model)) or [model]
-        ]
+        model: [development.measure(embedder(path)) for path in sorted(glob.glob(model)) or [model]]
         for model in arguments.models
     }
     print(f"| | {' | '.join(columns)} |")
