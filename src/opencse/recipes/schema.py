@@ -62,6 +62,24 @@ class Teacher:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TaskVector:
+    """What training by another recipe changes in the weights, added to what this one changes.
+
+    Both start from the same backbone and read the same rows; the sum keeps most of what either has learned (task
+    arithmetic: Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023).
+
+    Attributes:
+        recipe: The other recipe: a name or a TOML file.
+        weight: What its change is multiplied by; 0 leaves it out.
+        set: Settings of the other recipe, as after `--set`. Its seed is this run's.
+    """
+
+    recipe: str
+    weight: float = 1.0
+    set: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Encoder:
     """How a sentence becomes a vector.
 
@@ -274,6 +292,7 @@ class Recipe:
         views: The versions of each sentence, by name.
         terms: The summands of the objective.
         teachers: Models whose vectors the terms may read, by name.
+        task_vectors: Other recipes whose change of the weights is added, by name.
         corpus: See `Corpus`.
         build: How missing text columns are made, by column.
         encoder: See `Encoder`.
@@ -293,6 +312,7 @@ class Recipe:
     views: dict[str, View]
     terms: tuple[Term, ...]
     teachers: dict[str, Teacher] = field(default_factory=dict)
+    task_vectors: dict[str, TaskVector] = field(default_factory=dict)
     corpus: Corpus = field(default_factory=Corpus)
     build: dict[str, Any] = field(default_factory=dict)
     encoder: Encoder = field(default_factory=Encoder)

@@ -6,7 +6,7 @@ better than stopping early (Wortsman et al., Robust fine-tuning of zero-shot mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,14 @@ def go(network: nn.Module, start: dict[str, Tensor], end: dict[str, Tensor], sha
             tensor.copy_(torch.lerp(start[name], end[name], share))
         else:
             tensor.copy_(end[name])
+
+
+@torch.no_grad()
+def add(network: nn.Module, change: Mapping[str, Tensor]) -> None:
+    """Add to the weights of these names."""
+    weights = network.state_dict()
+    for name, tensor in change.items():
+        weights[name].add_(tensor.to(weights[name].device))
 
 
 def longest_way(

@@ -26,8 +26,8 @@ CONTENTS = (
     "tokenizer",
     "tracking",
 )
-# What `opencse run` makes of the text before the run that reads it.
-PREPARED = ("corpus.parquet", "views", "mixture.parquet")
+# What is made before the run that needs it: text by `opencse run`, and other recipes' runs whose change is added.
+PREPARED = ("corpus.parquet", "views", "mixture.parquet", "task_vectors")
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
 
 

@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -21,7 +21,7 @@ from opencse.encoder.precision import MixedPrecision
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.recipes import Optimizer, Schedule, Selection, Training
-from opencse.training.blending import copy_weights, longest_way
+from opencse.training.blending import add, copy_weights, longest_way
 from opencse.training.checkpoint import Checkpoints, Progress, load_weights, save_weights
 from opencse.training.log import MetricsLog
 from opencse.training.network import Trainable
@@ -78,6 +78,7 @@ class Loop:
         accelerator: Devices and processes.
         checkpoints: Where to save and resume.
         dev: Scores the current encoder on the development pairs, higher is better; None for no selection.
+        added: Changes of the encoder's weights that are added to what it has learned, by name.
         progress: Show a progress bar.
     """
 
@@ -91,10 +92,12 @@ class Loop:
         accelerator: Accelerator,
         checkpoints: Checkpoints,
         dev: Callable[[], float] | None = None,
+        added: Mapping[str, torch.Tensor] | None = None,
         progress: bool = True,
     ) -> None:
         self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
         self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
+        self.added = added or {}
         self.show = progress and accelerator.is_main_process
         steps = recipe.training.epochs * sampler.batches_per_epoch
         self.steps = min(steps, recipe.training.max_steps or steps)
@@ -279,10 +282,14 @@ class Loop:
 
     def _finish(self) -> Outcome:
         state, share = self.state, 1.0
-        if self._within_tolerance and self.main:
-            share = self._back_within_tolerance()
-        elif self.dev is not None and self.main:
-            load_weights(self.network.encoder, self.best_path)
+        if self.main:
+            if self.dev is not None and not self._within_tolerance:
+                load_weights(self.network.encoder, self.best_path)
+            if self.added:
+                add(self.network.encoder, self.added)
+                state.best_score = self.dev() if self.dev is not None else None
+            if self._within_tolerance:
+                share = self._back_within_tolerance()
         seconds = time.perf_counter() - self._clock
         kept = state.best_step if self.dev is not None else None
         return Outcome(state.step, kept, state.best_score, state.first_score, seconds, share)

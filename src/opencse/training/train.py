@@ -36,6 +36,7 @@ from opencse.training.loop import Loop, Outcome
 from opencse.training.memory import keep_freed_memory
 from opencse.training.network import Network
 from opencse.training.sampling import Sampler
+from opencse.training.task_vectors import weighted_sum
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.tokens import Source, open_store
 
@@ -115,6 +116,22 @@ def train(
     for warning in recipe.warnings():
         tell(f"warning: {warning}")
 
+    others = {
+        name: _train_other(
+            recipe,
+            name,
+            corpus,
+            backbone=backbone,
+            out=out / "task_vectors" / name,
+            dev=dev,
+            overwrite=overwrite,
+            progress=progress,
+            tell=tell,
+        )
+        for name, vector in recipe.task_vectors.items()
+        if vector.weight
+    }
+
     from accelerate import Accelerator
     from accelerate.utils import InitProcessGroupKwargs, set_seed
 
@@ -136,6 +153,7 @@ def train(
     packed = prepare_for_training(encoder) and on_cpu
     if on_cpu:
         keep_freed_memory()
+    added, hashes = weighted_sum(recipe, encoder, others)
     sources, views = _sources(recipe, encoder, backbone)
     denoisers = _denoisers(recipe, encoder, views)
     network = _network(recipe, encoder, backbone, denoisers)
@@ -146,6 +164,7 @@ def train(
         vectors = teacher_vectors(recipe, teachers, corpus, sources, progress=bar)
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": weights_hash(encoder)}
     fingerprint |= {f"teacher {name}": teacher.digest for name, teacher in teachers.items()}
+    fingerprint |= {f"task vector {name}": digest for name, digest in hashes.items()}
     del teachers  # their memory
     for term, module in zip(network.module_names, network.auxiliary, strict=True):
         if hasattr(module, "digest"):
@@ -194,6 +213,7 @@ def train(
         accelerator=accelerator,
         checkpoints=Checkpoints(out / "checkpoints", recipe.training.keep_checkpoints, fingerprint),
         dev=dev(_as_scored(recipe, encoder, denoisers)) if dev is not None else None,
+        added=added,
         progress=progress,
     )
     outcome = loop.run(resume)
@@ -207,6 +227,18 @@ def train(
         accelerator.end_training()
     accelerator.wait_for_everyone()
     return Run(out, recipe, outcome, tuple(warnings))
+
+
+def _train_other(
+    recipe: Recipe, name: str, corpus: str | Path, *, backbone: str | Path, out: Path, overwrite: bool, **options: Any
+) -> Path:
+    """Train the recipe of a task vector on the run's rows, with its seed; one that was begun is finished."""
+    vector = recipe.task_vectors[name]
+    settings = [*vector.set, f"training.seed={recipe.training.seed}"]
+    other = load_recipe(vector.recipe, family=recipe.family, overrides=settings)
+    begun = not overwrite and (out / "run.json").is_file()
+    options["tell"](f"training {other.name} for the task vector '{name}'")
+    return train(other, corpus, backbone=backbone, out=out, resume=begun, overwrite=overwrite, **options).model
 
 
 def _denoisers(
