@@ -1,7 +1,7 @@
 """Task vectors: what other recipes' training changes in the weights, to be added to a run's own change.
 
-Task arithmetic (Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023). The runs know nothing of each other: no
-loss has to be balanced against another.
+Task arithmetic (Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023). The runs know nothing of each other:
+no loss has to be balanced against another.
 """
 
 from __future__ import annotations
