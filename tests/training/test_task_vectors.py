@@ -49,6 +49,8 @@ def test_the_changes_add_up(tmp_path, backbone, corpus) -> None:
             expected = alone[name] + 0.5 * (else_[name] - before[name])
             np.testing.assert_allclose(sums[name], expected, rtol=1e-5, atol=1e-6)
     assert any(np.abs(sums[name] - alone[name]).max() > 1e-4 for name in sums)
+    card = (added.model / "README.md").read_text(encoding="utf-8")
+    assert "0.5 times what `simcse` changes, added to those of the last step" in card
 
 
 def test_without_weight_the_other_recipe_does_not_run(tmp_path, backbone, corpus) -> None:

@@ -51,8 +51,11 @@ def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome) -> str:
     kept = "of the last step"
     if outcome.best_step is not None:
         kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
-        if outcome.share < 1:
-            kept = f"{outcome.share:.0%} of the way from the backbone's to those {kept}"
+    for vector in recipe.task_vectors.values():
+        if vector.weight:
+            kept = f"{vector.weight:g} times what `{vector.recipe}` changes, added to those {kept}"
+    if outcome.share < 1:
+        kept = f"{outcome.share:.0%} of the way from the backbone's to those {kept}"
     return _TEMPLATE.format(
         title=recipe.title,
         recipe=recipe.name,

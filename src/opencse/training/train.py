@@ -116,22 +116,6 @@ def train(
     for warning in recipe.warnings():
         tell(f"warning: {warning}")
 
-    others = {
-        name: _train_other(
-            recipe,
-            name,
-            corpus,
-            backbone=backbone,
-            out=out / "task_vectors" / name,
-            dev=dev,
-            overwrite=overwrite,
-            progress=progress,
-            tell=tell,
-        )
-        for name, vector in recipe.task_vectors.items()
-        if vector.weight
-    }
-
     from accelerate import Accelerator
     from accelerate.utils import InitProcessGroupKwargs, set_seed
 
@@ -153,7 +137,6 @@ def train(
     packed = prepare_for_training(encoder) and on_cpu
     if on_cpu:
         keep_freed_memory()
-    added, hashes = weighted_sum(recipe, encoder, others)
     sources, views = _sources(recipe, encoder, backbone)
     denoisers = _denoisers(recipe, encoder, views)
     network = _network(recipe, encoder, backbone, denoisers)
@@ -164,11 +147,15 @@ def train(
         vectors = teacher_vectors(recipe, teachers, corpus, sources, progress=bar)
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": weights_hash(encoder)}
     fingerprint |= {f"teacher {name}": teacher.digest for name, teacher in teachers.items()}
-    fingerprint |= {f"task vector {name}": digest for name, digest in hashes.items()}
     del teachers  # their memory
     for term, module in zip(network.module_names, network.auxiliary, strict=True):
         if hasattr(module, "digest"):
             fingerprint[f"model of the term {term}"] = str(module.digest)
+    others = _train_others(
+        recipe, corpus, backbone=backbone, out=out, dev=dev, overwrite=overwrite, progress=progress, tell=tell
+    )
+    added, hashes = weighted_sum(recipe, encoder, others)
+    fingerprint |= {f"task vector {name}": digest for name, digest in hashes.items()}
     if main:
         prepare_folder(out, overwrite=overwrite)
     accelerator.wait_for_everyone()
@@ -229,16 +216,28 @@ def train(
     return Run(out, recipe, outcome, tuple(warnings))
 
 
-def _train_other(
-    recipe: Recipe, name: str, corpus: str | Path, *, backbone: str | Path, out: Path, overwrite: bool, **options: Any
-) -> Path:
-    """Train the recipe of a task vector on the run's rows, with its seed; one that was begun is finished."""
-    vector = recipe.task_vectors[name]
-    settings = [*vector.set, f"training.seed={recipe.training.seed}"]
-    other = load_recipe(vector.recipe, family=recipe.family, overrides=settings)
-    begun = not overwrite and (out / "run.json").is_file()
-    options["tell"](f"training {other.name} for the task vector '{name}'")
-    return train(other, corpus, backbone=backbone, out=out, resume=begun, overwrite=overwrite, **options).model
+def _train_others(
+    recipe: Recipe,
+    corpus: str | Path,
+    *,
+    out: Path,
+    overwrite: bool,
+    tell: Callable[[str], None],
+    **options: Any,
+) -> dict[str, Path]:
+    """The models of the task vectors' recipes, trained on the run's rows with its seed; one begun is finished."""
+    models = {}
+    for name, vector in recipe.task_vectors.items():
+        if not vector.weight:
+            continue
+        folder = out / "task_vectors" / name
+        settings = [*vector.set, f"training.seed={recipe.training.seed}"]
+        other = load_recipe(vector.recipe, family=recipe.family, overrides=settings)
+        begun = not overwrite and (folder / "run.json").is_file()
+        tell(f"training {other.name} for the task vector '{name}'")
+        run = train(other, corpus, out=folder, resume=begun, overwrite=overwrite, tell=tell, **options)
+        models[name] = run.model
+    return models
 
 
 def _denoisers(
