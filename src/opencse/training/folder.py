@@ -41,7 +41,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
         raise OpencseError("--resume and --overwrite exclude each other")
     if out.exists() and not out.is_dir():
         raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
-    is_run = (out / "run.json").is_file()
+    is_run = (out / "run.json").is_file() or (out / "task_vectors").is_dir()  # these come first
     if resume and not is_run:
         raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
     occupied = out.is_dir() and any(path.name not in PREPARED for path in out.iterdir())

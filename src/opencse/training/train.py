@@ -159,7 +159,7 @@ def train(
     if main:
         prepare_folder(out, overwrite=overwrite)
     accelerator.wait_for_everyone()
-    if resume and (finished := _finished(out, recipe, fingerprint)):
+    if resume and (out / "run.json").is_file() and (finished := _finished(out, recipe, fingerprint)):
         tell(f"{out}: this run is finished; nothing to resume")
         return finished
     sampler = Sampler(store.rows, min(recipe.training.batch_size, store.rows), recipe.training.seed)
