@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def command(options: argparse.Namespace, label: str, seed: int, out: Path) -> li
         call += ["--paraphrases", str(options.paraphrases)]
     for setting in [*entry.get("set", []), *options.set]:
         call += ["--set", setting.replace("{out}", str(options.out))]
-    return [*call, "--resume" if (out / "run.json").is_file() else "--overwrite"]
+    return [*call, "--resume" if any((out / name).exists() for name in ("run.json", "task_vectors")) else "--overwrite"]
 
 
 def built(folder: Path) -> Path:
@@ -76,6 +77,7 @@ def measure(options: argparse.Namespace, label: str, seed: int) -> None:
     if not (out / "cost.json").is_file():
         print(f"{label}, seed {seed}", file=sys.stderr, flush=True)
         out.parent.mkdir(parents=True, exist_ok=True)
+        take_task_vectors(options, label, seed, out)
         threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))}
         started = time.perf_counter()
         with out.with_suffix(".log").open("w", encoding="utf-8") as log:
@@ -92,6 +94,14 @@ def measure(options: argparse.Namespace, label: str, seed: int) -> None:
     if label in CONTESTANTS["runs"]:
         transfer(options, str(out / "model"), out.parent / f"seed-{seed}-transfer.json")
         transfer(options, options.backbone, options.out / "transfer-before.json")
+
+
+def take_task_vectors(options: argparse.Namespace, label: str, seed: int, out: Path) -> None:
+    """For a variant that learns from the same sentences with the same seed: no need to train them again."""
+    others = options.out / "debias" / f"seed-{seed}" / "task_vectors"
+    entry = CONTESTANTS["ablations"].get(label, {"raw": True})
+    if others.is_dir() and not out.exists() and not entry.get("raw"):
+        shutil.copytree(others, out / "task_vectors")
 
 
 def ask_wording(options: argparse.Namespace, encode: Callable[[list[str]], np.ndarray], file: Path) -> None:

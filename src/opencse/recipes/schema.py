@@ -71,7 +71,7 @@ class TaskVector:
     Attributes:
         recipe: The other recipe: a name or a TOML file.
         weight: What its change is multiplied by; 0 leaves it out.
-        set: Settings of the other recipe, as after `--set`. Its seed is this run's.
+        set: Settings of the other recipe, as after `--set`. Its seed and pooling are this run's.
     """
 
     recipe: str

@@ -50,7 +50,7 @@ def weighted_sum(
             if name not in end or end[name].shape != tensor.shape:
                 raise OpencseError(
                     f"task_vectors.{label}: what {settings.recipe} trains has other weights than this run ({name})",
-                    "Both need the same pooling and prompt: see its `set`.",
+                    "Both need the same prompt: see its `set`.",
                 )
             change = settings.weight * (end[name].to(tensor.device) - tensor)
             total[name] = total[name] + change if name in total else change

@@ -225,13 +225,13 @@ def _train_others(
     tell: Callable[[str], None],
     **options: Any,
 ) -> dict[str, Path]:
-    """The models of the task vectors' recipes, trained on the run's rows with its seed; one begun is finished."""
+    """The models of the task vectors' recipes, on the run's rows, with its seed and pooling; one begun is finished."""
     models = {}
     for name, vector in recipe.task_vectors.items():
         if not vector.weight:
             continue
         folder = out / "task_vectors" / name
-        settings = [*vector.set, f"training.seed={recipe.training.seed}"]
+        settings = [f"encoder.pooling={recipe.encoder.pooling}", *vector.set, f"training.seed={recipe.training.seed}"]
         other = load_recipe(vector.recipe, family=recipe.family, overrides=settings)
         begun = not overwrite and (folder / "run.json").is_file()
         tell(f"training {other.name} for the task vector '{name}'")
