@@ -211,14 +211,15 @@ def write_table(options: argparse.Namespace, labels: list[str]) -> None:
         cells = []
         for keys, digits in COLUMNS.values():
             parts = [[line.get(key, line.get("wording", {}).get(key)) for line in group] for key in keys]
-            cells.append(" · ".join(_cell(values, digits) for values in parts))
+            cells.append(" · ".join(cell(values, digits) for values in parts))
         table.append(f"| {' | '.join([str(label), *cells, str(len(group))])} |")
     (options.out / "debias.md").write_text("\n".join(table) + "\n", encoding="utf-8")
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     (options.out / "debias.jsonl").write_text(text, encoding="utf-8")
 
 
-def _cell(values: list[float | None], digits: int) -> str:
+def cell(values: list[float | None], digits: int) -> str:
+    """Mean, and standard deviation where there are several; a dash where there is none."""
     known = [value for value in values if value is not None]
     if not known:
         return "–"
