@@ -190,6 +190,14 @@ def test_accumulated_parts_and_gradient_norms(tmp_path, backbone, corpus) -> Non
     assert all(line["contrastive/grad_norm"] > 0 for line in metrics(tmp_path / "out"))
 
 
+def test_what_is_seen_at_some_steps_only_is_a_mean_over_those(tmp_path, backbone, corpus) -> None:
+    every, second = "training.log_every=1", "training.log_every=2"
+    run(corpus, backbone, tmp_path / "a", every, "training.max_steps=2", "training.gradient_norms_every=1")
+    run(corpus, backbone, tmp_path / "b", second, "training.max_steps=2", "training.gradient_norms_every=2")
+    first, both = metrics(tmp_path / "a")[0], metrics(tmp_path / "b")[0]
+    assert both["contrastive/grad_norm"] == pytest.approx(first["contrastive/grad_norm"])
+
+
 @pytest.mark.parametrize("pooling", ["mean", "first_last", "mask"])
 @pytest.mark.parametrize("projector", ["none", "diffcse"])
 def test_poolings_and_projectors_train(tmp_path, backbone, corpus, pooling, projector) -> None:

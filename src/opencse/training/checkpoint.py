@@ -33,7 +33,7 @@ class Progress:
         stale: Evaluations since then.
         seconds: Training time so far, over all resumptions.
         sums: Running sums since the last line of the log.
-        counted: Steps in these sums.
+        counts: How many values each sum has.
         scaler: The loss scale of fp16.
     """
 
@@ -44,7 +44,7 @@ class Progress:
     stale: int = 0
     seconds: float = 0.0
     sums: dict[str, Any] = field(default_factory=dict)
-    counted: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
     scaler: dict[str, Any] = field(default_factory=dict)
 
 

@@ -185,17 +185,16 @@ class Loop:
                 with self.precision.forward():
                     loss, values = self.model(batch, context, bool(every) and state.step % every == 0)
                 self.precision.backward(loss / len(parts))
-            self._count({"loss": loss, **values, **context.reports}, len(parts))
+            self._count({"loss": loss, **values, **context.reports})
         if self.accelerator.device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
         norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
-        self._count({"grad_norm": norm}, 1)
+        self._count({"grad_norm": norm})
         factor = rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor
         self.precision.step(self.optimizer)
         state.step += 1
-        state.counted += 1
 
     def _parts(self, rows: Any) -> list[Any]:
         """This process's share of each accumulated part of a batch."""
@@ -205,11 +204,16 @@ class Loop:
         starts = [p * size + rank * share for p in range(self.recipe.training.accumulate)]
         return [rows[s : s + share] for s in starts]
 
-    def _count(self, values: dict[str, Any], parts: int) -> None:
-        """Add to the running sums, which stay on the device until they are written."""
+    def _count(self, values: dict[str, Any]) -> None:
+        """Add to the running sums, which stay on the device until they are written.
+
+        Each name has a count of its own: a view that few rows have is not seen in every batch, a norm not at every step.
+        """
+        sums, counts = self.state.sums, self.state.counts
         for name, value in values.items():
             value = value.detach() if isinstance(value, torch.Tensor) else value
-            self.state.sums[name] = self.state.sums.get(name, 0.0) + value / parts
+            sums[name] = sums.get(name, 0.0) + value
+            counts[name] = counts.get(name, 0) + 1
 
     def _check_finite(self) -> None:
         sums = {name: float(value) for name, value in self.state.sums.items()}
@@ -226,13 +230,13 @@ class Loop:
     def _write_log(self, bar: tqdm) -> None:
         self._check_finite()
         state = self.state
-        means = {name: float(value) / state.counted for name, value in state.sums.items()}
+        means = {name: float(value) / state.counts[name] for name, value in state.sums.items()}
         if self.log is not None:
             seconds = time.perf_counter() - self._clock
             rate = self.optimizer.param_groups[0]["lr"]
             self.log.write(state.step, {**means, "lr": rate, "seconds": round(seconds, 2)})
         bar.set_postfix(self._postfix | {"loss": f"{means['loss']:.4f}"})
-        state.sums, state.counted = {}, 0
+        state.sums, state.counts = {}, {}
 
     @property
     def _postfix(self) -> dict[str, str]:
