@@ -1,11 +1,12 @@
 """What `--tolerance` trades: finished runs, drawn back as far as each tolerance asks, and what they then know.
 
     python benchmarks/debias_way.py DATA OUT/debias/seed-* --views VIEWS [--tolerances 0.5 1] [-o MODELS]
+    python benchmarks/debias_way.py DATA OUT/debias/seed-* --views VIEWS --shares 1 0.75 0.5 0.25
 
 The runs are those of `opencse run debias`, whatever tolerance they had: the weights at the end of training follow from
-those that were kept, and the guard looks anew. VIEWS as in wording.py. Prints a table, mean ± deviation over the
-runs; with `-o` the models are saved as MODELS/TOLERANCE/RUN. All columns but probe, Oppn., Cont. and STS are
-development data.
+those that were kept, and the guard looks anew, or the same share of the way is kept of each (`--shares`). VIEWS as in
+wording.py. Prints a table, mean ± deviation over the runs; with `-o` the models are saved as MODELS/TOLERANCE/RUN.
+All columns but probe, Oppn., Cont. and STS are development data.
 """
 
 from __future__ import annotations
@@ -61,6 +62,11 @@ class Run:
             return 1.0
         return longest_way(self.encoder, self.before, self.score, self.first - tolerance)[0]
 
+    def keep(self, share: float) -> float:
+        """Give the encoder the weights at this share of the way; return it."""
+        go(self.encoder, self.before, self.after, share)
+        return share
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -68,18 +74,19 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--views", type=Path, help="held-out sentences for wording.py's word order")
     parser.add_argument("--tolerances", type=float, nargs="+", default=[0.25, 0.5, 0.75, 1.0, 1.5, 100.0])
+    parser.add_argument("--shares", type=float, nargs="+", help="shares of the way to keep, instead of tolerances")
     parser.add_argument("-o", "--out", type=Path, help="save the models here")
     options = parser.parse_args()
     development, prober = Development(options.data, options.views), Prober(gather(data=options.data).material)
     runs = [Run(folder, options.data) for folder in options.runs]
-    print(f"| tolerance | {' | '.join(SHOWN)} |")
+    print(f"| {'share' if options.shares else 'tolerance'} | {' | '.join(SHOWN)} |")
     print("|---:" * (len(SHOWN) + 1) + "|")
-    for tolerance in options.tolerances:
+    for asked in options.shares or options.tolerances:
         lines = []
         for folder, run in zip(options.runs, runs, strict=True):
-            kept = run.draw_back(tolerance)
+            kept = run.keep(asked) if options.shares else run.draw_back(asked)
             if options.out:
-                save_encoder(run.encoder, options.out / f"{tolerance:g}" / folder.name, "")
+                save_encoder(run.encoder, options.out / f"{asked:g}" / folder.name, "")
             encode = Embedder(run.encoder, precision="bf16").encode
             found, values = prober(encode), development.measure(encode)
             assert found.splits is not None
@@ -91,7 +98,7 @@ def main() -> None:
         cells = (
             " · ".join(cell([line[key] for line in lines], digits) for key in keys) for keys, digits in SHOWN.values()
         )
-        print(f"| {tolerance:g} | {' | '.join(cells)} |", flush=True)
+        print(f"| {asked:g} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
