@@ -84,6 +84,25 @@ def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
     assert not (second / "views").exists()
 
 
+def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None:
+    table = tmp_path / "table.tsv"
+    table.write_text(TABLE)
+    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
+    first, second = tmp_path / "first", tmp_path / "second"
+    pipeline.run("debias", corpus, backbone=backbone, out=first, paraphrases=table, overrides=settings, progress=False)
+    more = ["views.passive={text='passive', optional=true}", "build.passive={kind='passive'}"]
+    more += ["terms.same.pairs=[['anchor', 'reordered'], ['anchor', 'passive']]"]
+    more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
+    views = first / "views"
+    pipeline.run("debias", views, backbone=backbone, out=second, overrides=[*SMALL, *more], progress=False)
+    before = pq.read_table(sorted(views.glob("part-*.parquet"))).to_pylist()
+    after = pq.read_table(second / "views" / "joined.parquet").to_pylist()
+    assert "passive" in after[0]
+    read = [name for name in before[0] if name in after[0]]
+    assert {"text", "paraphrase", "related_1", "negation"} <= set(read)
+    assert [[row[name] for name in read] for row in after] == [[row[name] for name in read] for row in before]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

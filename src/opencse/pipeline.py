@@ -147,7 +147,7 @@ def run(
     """
     from opencse.probing.run import gather
     from opencse.reports import add_scores, write_report
-    from opencse.views.missing import missing_specs, with_backbone
+    from opencse.views.missing import has_views, with_backbone
 
     corpus = demo.corpus(corpus)
     # Read before any training, so that a mistake in a path costs nothing.
@@ -159,7 +159,7 @@ def run(
         overrides = [*(f"build.paraphrase.{key}={value}" for key, value in source.items()), *overrides]
         load = partial(load_recipe, recipe, family=family, variant=variant, overrides=overrides)
         recipe = load(having=["paraphrases"]) if source else load(may_have=["paraphrases"])
-        if not source and missing_specs(recipe.build, recipe.columns, column_names(corpus)):
+        if not source and not ("paraphrase" in column_names(corpus) and has_views(recipe.build, corpus)):
             recipe = load()  # else these are built views, with their paraphrases
     mining = replace(recipe, build=with_backbone(recipe.build, backbone))
     built = _built(mining, corpus, paraphrases, Path(out), resume, overwrite, tell)
@@ -236,12 +236,10 @@ def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Pat
     """The corpus with the columns that the recipe's views read; those that it lacks are built."""
     from opencse.views import build
     from opencse.views.assemble import assemble
-    from opencse.views.missing import beside, missing_specs
+    from opencse.views.missing import beside, has_views, missing_specs
 
-    raw = not (recipe.corpus.rows or recipe.corpus.clauses) and table is None
-    if (raw or recipe.build) and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
-        return corpus  # nothing to do, or all done before
-    if not raw:
+    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or has_views(recipe.build, corpus)
+    if table is not None or not whole:
         out.mkdir(parents=True, exist_ok=True)
         corpus = assemble(corpus, recipe.corpus, out / "corpus.parquet", table=table, seed=recipe.training.seed)
     missing = missing_specs(recipe.build, recipe.columns, column_names(corpus))

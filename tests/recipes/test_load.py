@@ -88,6 +88,8 @@ batch_size = 8
         ('extends = "simcse"\n[terms.contrastive.margin]\nsigns = "p+"', "the key 'size' is missing"),
         ('extends = "simcse"\n[views.anchor]\nprompt = "no place"', "exactly once"),
         ('extends = "simcse"\n[views.anchor]\nprompt = "{} {mask}"', "set encoder.pooling to 'mask'"),
+        ('extends = "debias"\n[corpus.parts.swapped]\nkeeps = ["anchor"]', "no view reads the column 'anchor'"),
+        ('extends = "debias"\n[views.anchor]\ntext = "other"', "'other', which no part of the corpus has"),
         ('extends = "simcse"\n[views]\nanchor = 3', "views.anchor: expected a table"),
         ("[views]\n[[terms]]", "the key 'kind' is missing"),
         ('[views]\na = {}\n[[terms]]\nkind="contrastive"\nanchor="a"\npositive="a"\n[[terms]]\nkind="contrastive"\n'

@@ -348,6 +348,13 @@ class Recipe:
                     raise ValueError(f"corpus.parts.{name}: no view reads the column '{column}'")
         if not self.used_views:
             raise ValueError("no term reads a view: the encoder would have nothing to encode")
+        mixed = {column for part in self.corpus.parts.values() if part.rows for column in (*part.needs, *part.keeps)}
+        for name, view in self.used_views.items():
+            if self.corpus.parts and view.text not in {"text", *mixed}:
+                raise ValueError(
+                    f"view '{name}' reads the column '{view.text}', which no part of the corpus has: "
+                    "add it to the `keeps` of one of corpus.parts"
+                )
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
         if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")

@@ -207,7 +207,7 @@ class Loop:
     def _count(self, values: dict[str, Any]) -> None:
         """Add to the running sums, which stay on the device until they are written.
 
-        Each name has a count of its own: a view that few rows have is not seen in every batch, a norm not at every step.
+        Each name has a count of its own: a rare view is not in every batch, and norms are not taken at every step.
         """
         sums, counts = self.state.sums, self.state.counts
         for name, value in values.items():

@@ -36,6 +36,12 @@ def missing_specs(
     return {name: spec for name, spec in specs.items() if name in found}
 
 
+def has_views(specs: Mapping[str, ConstructorSpec], corpus: str | Path) -> bool:
+    """Whether a corpus is what these constructors wrote, all or some of them; a paraphrase may come with raw text."""
+    made = {column for name, spec in specs.items() for column in spec.columns(name)}
+    return not made.isdisjoint({*column_names(corpus)} - {"paraphrase"})
+
+
 def with_backbone(specs: Mapping[str, ConstructorSpec], backbone: str | Path) -> dict[str, ConstructorSpec]:
     """The constructors, with this model where they ask for `model = "backbone"`: the one that is to be trained."""
     return {
