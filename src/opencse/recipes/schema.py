@@ -349,10 +349,10 @@ class Recipe:
         if not self.used_views:
             raise ValueError("no term reads a view: the encoder would have nothing to encode")
         mixed = {column for part in self.corpus.parts.values() if part.rows for column in (*part.needs, *part.keeps)}
-        for name, view in self.used_views.items():
-            if self.corpus.parts and view.text not in {"text", *mixed}:
+        for place, used in self.used_views.items():
+            if self.corpus.parts and used.text not in {"text", *mixed}:
                 raise ValueError(
-                    f"view '{name}' reads the column '{view.text}', which no part of the corpus has: "
+                    f"view '{place}' reads the column '{used.text}', which no part of the corpus has: "
                     "add it to the `keeps` of one of corpus.parts"
                 )
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
