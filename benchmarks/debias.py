@@ -100,7 +100,7 @@ def take_task_vectors(options: argparse.Namespace, label: str, seed: int, out: P
     """For a variant that learns from the same sentences with the same seed: no need to train them again."""
     others = options.out / "debias" / f"seed-{seed}" / "task_vectors"
     entry = CONTESTANTS["ablations"].get(label, {"raw": True})
-    if others.is_dir() and not out.exists() and not entry.get("raw"):
+    if others.is_dir() and not out.exists() and not entry.get("raw") and not entry.get("own_rows"):
         shutil.copytree(others, out / "task_vectors")
 
 
