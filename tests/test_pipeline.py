@@ -74,6 +74,9 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     built, again = out / "views", tmp_path / "again"
     pipeline.run("debias", built, backbone=backbone, out=again, overrides=SMALL, progress=False)
     assert 'name = "reworded"' in (again / "recipe.toml").read_text()
+    third = tmp_path / "third"
+    pipeline.run("debias", built, backbone=backbone, out=third, paraphrases=table, overrides=settings, progress=False)
+    assert not (third / "views").exists(), "with the table that they were built from, they are complete all the same"
 
 
 def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:

@@ -238,6 +238,8 @@ def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Pat
     from opencse.views.assemble import assemble
     from opencse.views.missing import beside, has_views, missing_specs
 
+    if recipe.build and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
+        return corpus  # all done before
     whole = not (recipe.corpus.rows or recipe.corpus.clauses) or has_views(recipe.build, corpus)
     if table is not None or not whole:
         out.mkdir(parents=True, exist_ok=True)
