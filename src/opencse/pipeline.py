@@ -147,7 +147,7 @@ def run(
     """
     from opencse.probing.run import gather
     from opencse.reports import add_scores, write_report
-    from opencse.views.missing import has_views, with_backbone
+    from opencse.views.missing import has_views, missing_specs, with_backbone
 
     corpus = demo.corpus(corpus)
     # Read before any training, so that a mistake in a path costs nothing.
@@ -159,7 +159,9 @@ def run(
         overrides = [*(f"build.paraphrase.{key}={value}" for key, value in source.items()), *overrides]
         load = partial(load_recipe, recipe, family=family, variant=variant, overrides=overrides)
         recipe = load(having=["paraphrases"]) if source else load(may_have=["paraphrases"])
-        if not source and not ("paraphrase" in column_names(corpus) and has_views(recipe.build, corpus)):
+        columns = column_names(corpus)
+        with_paraphrases = "paraphrase" in columns and has_views(recipe.build, corpus)
+        if not source and not with_paraphrases and missing_specs(recipe.build, recipe.columns, columns):
             recipe = load()  # else these are built views, with their paraphrases
     mining = replace(recipe, build=with_backbone(recipe.build, backbone))
     built = _built(mining, corpus, paraphrases, Path(out), resume, overwrite, tell)

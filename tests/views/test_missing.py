@@ -4,8 +4,9 @@ import json
 
 import pyarrow.parquet as pq
 
+from opencse.recipes import load_recipe
 from opencse.views import DebiasedNegatives, Deletion, Negation, Substitution, build
-from opencse.views.missing import beside, missing_specs, with_backbone
+from opencse.views.missing import beside, has_views, missing_specs, with_backbone
 
 SPECS = {
     "negation": Negation(),
@@ -51,3 +52,12 @@ def test_columns_of_the_corpus_stand_beside_the_built_ones(tmp_path) -> None:
     joined = pq.read_table(beside(corpus, views, ["text", "paraphrase", "shorter"])).to_pylist()
     assert [row["paraphrase"] for row in joined] == [None, "cat 1", None, "cat 3", None]
     assert all(len(row["shorter"].split()) == 4 for row in joined)
+
+
+def test_a_column_of_the_same_name_does_not_make_a_table_built_views(tmp_path) -> None:
+    specs = load_recipe("debias").build
+    raw, built = tmp_path / "raw.tsv", tmp_path / "built.tsv"
+    raw.write_text("text\tnumber\tparaphrase\nThe cat sat.\t7\tA cat sat.\n")
+    built.write_text("text\tnumber\tnumber.rule\nHe left in 1990.\tHe left in 1980.\tyear\n")
+    assert not has_views(specs, raw)
+    assert has_views(specs, built)

@@ -37,9 +37,12 @@ def missing_specs(
 
 
 def has_views(specs: Mapping[str, ConstructorSpec], corpus: str | Path) -> bool:
-    """Whether a corpus is what these constructors wrote, all or some of them; a paraphrase may come with raw text."""
-    made = {column for name, spec in specs.items() for column in spec.columns(name)}
-    return not made.isdisjoint({*column_names(corpus)} - {"paraphrase"})
+    """Whether `build` wrote this corpus, with all or some of these constructors: a rule stands beside each column.
+
+    A raw table may have a column of the same name, such as "number", and is none of ours.
+    """
+    present = column_names(corpus)
+    return any(f"{column}.rule" in present for name, spec in specs.items() for column in spec.columns(name))
 
 
 def with_backbone(specs: Mapping[str, ConstructorSpec], backbone: str | Path) -> dict[str, ConstructorSpec]:
