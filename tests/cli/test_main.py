@@ -159,3 +159,11 @@ def test_an_occupied_folder_needs_a_flag(tmp_path, opencse, corpus, backbone) ->
     assert (code, "--overwrite" in err) == (2, True)
     assert sorted((p, p.stat().st_mtime_ns) for p in Path(tmp_path / "out").rglob("*")) == before
     assert opencse(*arguments, "--overwrite")[0] == 0
+
+
+def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opencse.recipes.recipe_names", press)
+    assert opencse("recipes") == (130, "", "opencse: stopped\n")

@@ -11,6 +11,9 @@ from opencse import __version__
 from opencse.cli import build, compare, evaluate, export, pretrain, probe, recipes, run, train
 from opencse.errors import Interrupted, OpencseError
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
 app = typer.Typer(
     name="opencse",
     no_args_is_help=True,
@@ -43,13 +46,16 @@ def main() -> None:
     # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training step's time.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     try:
-        sys.exit(app(prog_name="opencse", standalone_mode=False) or 0)
+        status = app(prog_name="opencse", standalone_mode=False) or 0
+        if status == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            raise KeyboardInterrupt
+        sys.exit(status)
     except OpencseError as error:
         _stop(str(error), 2)
     except Interrupted as stop:
-        _stop(str(stop), 130)
+        _stop(str(stop), INTERRUPTED)
     except (typer.Abort, KeyboardInterrupt):
-        _stop("stopped", 130)
+        _stop("stopped", INTERRUPTED)
     except Exception as error:
         # A mistake in the arguments; typer carries its own copy of click, so its classes have no public name.
         if not hasattr(error, "format_message"):

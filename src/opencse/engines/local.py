@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from opencse.engines.base import Task
+from opencse.errors import OpencseError
+
+DIED = (
+    "If memory ran out, fewer workers need less. If this is a script of your own, put what it does under "
+    "`if __name__ == '__main__':`, since each worker reads the script anew."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +41,11 @@ class Local:
         return max(1, self.processes or os.cpu_count() or 1)
 
     def map(self, task: Task, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each job with its result, in order, at most a few ahead of what is asked for."""
+        """Yield each job with its result, in order, at most a few ahead of what is asked for.
+
+        Raises:
+            OpencseError: A worker process was killed, or could not start.
+        """
         if self.workers == 1:
             task.open()
             with one_thread():
@@ -40,15 +53,20 @@ class Local:
                     yield job, task(job)
             return
         context = multiprocessing.get_context("spawn")  # fork is unsafe once a library has started threads
-        with context.Pool(self.workers, initializer=_start, initargs=(task,)) as pool:
-            waiting: deque[tuple[Any, Any]] = deque()
+        pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start, initargs=(task,))
+        try:
+            waiting: deque[tuple[Any, Future[Any]]] = deque()
             for job in jobs:
-                waiting.append((job, pool.apply_async(_run, (job,))))
+                waiting.append((job, pool.submit(_run, job)))
                 if len(waiting) > 2 * self.workers:
                     job, result = waiting.popleft()
-                    yield job, result.get()
+                    yield job, result.result()
             for job, result in waiting:
-                yield job, result.get()
+                yield job, result.result()
+        except BrokenProcessPool:
+            raise OpencseError("a worker process ended before its work was done", DIED) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 _TASK: Task | None = None  # of a worker process
@@ -56,7 +74,8 @@ _TASK: Task | None = None  # of a worker process
 
 def _start(task: Task) -> None:
     global _TASK
-    _TASK = task  # it opens with its first job: an error here would start processes for ever
+    _TASK = task  # it opens with its first job: only then does an error reach who asked
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C the caller speaks, the workers just end
     limit_threads()
 
 

@@ -1,0 +1,61 @@
+"""Processes of this machine: results in order, and an end with a clear error whatever happens to a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from opencse.engines.local import Local
+from opencse.errors import OpencseError
+
+
+class Double:
+    """Twice the job; 0 is refused, and -1 kills the process."""
+
+    def open(self) -> None: ...
+
+    def __call__(self, job: int) -> int:
+        if job == 0:
+            raise OpencseError("0 cannot be doubled")
+        if job < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 2 * job
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_results_come_in_the_order_of_the_jobs(processes: int) -> None:
+    assert list(Local(processes=processes).map(Double(), range(1, 20))) == [(i, 2 * i) for i in range(1, 20)]
+
+
+def test_the_error_of_a_job_reaches_the_caller() -> None:
+    with pytest.raises(OpencseError, match="0 cannot be doubled"):
+        list(Local(processes=2).map(Double(), [1, 0, 2]))
+
+
+def test_a_killed_worker_is_an_error_and_not_a_wait_without_end() -> None:
+    with pytest.raises(OpencseError, match="a worker process ended"):
+        list(Local(processes=2).map(Double(), [1, -1, 2]))
+
+
+def test_a_caller_may_stop_early() -> None:
+    results = Local(processes=2).map(Double(), range(1, 1000))
+    assert next(iter(results)) == (1, 2)
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_a_script_without_a_main_guard_ends_with_the_remedy(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from opencse.engines.local import Local\n"
+        "class Same:\n"
+        "    def open(self): pass\n"
+        "    def __call__(self, job): return job\n"
+        "list(Local(processes=2).map(Same(), [1, 2]))\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode
+    assert "if __name__ == '__main__':" in ended.stderr.splitlines()[-1]
