@@ -244,7 +244,6 @@ def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Pat
         return corpus  # all done before
     whole = not (recipe.corpus.rows or recipe.corpus.clauses) or has_views(recipe.build, corpus)
     if table is not None or not whole:
-        out.mkdir(parents=True, exist_ok=True)
         corpus = assemble(corpus, recipe.corpus, out / "corpus.parquet", table=table, seed=recipe.training.seed)
     missing = missing_specs(recipe.build, recipe.columns, column_names(corpus))
     if not missing:

@@ -37,7 +37,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
     """
     path = Path(path)
     if not path.exists():
-        raise OpencseError(f"{path}: no such file or folder", "Check the path of the corpus.")
+        raise OpencseError(f"{path}: no such file or folder", "Check the path.")
     kind = ending(path)
     if path.is_dir():
         yield from _read_folder(path, columns)
@@ -60,7 +60,7 @@ def column_names(path: str | Path) -> list[str]:
     """The names of the columns of a corpus (`["text"]` for plain text)."""
     path = Path(path)
     if not path.exists():
-        raise OpencseError(f"{path}: no such file or folder", "Check the path of the corpus.")
+        raise OpencseError(f"{path}: no such file or folder", "Check the path.")
     if path.is_dir() or ending(path) == ".parquet":
         import pyarrow.parquet as pq
 

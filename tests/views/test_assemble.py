@@ -81,3 +81,11 @@ def test_sentences_with_opposites_come_on_top_each_adjective_alike(tmp_path) -> 
         assert 2 <= len(set(draw) & set(safe)) <= 8
     assert sum("It was thematic." in draw for draw in draws) < 10, "among the sentences drawn at random alone"
     assert {text for draw in draws for text in draw} >= set(safe)
+
+
+def test_a_corpus_of_blank_lines_is_named_and_nothing_is_written(tmp_path) -> None:
+    blank = tmp_path / "blank.txt"
+    blank.write_text("\n \n")
+    with pytest.raises(OpencseError, match=r"blank\.txt has no sentence"):
+        assemble(blank, Corpus(rows=10), tmp_path / "out" / "corpus.parquet")
+    assert not (tmp_path / "out").exists()

@@ -46,7 +46,7 @@ def assemble(
         `out`.
 
     Raises:
-        OpencseError: The corpus or the table cannot be read.
+        OpencseError: The corpus or the table cannot be read, or there is no sentence.
     """
     sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
     words = hashlib.sha256(opposites_bytes()).hexdigest() if settings.opposites else ""
@@ -61,6 +61,8 @@ def assemble(
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())
+    if not texts:
+        raise OpencseError(f"{corpus} has no sentence", "Give a corpus with at least one line that is not blank.")
     chance.shuffle(texts)
     schema = pa.schema([("text", pa.string())], metadata={"made_from": made_from})
     with replaced_file(out) as path:

@@ -54,7 +54,7 @@ def mix(built: str | Path, parts: Mapping[str, Part], out: Path, *, seed: int = 
         if not fitting:
             raise OpencseError(
                 f"corpus.parts.{name}: no sentence has {' and '.join(part.needs) or 'so few words'}",
-                f"Give more text, or leave this part out: --set corpus.parts.{name}.rows=0.",
+                f"Give more text (in English), or leave this part out: --set corpus.parts.{name}.rows=0.",
             )
         drawn = _drawn(fitting, part.rows, random.Random(f"{seed} {name}"))
         rows += [(row[0], *(row[i] if i in kept else None for i in range(1, len(row))), name) for row in drawn]
