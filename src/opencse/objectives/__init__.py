@@ -16,6 +16,7 @@ from opencse.objectives.recall import Recall
 from opencse.objectives.replaced_tokens import ReplacedTokenDetection
 from opencse.objectives.similarity_bound import SimilarityBound
 from opencse.objectives.similarity_order import SimilarityOrder
+from opencse.objectives.target_similarity import TargetSimilarity
 from opencse.objectives.term import Context, Embeddings, Facts, Processes, Term
 from opencse.objectives.two_way_margin import TwoWayMargin
 
@@ -34,6 +35,7 @@ _KINDS: tuple[type[Term], ...] = (
     SimilarityPreserving,
     SimilarityBound,
     SimilarityOrder,
+    TargetSimilarity,
 )
 TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _KINDS}
 """What a recipe may name as `kind` of a term."""
@@ -62,6 +64,7 @@ __all__ = [
     "SimilarityBound",
     "SimilarityOrder",
     "SimilarityPreserving",
+    "TargetSimilarity",
     "Term",
     "TwoWayMargin",
 ]
