@@ -121,10 +121,10 @@ def transfer(options: argparse.Namespace, model: str, file: Path) -> None:
 def reweighting(options: argparse.Namespace) -> None:
     """Weights that make opposed pairs differ most, as strong as STS-B dev allows; then the measures of a run."""
     from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
+    from opencse.io.corpus import column_names, read_rows
     from opencse.probing import Prober
-    from opencse.probing.run import gather
+    from opencse.probing.material import gather
     from opencse.reports import write_report
-    from opencse.text import column_names, read_rows
 
     out = options.out / "re-weighting" / "seed-0"
     if (out / "cost.json").is_file():

@@ -13,7 +13,7 @@ from pathlib import Path
 from wording import embedder
 
 from opencse.probing import Prober
-from opencse.probing.run import gather
+from opencse.probing.material import gather
 from opencse.reports import figures
 from opencse.reports.drawing import save
 

@@ -23,8 +23,8 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
 from opencse.probing import Prober
-from opencse.probing.run import gather
-from opencse.training.blending import copy_weights, go, longest_way
+from opencse.probing.material import gather
+from opencse.runs.blending import copy_weights, go, longest_way
 
 MORE = {
     "STS-B dev": (["STS-B"], 1),

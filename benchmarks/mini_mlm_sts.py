@@ -109,7 +109,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     from opencse.encoder import load_encoder
-    from opencse.text import read_texts
+    from opencse.io.corpus import read_texts
 
     out: Path = arguments.out
     out.mkdir(parents=True, exist_ok=True)

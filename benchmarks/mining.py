@@ -50,13 +50,13 @@ def sentences(data: Path) -> Iterator[str]:
 
 def prepared(data: Path, size: int, largest: int):
     """The corpus as a text file, and its vectors; those of smaller corpora are the beginning of the largest one's."""
-    from opencse.cache import cache_root
     from opencse.engines import Local
-    from opencse.text import read_texts
-    from opencse.views.corpus import open_sentences
+    from opencse.io.cache import cache_root
+    from opencse.io.corpus import read_texts
     from opencse.views.mining.vectors import Embedding, _folder, open_vectors
     from opencse.views.mining.vectors import Vectors as Store
-    from opencse.views.schema import texts_hash
+    from opencse.views.sentence_store import open_sentences
+    from opencse.views.storage import texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,8 +16,8 @@ import numpy as np
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate, load_sts
-from opencse.evaluation.mteb_adapter import MtebEncoder, local_task
 from opencse.evaluation.pairs import ScoredPairs
+from opencse.integrations.mteb_adapter import MtebEncoder, local_task
 
 NAMES = {"STS-B": "STSBenchmark"}
 

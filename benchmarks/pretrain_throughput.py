@@ -52,7 +52,7 @@ def main() -> None:
 
     from opencse.pretraining import pretrain
     from opencse.pretraining.batches import MaskedBatch, MaskingAssembler
-    from opencse.training.loop import Loop
+    from opencse.runs.loop import Loop
 
     batches: list[MaskedBatch] = []
     times: list[float] = []

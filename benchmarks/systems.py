@@ -65,7 +65,7 @@ def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
     table = options.paraphrases
     found = _filled(options, TABLES["settings"].get(recipe, []))
     if table is not None:
-        from opencse.views.assemble import paraphrase_columns
+        from opencse.data.sampling import paraphrase_columns
 
         text, candidate = paraphrase_columns(table)
         columns = {"text_column": text, "candidate_column": candidate}
@@ -83,10 +83,10 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from opencse.data.columns import beside, missing_specs
     from opencse.encoder import backbone_config
-    from opencse.text import column_names, read_rows
+    from opencse.io.corpus import column_names, read_rows
     from opencse.views import build
-    from opencse.views.missing import beside, missing_specs
 
     base = options.out / "corpus" / "corpus.parquet"
     if not base.is_file():
@@ -131,8 +131,8 @@ def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
 
 def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
     """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
-    from opencse.text import read_rows
-    from opencse.views.assemble import paraphrase_columns
+    from opencse.data.sampling import paraphrase_columns
+    from opencse.io.corpus import read_rows
 
     column, _ = paraphrase_columns(options.paraphrases)
     texts = dict.fromkeys(text for (text,) in read_rows(options.paraphrases, (column,)) if text and text.strip())

@@ -34,14 +34,14 @@ CONTESTANTS = ("opencse", "opencse fp32", "trainer", "trainer bf16")
 def texts(corpus: str, count: int) -> list[str]:
     from itertools import islice
 
-    from opencse.text import read_texts
+    from opencse.io.corpus import read_texts
 
     return list(islice(read_texts(corpus), count))
 
 
 def train_opencse(model: str, lines: list[str], steps: int, precision: str) -> list[float]:
+    from opencse.runs.loop import Loop
     from opencse.training import train
-    from opencse.training.loop import Loop
 
     times: list[float] = []
     original = Loop._step

@@ -93,7 +93,7 @@ class Development:
 
     def __init__(self, data: Path, views: Path | None) -> None:
         import opencse
-        from opencse.text import read_rows
+        from opencse.io.corpus import read_rows
 
         evaluation = data / "eval"
         self.quads = quads()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import opencse
-from opencse import demo
+from opencse.io import demo
 from opencse.views import CONSTRUCTORS, build
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from opencse.files import replaced_folder, write_text
+from opencse.io.files import replaced_folder, write_text
 from opencse.pretraining.settings import load_settings
 
 MOST = 14_000_000  # bytes of weights

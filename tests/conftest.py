@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `tiny` and `reference`
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a test that calls a hub fails
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
@@ -34,6 +32,6 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformer:
     """A tiny random sentence encoder."""
     from sentence_transformers import SentenceTransformer
 
-    from tiny import tiny_bert
+    from tests.tiny import tiny_bert
 
     return SentenceTransformer(str(tiny_bert(tmp_path_factory.mktemp("bert"))), device="cpu")

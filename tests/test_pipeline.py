@@ -8,8 +8,8 @@ import pytest
 from opencse import pipeline
 from opencse.encoder import load_encoder, save_encoder
 from opencse.errors import OpencseError
-from opencse.text import column_names
-from tiny import tiny_bert
+from opencse.io.corpus import column_names
+from tests.tiny import tiny_bert
 
 SENTENCES = """The old bridge is safe because it was repaired.
 The boy gave the girl a red apple.

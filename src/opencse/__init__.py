@@ -9,16 +9,16 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from opencse.errors import OpencseError as OpencseError
+    from opencse.integrations.trainer_loss import sentence_transformers_loss as sentence_transformers_loss
     from opencse.pipeline import run as run
     from opencse.pipeline import train as train
     from opencse.recipes import load_recipe as load_recipe
-    from opencse.trainer_loss import sentence_transformers_loss as sentence_transformers_loss
 
 _HOMES = {
     "OpencseError": "opencse.errors",
     "load_recipe": "opencse.recipes",
     "run": "opencse.pipeline",
-    "sentence_transformers_loss": "opencse.trainer_loss",
+    "sentence_transformers_loss": "opencse.integrations.trainer_loss",
     "train": "opencse.pipeline",
 }
 __all__ = ["OpencseError", "__version__", "load_recipe", "run", "sentence_transformers_loss", "train"]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opencse import demo
 from opencse.encoder import backbone_config, load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.vector_cache import cached_vectors
@@ -26,10 +25,11 @@ from opencse.evaluation import (
     load_sts,
     read_pairs,
 )
-from opencse.files import write_json
+from opencse.io import demo
+from opencse.io.corpus import column_names
+from opencse.io.files import write_json
 from opencse.probing import Findings, Material, Prober
 from opencse.recipes import Recipe, family_of, load_recipe
-from opencse.text import column_names
 from opencse.training import Run
 from opencse.training import train as train_run
 
@@ -80,7 +80,7 @@ def train(
 
     Args:
         recipe: A name, a TOML file, or a resolved recipe.
-        corpus: Raw sentences in any format of `opencse.text`, or `"demo"`.
+        corpus: Raw sentences in any format of `opencse.io.corpus`, or `"demo"`.
         backbone: A folder, a hub id or a bundled name.
         out: The run's folder.
         dev: Scored pairs that choose the best step: a file, `"stsb"` (STS-B dev below `data`) or `"none"`. By default
@@ -145,9 +145,9 @@ def run(
         tell: Receives short notes for the user.
         **options: `track`, `progress`.
     """
-    from opencse.probing.run import gather
+    from opencse.data.columns import has_views, missing_specs, with_backbone
+    from opencse.probing.material import gather
     from opencse.reports import add_scores, write_report
-    from opencse.views.missing import has_views, missing_specs, with_backbone
 
     corpus = demo.corpus(corpus)
     # Read before any training, so that a mistake in a path costs nothing.
@@ -196,7 +196,7 @@ def _source_of_paraphrases(table: str | Path | None, llm: str | None) -> dict[st
     if table is not None and llm is not None:
         raise OpencseError("paraphrases come from a table or from a language model", "Give one of both.")
     if table is not None:
-        from opencse.views.assemble import paraphrase_columns
+        from opencse.data.sampling import paraphrase_columns
 
         text, paraphrase = paraphrase_columns(table)
         return {"path": str(table), "text_column": text, "candidate_column": paraphrase}
@@ -212,8 +212,8 @@ def _built(
     recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, overwrite: bool, tell: Tell
 ) -> Path:
     """The rows to train on: the corpus itself, or what is made of it in `out`."""
-    from opencse.training.folder import check_folder
-    from opencse.views.mixture import mix
+    from opencse.data.mixture import mix
+    from opencse.runs.folder import check_folder
 
     settings, columns = recipe.corpus, recipe.columns
     if not resume:
@@ -236,9 +236,9 @@ def _built(
 
 def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, tell: Tell) -> Path:
     """The corpus with the columns that the recipe's views read; those that it lacks are built."""
+    from opencse.data.columns import beside, has_views, missing_specs
+    from opencse.data.sampling import assemble
     from opencse.views import build
-    from opencse.views.assemble import assemble
-    from opencse.views.missing import beside, has_views, missing_specs
 
     if recipe.build and not missing_specs(recipe.build, recipe.columns, column_names(corpus)):
         return corpus  # all done before

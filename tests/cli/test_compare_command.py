@@ -7,10 +7,10 @@ import typer
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-from compare.folders import seven, write_run
 from opencse.cli.compare import compare
 from opencse.errors import OpencseError
-from tiny import tiny_bert
+from tests.compare.folders import seven, write_run
+from tests.tiny import tiny_bert
 
 APP = typer.Typer()
 APP.command()(compare)

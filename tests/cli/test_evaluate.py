@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from opencse.cli.evaluate import evaluate
 from opencse.errors import OpencseError
-from tiny import tiny_bert
+from tests.tiny import tiny_bert
 
 APP = typer.Typer()
 APP.command()(evaluate)

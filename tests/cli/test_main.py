@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opencse.cli.main import main
-from tiny import tiny_bert
+from tests.tiny import tiny_bert
 
 SENTENCES = [
     f"the {a} {b} in the {c}" for a in ("cat", "dog", "bird") for b in ("sits", "runs") for c in ("house", "garden")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from opencse.cli.main import main
-from pretraining.helpers import SENTENCES, SMALL, write_corpus
-from tiny import tiny_bert
+from tests.pretraining.helpers import SENTENCES, SMALL, write_corpus
+from tests.tiny import tiny_bert
 
 SETTINGS = [word for setting in SMALL for word in ("--set", setting)]
 

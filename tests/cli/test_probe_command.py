@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from opencse.cli.probe import probe
 from opencse.errors import OpencseError
-from probing.helpers import write_sentences
-from tiny import tiny_bert
+from tests.probing.helpers import write_sentences
+from tests.tiny import tiny_bert
 
 APP = typer.Typer()
 APP.command()(probe)

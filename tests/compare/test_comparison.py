@@ -12,9 +12,8 @@ from opencse.compare import compare, group_runs, pair_cosines, read_run
 from opencse.compare.curves import save_curves
 from opencse.compare.tables import comma_separated, latex, markdown
 from opencse.errors import OpencseError
-from probing.helpers import bag_of_words, pairs
-
-from .folders import seven, write_run
+from tests.compare.folders import seven, write_run
+from tests.probing.helpers import bag_of_words, pairs
 
 
 def groups(tmp_path, averages: dict[str, list[float]]):

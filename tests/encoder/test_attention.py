@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from families import FAMILIES, padded_batch, vectors
 from torch import nn
 
 from opencse.encoder.attention import ATTENTION, dropout_attention, use_dropout_attention
 from opencse.encoder.dropout import dropout_rate, keep_mask, realised_rate
 from opencse.encoder.packing import Packing
+from tests.encoder.families import FAMILIES, padded_batch, vectors
 
 
 def reference(q, k, v, allowed, keep, scale):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +21,7 @@ from sentence_transformers.sentence_transformer.modules import (
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.token_batches import TokenTable, plan_batches
 from opencse.errors import OpencseError
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tiny import WORDS, tiny_bert, tiny_roberta
+from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
 TEXTS = [
     "The cat sits on the red house.",

@@ -1,20 +1,16 @@
 """All measures at once, on the modules that sentence-transformers builds."""
 
 import copy
-import sys
-from pathlib import Path
 
 import pytest
 import torch
-from families import FAMILIES, padded_batch, vectors
 from torch import nn
 
 from opencse.encoder.dropout import FastDropout, dropout_rate
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.loading import load_encoder
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tiny import tiny_bert
+from tests.encoder.families import FAMILIES, padded_batch, vectors
+from tests.tiny import tiny_bert
 
 
 @pytest.mark.parametrize("family", FAMILIES)

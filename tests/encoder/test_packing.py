@@ -4,11 +4,11 @@ import copy
 
 import pytest
 import torch
-from families import FAMILIES, padded_batch, vectors
 
 from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import Packing, is_packed, supports_packing, use_packing
+from tests.encoder.families import FAMILIES, padded_batch, vectors
 
 PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
 

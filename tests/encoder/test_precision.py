@@ -6,12 +6,12 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from families import FAMILIES, padded_batch, vectors
 from torch import nn
 
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.precision import MixedPrecision, keep_activations_low
 from opencse.errors import OpencseError
+from tests.encoder.families import FAMILIES, padded_batch, vectors
 
 CPU = torch.device("cpu")
 

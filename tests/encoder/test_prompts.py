@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder, save_encoder, special_frame, template_frame
 from opencse.errors import OpencseError
-from tiny import tiny_bert, tiny_roberta
+from tests.tiny import tiny_bert, tiny_roberta
 
 PROMPT = 'This sentence : "{}" means {mask}'
 ODD = ["the cat sits", "", "[MASK]", "a <mask> cat [MASK] [MASK]", "word " * 10_000, "[SEP] [CLS] </s>", "é 🙂 \u202e"]

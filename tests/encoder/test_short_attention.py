@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -10,9 +7,7 @@ from transformers import AutoModel
 
 from opencse.encoder import short_attention as module_under_test
 from opencse.encoder.short_attention import NAME, short_attention, use_short_attention
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tiny import tiny_bert
+from tests.tiny import tiny_bert
 
 ATTENTION = nn.Module()
 ATTENTION.is_causal = False

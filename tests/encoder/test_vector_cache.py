@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.vector_cache import cached_vectors
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tiny import tiny_bert
+from tests.tiny import tiny_bert
 
 TEXTS = ["a dog", "The cat sits on the red house.", "a dog", "the red house"]
 

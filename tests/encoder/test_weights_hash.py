@@ -8,7 +8,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer, WeightedLayerPooling
 
 from opencse.encoder.weights_hash import pooling_name, weights_hash
-from tiny import tiny_bert
+from tests.tiny import tiny_bert
 
 
 def test_survives_use_saving_and_the_random_head(tiny_model, tmp_path):

@@ -17,7 +17,7 @@ from opencse.engines import Local, Ray
 from opencse.errors import OpencseError
 from opencse.views import DebiasedNegatives, Deletion, WordRepetition, build
 from opencse.views.builder import UNIT
-from tiny import WORDS
+from tests.tiny import WORDS
 
 try:
     import ray
@@ -43,7 +43,7 @@ def corpus(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory) -> str:
     from opencse.encoder import load_encoder
-    from tiny import tiny_bert
+    from tests.tiny import tiny_bert
 
     folder = tmp_path_factory.mktemp("encoder")
     load_encoder(tiny_bert(folder / "bert"), pooling="mean").save(str(folder / "model"))
@@ -55,7 +55,7 @@ def _environment():
     """Workers find the package and this file; Ray's usual niceness of 15 would starve them on a busy machine."""
     here = Path(__file__).resolve()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (here.parents[2] / "src", here.parent, here.parents[1]))))
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (here.parents[2] / "src", here.parents[2]))))
         patch.setenv("RAY_worker_niceness", "0")
         yield
 

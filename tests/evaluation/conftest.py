@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import ScoredPairs
-
-from .toy import sentences
+from tests.evaluation.toy import sentences
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import torch
 
 from opencse.evaluation.cross_validation import CrossValidation, cross_validated, nested, split
 from opencse.evaluation.linear_probes import Fit, Training, train_probes
-from reference import senteval
+from tests.reference import senteval
 
 SHORT = Training(epochs_per_round=2, patience=1, max_epochs=8)
 LOOPS = {"passes": 2, "patience": 1, "limit": 8}

@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
-from evaluation.toy import sentences
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, distinct_texts, evaluate, load_sts, score
 from opencse.evaluation.correlation import paired_cosine, pearson, spearman
+from tests.evaluation.toy import sentences
 
 
 def reference(model, pairs: ScoredPairs) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tiny import WORDS
+from tests.tiny import WORDS
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from opencse.objectives import Context, Term
-from reference.contrastive import numeric_gradient
+from tests.reference.contrastive import numeric_gradient
 
 Arrays = dict[str, np.ndarray]
 Masks = Mapping[str, np.ndarray]

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import AlternatingNormalization
-from reference.alternating_normalization import alternating_normalization
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.alternating_normalization import alternating_normalization
 
 POSITIVES, NEGATIVES = ("positive_1", "positive_2"), ("negative_1", "negative_2")
 VIEWS = ("anchor", *POSITIVES, *NEGATIVES)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from opencse.objectives import Context, Contrastive, Margin, Objective
-from reference.contrastive import contrastive, numeric_gradient
+from tests.reference.contrastive import contrastive, numeric_gradient
 
 N, D = 5, 4
 VIEWS = ("anchor", "twin", "negative", "second")

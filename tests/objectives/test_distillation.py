@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import ListMLE, ListNet
-from reference.ranking import list_mle, list_net, lists, permutation_probability
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.ranking import list_mle, list_net, lists, permutation_probability
 
 VIEWS = ("anchor", "twin")
 HAS = {"anchor": np.array([1, 1, 1, 1, 0, 1], bool), "twin": np.array([1, 0, 1, 1, 1, 1], bool)}

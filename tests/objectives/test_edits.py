@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.objectives.edits import choose, delete_tokens, insert_tokens, mask_tokens
-from reference.replaced_tokens import deleted, inserted
+from tests.reference.replaced_tokens import deleted, inserted
 
 PAD, MASK = 0, 99
 ROWS = st.lists(st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=9), min_size=1, max_size=4)

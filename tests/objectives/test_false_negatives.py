@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import Contrastive, FalseNegatives, NoiseNegatives
-from reference.contrastive import numeric_gradient
-from reference.debiased import crowding, debiased
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.contrastive import numeric_gradient
+from tests.reference.debiased import crowding, debiased
 
 VIEWS = ("anchor", "twin")
 TEACHER = {"c": draw(VIEWS, 6, 3, seed=1, spread=0.2)}

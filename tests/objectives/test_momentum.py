@@ -8,10 +8,9 @@ import torch
 from torch import nn
 
 from opencse.objectives import Context, Contrastive, MomentumContrastive
-from reference.contrastive import cosine, numeric_gradient
-from tiny import tiny_bert
-
-from .facts import facts_of, toy_facts
+from tests.objectives.build_contexts import build_context, toy_build_context
+from tests.reference.contrastive import cosine, numeric_gradient
+from tests.tiny import tiny_bert
 
 N, D, T = 4, 3, 0.05
 
@@ -47,7 +46,7 @@ def world():
     torch.manual_seed(0)
     encoder, projector = nn.Sequential(Part()).double(), nn.Linear(D, D).double()
     term = MomentumContrastive(queue_size=6, momentum=0.9)
-    module = term.module(replace(toy_facts(encoder, D), projector=projector)).double()
+    module = term.module(replace(toy_build_context(encoder, D), projector=projector)).double()
     return term, Context(modules={term.name: module}), encoder, projector
 
 
@@ -126,7 +125,7 @@ def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
 
 
 def test_of_a_real_encoder(tmp_path) -> None:
-    facts = facts_of(tiny_bert(tmp_path))
+    facts = build_context(tiny_bert(tmp_path))
     term = MomentumContrastive(queue_size=6)
     context = Context(modules={term.name: term.module(facts).train()})
     texts = ["the cat sits", "a dog", "a bird sings"]

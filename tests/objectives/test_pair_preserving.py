@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import PairPreserving
-from reference.preservation import pair_preserving
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.preservation import pair_preserving
 
 VIEWS = ("anchor", "negation", "related")
 PAIRS = (("anchor", "related"), ("negation", "related"))

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import EmbeddingDistillation, SimilarityPreserving
-from reference.preservation import embedding_distillation, kept, rows_of, similarity_preserving
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.preservation import embedding_distillation, kept, rows_of, similarity_preserving
 
 VIEWS = ("anchor", "paraphrase")
 KINDS = {EmbeddingDistillation: embedding_distillation, SimilarityPreserving: similarity_preserving}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import RankingConsistency
-from reference.ranking import ranking_consistency
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.ranking import ranking_consistency
 
 VIEWS = ("anchor", "twin")
 

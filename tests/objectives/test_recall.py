@@ -6,11 +6,10 @@ import torch
 from torch import nn
 
 from opencse.objectives import Context, Recall
-from reference.contrastive import numeric_gradient
-from reference.recall import recall
-from tiny import tiny_bert
-
-from .facts import facts_of, toy_facts
+from tests.objectives.build_contexts import build_context, toy_build_context
+from tests.reference.contrastive import numeric_gradient
+from tests.reference.recall import recall
+from tests.tiny import tiny_bert
 
 
 class Toy(nn.Module):
@@ -30,7 +29,7 @@ def toy() -> Toy:
 
 
 def build(toy: nn.Module, **settings):
-    facts = toy_facts(toy)
+    facts = toy_build_context(toy)
     term = Recall(**settings)
     return term, Context(modules={"recall": term.module(facts)})
 
@@ -108,7 +107,7 @@ def test_the_copies_move_with_the_network(toy) -> None:
 
 
 def test_of_a_real_encoder_all_but_the_pooler(tmp_path) -> None:
-    facts = facts_of(tiny_bert(tmp_path), nn.Linear(32, 32))
+    facts = build_context(tiny_bert(tmp_path), nn.Linear(32, 32))
     names = Recall().module(facts).names
     assert len(names) == sum("pooler" not in n for n, _ in facts.encoder.named_parameters())
     assert any("embeddings" in n for n in names)

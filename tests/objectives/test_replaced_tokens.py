@@ -11,11 +11,10 @@ from opencse.encoder.fast import prepare_for_training
 from opencse.objectives import Context, ReplacedTokenDetection
 from opencse.objectives import replaced_tokens as module
 from opencse.objectives.conditional import Conditional, Generator, draw
-from reference.contrastive import numeric_gradient
-from reference.replaced_tokens import detection_loss
-from tiny import tiny_bert, tiny_roberta
-
-from .facts import facts_of
+from tests.objectives.build_contexts import build_context
+from tests.reference.contrastive import numeric_gradient
+from tests.reference.replaced_tokens import detection_loss
+from tests.tiny import tiny_bert, tiny_roberta
 
 TEXTS = {"anchor": ["the cat sits in the garden", "a dog", "is it red"], "twin": ["no bird", "a man eats bread", "is"]}
 FAITHFUL = {
@@ -25,7 +24,7 @@ FAITHFUL = {
 
 @pytest.fixture(scope="module", params=[tiny_bert, tiny_roberta], ids=["bert", "roberta"])
 def facts(request, tmp_path_factory):
-    return facts_of(request.param(tmp_path_factory.mktemp("model"), dropout=0.0))
+    return build_context(request.param(tmp_path_factory.mktemp("model"), dropout=0.0))
 
 
 @pytest.fixture(autouse=True)
@@ -200,7 +199,7 @@ def test_the_discriminator_begins_as_the_encoder_and_is_told_one_vector(facts) -
 
 
 def test_packed_batches_change_nothing(tmp_path) -> None:
-    facts = facts_of(tiny_bert(tmp_path, dropout=0.0))
+    facts = build_context(tiny_bert(tmp_path, dropout=0.0))
     assert prepare_for_training(facts.transformer)
     predict = Conditional(facts.transformer, facts.width, 2).train()
     encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import SimilarityBound
-from reference.preservation import similarity_bound
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.preservation import similarity_bound
 
 PAIRS = (("anchor", "negation"), ("anchor", "antonym"))
 VIEWS = ("anchor", "negation", "antonym")

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import SimilarityOrder, TwoWayMargin
-from reference.preservation import similarity_order
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.preservation import similarity_order
 
 CLOSER = (("anchor", "denied"), ("negation", "antonym"))
 FARTHER = (("anchor", "negation"), ("anchor", "antonym"), ("denied", "antonym"))

@@ -7,11 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from objectives.checks import draw, run
 from opencse.objectives import Context, ListMLE, ListNet
 from opencse.objectives.teacher_weights import LearnedWeights, Policy, PolicyWeights, gae
-
-from .facts import toy_facts
+from tests.objectives.build_contexts import toy_build_context
+from tests.objectives.checks import draw, run
 
 VIEWS = ("anchor", "twin")
 TEACHERS = {"a": draw(VIEWS, 6, 3, seed=7), "b": draw(VIEWS, 6, 5, seed=8)}
@@ -30,7 +29,7 @@ def step(term, module, arrays, number: int = 0):
 def test_the_students_loss_is_that_of_the_chosen_weights(kind, weighting) -> None:
     """Value and gradient; what the weights learn from is not part of it."""
     term = kind(teachers=("a", "b"), weighting=weighting)
-    module = term.module(toy_facts(nn.Linear(1, 1)))
+    module = term.module(toy_build_context(nn.Linear(1, 1)))
     arrays = draw(VIEWS, 6)
     loss, tensors, context = step(term, module, arrays)
     loss.backward()
@@ -139,7 +138,7 @@ def test_learned_weights_become_inverse_to_the_losses() -> None:
 
 def test_nothing_present_still_gives_every_parameter_a_gradient() -> None:
     term = ListMLE(teachers=("a", "b"), weighting="rlrd")
-    module = term.module(toy_facts(nn.Linear(1, 1)))
+    module = term.module(toy_build_context(nn.Linear(1, 1)))
     arrays = {v: torch.zeros(6, 4, requires_grad=True) for v in VIEWS}
     context = Context(modules={term.name: module})
     loss = term(arrays, {v: torch.zeros(6, dtype=torch.bool) for v in VIEWS}, context)

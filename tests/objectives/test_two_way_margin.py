@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import TwoWayMargin
-from reference.two_way_margin import two_way_margin
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.two_way_margin import two_way_margin
 
 VIEWS = ("anchor", "paraphrase", "negation")
 

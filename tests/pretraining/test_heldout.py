@@ -11,10 +11,9 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from opencse.pretraining.heldout import Counts, Scores, choose, count_scores, model_scores
 from opencse.pretraining.settings import Masking
-from tiny import tiny_bert
-
-from .helpers import SENTENCES
-from .test_initial import Store
+from tests.pretraining.helpers import SENTENCES
+from tests.pretraining.test_initial import Store
+from tests.tiny import tiny_bert
 
 ALL_MASKED = Masking(rate=0.15, random=0, keep=0)
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from opencse.pretraining.masking import mask_tokens
 from opencse.pretraining.settings import Masking
 from opencse.pretraining.vocabulary import Pieces
-
-from .helpers import SENTENCES, small_tokenizer
+from tests.pretraining.helpers import SENTENCES, small_tokenizer
 
 TOKENIZER = small_tokenizer()
 PIECES = Pieces.of(TOKENIZER)

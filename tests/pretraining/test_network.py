@@ -14,9 +14,8 @@ from opencse.pretraining.batches import join, masked_batch
 from opencse.pretraining.network import MaskedLMNetwork
 from opencse.pretraining.settings import Masking
 from opencse.pretraining.vocabulary import Pieces
-from tiny import tiny_bert, tiny_roberta
-
-from .helpers import SENTENCES
+from tests.pretraining.helpers import SENTENCES
+from tests.tiny import tiny_bert, tiny_roberta
 
 
 def plain_loss(model, batch):

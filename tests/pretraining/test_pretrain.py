@@ -16,10 +16,9 @@ from opencse.encoder import load_encoder
 from opencse.errors import OpencseError
 from opencse.pretraining.settings import Text, load_settings, settings_names
 from opencse.pretraining.store import is_held_out, sentences
-from opencse.training.sampling import Sampler
-from tiny import tiny_bert, tiny_roberta
-
-from .helpers import SENTENCES, SMALL, run, write_corpus
+from opencse.runs.sampling import Sampler
+from tests.pretraining.helpers import SENTENCES, SMALL, run, write_corpus
+from tests.tiny import tiny_bert, tiny_roberta
 
 
 @pytest.fixture(scope="module")

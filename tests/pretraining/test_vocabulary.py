@@ -8,9 +8,8 @@ from transformers import AutoTokenizer
 from opencse.errors import OpencseError
 from opencse.pretraining.settings import Vocabulary
 from opencse.pretraining.vocabulary import SPECIAL, Pieces, train_tokenizer
-from tiny import tiny_roberta
-
-from .helpers import SENTENCES, small_tokenizer
+from tests.pretraining.helpers import SENTENCES, small_tokenizer
+from tests.tiny import tiny_roberta
 
 
 def test_reads_like_bert_uncased(tmp_path: Path) -> None:

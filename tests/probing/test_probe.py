@@ -19,8 +19,7 @@ from opencse.probing import (
     read_sentences,
 )
 from opencse.surface import lexical_overlap, match_error_rate
-
-from .helpers import ROWS, bag_of_words, embedded, pairs, write_sentences
+from tests.probing.helpers import ROWS, bag_of_words, embedded, pairs, write_sentences
 
 
 @pytest.fixture

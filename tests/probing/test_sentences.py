@@ -6,8 +6,7 @@ import pytest
 
 from opencse.errors import OpencseError
 from opencse.probing import KINDS, packaged, read_sentences
-
-from .helpers import ROWS, write_sentences
+from tests.probing.helpers import ROWS, write_sentences
 
 
 def test_reads_a_table(tmp_path):

@@ -8,8 +8,7 @@ from opencse.evaluation.sources import PUBLISHED_ROWS
 from opencse.probing import SplitProbe, load_probe_sts
 from opencse.probing.published import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.probing.splits import published_averages
-
-from .helpers import bag_of_words, embedded, pairs
+from tests.probing.helpers import bag_of_words, embedded, pairs
 
 
 @pytest.mark.parametrize(

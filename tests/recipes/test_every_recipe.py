@@ -10,9 +10,9 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.errors import Interrupted, OpencseError
 from opencse.recipes import load_recipe, recipe_names
-from opencse.training.sampling import Sampler
-from tiny import tiny_bert, tiny_roberta
-from training.helpers import metrics, run, weights, write_corpus
+from opencse.runs.sampling import Sampler
+from tests.tiny import tiny_bert, tiny_roberta
+from tests.training.helpers import metrics, run, weights, write_corpus
 
 FAMILIES = {"bert": tiny_bert, "roberta": tiny_roberta}
 STEPS = ("training.max_steps=3", "training.log_every=1", "training.checkpoint_every=0")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from reference.contrastive import cosine
+from tests.reference.contrastive import cosine
 
 
 def debiased(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reference.contrastive import cosine
+from tests.reference.contrastive import cosine
 
 
 def softmax(scores: Sequence[float]) -> np.ndarray:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from opencse.probing import Findings, Material, Sentences, probe
-from probing.helpers import ROWS, bag_of_words, pairs
+from tests.probing.helpers import ROWS, bag_of_words, pairs
 
 SCRIPT = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> the drug"
 OVERRIDE = "\u202egnirts desrever a si siht\u202c & \u2067more"

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from opencse.reports import write_report
-
-from .hostile import NAME, findings
+from tests.reports.hostile import NAME, findings
 
 BROWSER = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs a Chromium browser in the path")

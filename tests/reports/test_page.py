@@ -9,8 +9,7 @@ import pytest
 from opencse.errors import OpencseError
 from opencse.probing import Material, probe
 from opencse.reports import render, write_report
-
-from .hostile import CLOSING, LONG, NAME, bag_of_words, findings, pairs
+from tests.reports.hostile import CLOSING, LONG, NAME, bag_of_words, findings, pairs
 
 
 class Page(HTMLParser):

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from opencse.reports import add_scores
 from opencse.reports.scores import scores_table
-
-from .hostile import NAME, findings
+from tests.reports.hostile import NAME, findings
 
 
 def test_a_table_has_a_column_for_each_model_and_a_row_for_each_task_and_figure() -> None:

@@ -8,7 +8,7 @@ from opencse.syntax import Token, load_parser
 from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.lexicon import cache_folder, static_lexicon
 from opencse.syntax.spacy import bundled_path
-from tiny import tiny_bert, tiny_roberta
+from tests.tiny import tiny_bert, tiny_roberta
 
 
 @pytest.fixture(scope="module")

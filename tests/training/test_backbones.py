@@ -10,9 +10,8 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from opencse.errors import OpencseError
-from tiny import tiny_bert
-
-from .helpers import run, write_corpus
+from tests.tiny import tiny_bert
+from tests.training.helpers import run, write_corpus
 
 SHAPE = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
 CONFIGS = {

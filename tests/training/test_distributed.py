@@ -16,6 +16,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
+from opencse.data.token_store import Source, open_store
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.objectives import (
     AlternatingNormalization,
@@ -33,10 +34,8 @@ from opencse.objectives import (
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.gather import gather_rows
 from opencse.training.network import Network
-from opencse.training.tokens import Source, open_store
-from tiny import tiny_bert
-
-from .helpers import Imitate, metrics, weights, write_corpus
+from tests.tiny import tiny_bert
+from tests.training.helpers import Imitate, metrics, weights, write_corpus
 
 VIEWS = ("text", "positive", "negative")
 TERMS = {
@@ -125,7 +124,7 @@ def test_gradients_are_those_of_one_process(two_processes, terms, projector) -> 
 CRASHING = """
 import os
 from opencse.cli.main import main
-from opencse.training.sampling import Sampler
+from opencse.runs.sampling import Sampler
 original = Sampler.batch
 def batch(self, step):
     if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:

@@ -14,13 +14,13 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
+from opencse.data.token_store import Source, open_store
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.models.masked_lm import load_masked_lm
 from opencse.objectives import (
     Context,
     Contrastive,
-    Facts,
     ListMLE,
     ListNet,
     MomentumContrastive,
@@ -28,15 +28,14 @@ from opencse.objectives import (
     PairPreserving,
     Recall,
     ReplacedTokenDetection,
+    TermBuildContext,
 )
 from opencse.objectives import replaced_tokens as module
 from opencse.objectives.teacher_weights import Policy
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.network import Network
-from opencse.training.tokens import Source, open_store
-from tiny import tiny_bert
-
-from .helpers import write_corpus
+from tests.tiny import tiny_bert
+from tests.training.helpers import write_corpus
 
 VIEWS = ("text", "positive", "negative")
 CONTRASTIVE = Contrastive(positive="positive")
@@ -81,7 +80,7 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     torch.manual_seed(0)
     head = build_projector("diffcse", 32)  # with BatchNorm
     transformer = encoder[0].auto_model
-    facts = Facts(
+    facts = TermBuildContext(
         width=32,
         encoder=encoder,
         projector=head,

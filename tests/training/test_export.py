@@ -9,9 +9,8 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder.embedder import Embedder
-from tiny import tiny_bert, tiny_roberta
-
-from .helpers import run, write_corpus
+from tests.tiny import tiny_bert, tiny_roberta
+from tests.training.helpers import run, write_corpus
 
 PROMPTS = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
 TEXTS = ["the cat sits", "", "[MASK] and <mask>", "a dog " * 200, "no 🙂 \u202e bird"]

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from opencse.errors import OpencseError
-from tiny import tiny_bert
-
-from .helpers import run, write_corpus
+from tests.tiny import tiny_bert
+from tests.training.helpers import run, write_corpus
 
 
 @pytest.fixture(scope="module")

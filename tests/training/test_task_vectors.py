@@ -12,11 +12,10 @@ from sentence_transformers import SentenceTransformer
 from opencse.encoder import load_encoder
 from opencse.errors import OpencseError
 from opencse.recipes import load_recipe
-from opencse.training.loop import Loop
+from opencse.runs.loop import Loop
 from opencse.training.task_vectors import weighted_sum
-from tiny import tiny_bert
-
-from .helpers import metrics, run, weights, write_corpus
+from tests.tiny import tiny_bert
+from tests.training.helpers import metrics, run, weights, write_corpus
 
 OTHER = ("training.max_steps=4", "training.batch_size=8", "training.precision=fp32", "optimizer.lr=2e-3")
 """Settings of the other recipe."""

@@ -12,16 +12,15 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
+from opencse.data.token_store import Source
 from opencse.errors import OpencseError
+from opencse.io.corpus import read_rows
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.text import read_rows
+from opencse.runs.sampling import Sampler
 from opencse.training import teachers as module
-from opencse.training.sampling import Sampler
 from opencse.training.teachers import load_teachers, teacher_vectors
-from opencse.training.tokens import Source
-from tiny import tiny_bert, tiny_roberta
-
-from .helpers import Imitate, metrics, run, weights, write_corpus
+from tests.tiny import tiny_bert, tiny_roberta
+from tests.training.helpers import Imitate, metrics, run, weights, write_corpus
 
 
 def recipe(**teacher: object) -> Recipe:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from opencse.views import Row
-from tiny import tiny_bert, tiny_roberta
+from tests.tiny import tiny_bert, tiny_roberta
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from opencse.views import (
     build,
 )
 from opencse.views.builder import UNIT
-from opencse.views.schema import in_order, read_header
+from opencse.views.storage import in_order, read_header
 
 SPECS = {"shorter": Deletion(), "longer": WordRepetition(), "other": RandomSentence()}
 
@@ -76,7 +76,7 @@ def _build(corpus: Path, out: Path, started: object) -> None:
 
 def test_killed_at_twenty_points(corpus, tmp_path):
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["opencse.views.stats", "opencse.views.schema", "opencse.text", "tqdm"])
+    context.set_forkserver_preload(["opencse.views.statistics", "opencse.views.storage", "opencse.io.corpus", "tqdm"])
     expected = hashes(build(corpus, SPECS, tmp_path / "expected", workers=1, rows_per_part=UNIT))
     chance, cut = random.Random(1), 0
     for point in range(20):

@@ -56,11 +56,11 @@ def build(
     Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its
     rule and its scores. A build that was stopped goes on where it was.
     """
-    from opencse import demo
+    from opencse.data.columns import with_backbone
     from opencse.errors import OpencseError
+    from opencse.io import demo
     from opencse.recipes import load_recipe
     from opencse.views import build as build_views
-    from opencse.views.missing import with_backbone
 
     loaded = load_recipe(recipe, variant=variant, overrides=overrides)
     if not loaded.build:
@@ -94,7 +94,7 @@ def _engine(name: str, address: str, workers: int | None) -> Engine:
 
 def _with_needs(specs: dict, only: list[str]) -> dict:
     from opencse.errors import OpencseError
-    from opencse.views.schema import makers
+    from opencse.views.storage import makers
 
     makes = makers(specs)
     wanted, front = set(), list(only)
@@ -113,7 +113,7 @@ def _show_statistics(views: str, model: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from opencse.views.stats import PUBLISHED, bars, statistics
+    from opencse.views.statistics import PUBLISHED, bars, statistics
 
     encode = None
     if model is not None:
@@ -148,8 +148,8 @@ def _show_draws(views: str, pairs: str | None, near: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from opencse import demo
     from opencse.evaluation import read_pairs
+    from opencse.io import demo
     from opencse.views.mining import draw_report
 
     known = []

@@ -59,12 +59,12 @@ def compare(
     """
     from dataclasses import asdict
 
-    from opencse import demo
     from opencse.compare import compare, find_runs, group_runs, pair_cosines, read_run
     from opencse.compare.curves import save_curves
     from opencse.compare.tables import FORMATS
     from opencse.evaluation import load_sts, read_pairs
-    from opencse.files import write_json, write_text
+    from opencse.io import demo
+    from opencse.io.files import write_json, write_text
 
     groups = group_runs([read_run(folder) for folder in find_runs(runs)])
     sets: list[ScoredPairs] = []

@@ -11,7 +11,7 @@ import typer
 from opencse.errors import OpencseError
 
 if TYPE_CHECKING:
-    from opencse.evaluation.run import Outcome
+    from opencse.evaluation.run_suites import Outcome
     from opencse.evaluation.task import Task
 
 
@@ -130,7 +130,7 @@ def evaluate(
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
     suites = _load(data, pairs, tasks, text, classifier)
     from opencse.encoder import load_encoder
-    from opencse.evaluation.run import evaluate_model
+    from opencse.evaluation.run_suites import evaluate_model
 
     encoder = load_encoder(model, pooling=pooling or "backbone")
     outcome = evaluate_model(
@@ -165,8 +165,8 @@ def _show(outcome: Outcome, settings: dict[str, Any], form: Format, output: Path
     from rich.markup import escape
 
     from opencse.evaluation.mteb_format import write_mteb
-    from opencse.evaluation.report import as_json, as_table
-    from opencse.files import write_json
+    from opencse.evaluation.results_table import as_json, as_table
+    from opencse.io.files import write_json
 
     document = as_json(outcome, settings)
     if form is Format.mteb and output is not None:

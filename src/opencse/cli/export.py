@@ -26,7 +26,7 @@ def export(
 
     opencse export bert-base-uncased --pooling cls -o onnx/
     """
-    from opencse.export import export_onnx
+    from opencse.integrations import export_onnx
 
     result = export_onnx(model, out, pooling=pooling or "backbone", overwrite=overwrite)
     typer.echo(

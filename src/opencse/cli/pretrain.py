@@ -42,8 +42,8 @@ def pretrain(
     The model is a backbone for `opencse run`, and loads with transformers and sentence-transformers. A run that was
     stopped goes on with --resume and ends exactly as it would have.
     """
-    from opencse import demo
     from opencse.cli.show import note
+    from opencse.io import demo
     from opencse.pipeline import with_seed
     from opencse.pretraining import pretrain as run
 

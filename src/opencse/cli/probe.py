@@ -55,7 +55,7 @@ def probe(
       opencse probe minilm --sentences out/views -o probe/
     """
     from opencse.cli.show import show_findings
-    from opencse.probing.run import gather, probe_models
+    from opencse.probing.material import gather, probe_models
     from opencse.reports import write_report
 
     gathered = gather(data=data, pairs=pairs or (), sentences=sentences, text=text.value, limit=limit)

@@ -46,7 +46,7 @@ def show(
     """Print a recipe as it would be used: everything inherited, nothing hidden."""
     from opencse.errors import OpencseError
     from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe
-    from opencse.recipes.decode import unknown
+    from opencse.settings.decode import unknown
 
     if backbone is not None and family is not None:
         raise OpencseError("--backbone and --family exclude each other")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.compare.runs import Group, RunRecord
+from opencse.compare.run_groups import Group, RunRecord
 from opencse.compare.statistics import Difference, Spread, paired_bootstrap, spread, welch
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, Encode, ScoredPairs

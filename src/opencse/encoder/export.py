@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencse.encoder.loading import quiet
-from opencse.files import replaced_folder
+from opencse.io.files import replaced_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

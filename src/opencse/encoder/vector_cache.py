@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opencse.cache import cache_place
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.files import replaced_file
+from opencse.io.cache import cache_place
+from opencse.io.files import replaced_file
 
 
 def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
-    """As `embedder.encode(texts)`, float32 (n, d), computed once; 4 n d bytes below `opencse.cache.cache_root`.
+    """As `embedder.encode(texts)`, float32 (n, d), computed once; 4 n d bytes below `opencse.io.cache.cache_root`.
 
     The key is a hash of the model, of the prompt, of the precision and of the texts in their order.
     """

@@ -14,7 +14,7 @@ from opencse.evaluation.classification import CLASSIFICATION_TASKS
 from opencse.evaluation.labelled import Labelled, LabelledSet
 from opencse.evaluation.sources import Text
 from opencse.evaluation.transfer import TRANSFER_TASKS
-from opencse.tables import TABLES, read_lines, read_table, table_columns
+from opencse.io.tables import TABLES, read_lines, read_table, table_columns
 
 Row = tuple[str, ...]  # class, text, and for pairs the second text
 

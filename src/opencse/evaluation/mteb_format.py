@@ -15,7 +15,7 @@ from typing import Any
 
 from opencse.errors import OpencseError
 from opencse.evaluation.task import Results, TaskResult
-from opencse.files import write_json
+from opencse.io.files import write_json
 
 _MTEB_NAMES = {
     "STS-B": "STSBenchmark",

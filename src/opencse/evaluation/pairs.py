@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.tables import read_table
+from opencse.io.tables import read_table
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),

@@ -11,7 +11,7 @@ import numpy as np
 from opencse.errors import OpencseError
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
 from opencse.evaluation.sources import Text, load_sts
-from opencse.tables import read_table
+from opencse.io.tables import read_table
 
 RERANKING_TASKS = ("SNLI-triplets", "XNLI-triplets")
 """Premises that rank what follows from them, what contradicts them, and eight sentences that others entail."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.evaluation.correlation import ROUNDING
-from opencse.evaluation.ranking import measures
+from opencse.evaluation.ranking_measures import measures
 from opencse.evaluation.task import Embeddings, TaskResult
 
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities

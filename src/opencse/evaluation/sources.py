@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs, parse_score
 from opencse.evaluation.sts import STS_TASKS
-from opencse.tables import read_lines, read_table
+from opencse.io.tables import read_lines, read_table
 
 Text = Literal["senteval", "raw"]
 

@@ -17,7 +17,7 @@ from opencse.objectives.replaced_tokens import ReplacedTokenDetection
 from opencse.objectives.similarity_bound import SimilarityBound
 from opencse.objectives.similarity_order import SimilarityOrder
 from opencse.objectives.target_similarity import TargetSimilarity
-from opencse.objectives.term import Context, Embeddings, Facts, Processes, Term
+from opencse.objectives.term import Context, Embeddings, Processes, Term, TermBuildContext
 from opencse.objectives.two_way_margin import TwoWayMargin
 
 _KINDS: tuple[type[Term], ...] = (
@@ -48,7 +48,6 @@ __all__ = [
     "Distillation",
     "EmbeddingDistillation",
     "Embeddings",
-    "Facts",
     "FalseNegatives",
     "ListMLE",
     "ListNet",
@@ -66,5 +65,6 @@ __all__ = [
     "SimilarityPreserving",
     "TargetSimilarity",
     "Term",
+    "TermBuildContext",
     "TwoWayMargin",
 ]

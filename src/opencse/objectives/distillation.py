@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.objectives.teacher_weights import LearnedWeights, Policy, PolicyWeights, TeacherWeights
-from opencse.objectives.term import Context, Embeddings, Facts, Term
+from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,11 @@ class Distillation(Term):
         """Anchor and candidates."""
         return (self.anchor, self.candidates)
 
-    def module(self, facts: Facts) -> nn.Module | None:
+    def module(self, build: TermBuildContext) -> nn.Module | None:
         """What finds the weights, unless they are fixed."""
         if self.weighting == "learned":
             return LearnedWeights(len(self.teachers))
-        return PolicyWeights(len(self.teachers), self.policy, facts.seed) if self.weighting == "rlrd" else None
+        return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None
 
     def list_loss(self, lists: Lists) -> Tensor:
         """The loss of some lists."""

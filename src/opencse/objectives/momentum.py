@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.objectives.contrastive import Contrastive
-from opencse.objectives.term import Context, Embeddings, Facts
+from opencse.objectives.term import Context, Embeddings, TermBuildContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +55,9 @@ class MomentumContrastive(Contrastive):
         """What the momentum encoder reads."""
         return (self.queued or self.anchor,)
 
-    def module(self, facts: Facts) -> nn.Module:
+    def module(self, build: TermBuildContext) -> nn.Module:
         """Momentum encoder and queue."""
-        return MomentumQueue(facts.encoder, facts.projector, facts.width, self.queue_size, self.momentum)
+        return MomentumQueue(build.encoder, build.projector, build.width, self.queue_size, self.momentum)
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; one more pass over one view, without a way back."""

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from opencse.objectives.term import Context, Embeddings, Facts, Term
+from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 BUCKETS = 2**15
 """Columns of a bag of word pieces; a larger vocabulary shares them."""
@@ -61,9 +61,9 @@ class PairPreserving(Term):
         """The views whose wording counts."""
         return self.views if self.less_overlap else ()
 
-    def module(self, facts: Facts) -> nn.Module | None:
+    def module(self, build: TermBuildContext) -> nn.Module | None:
         """Knows which tokens are no wording."""
-        return _Bag(facts.tokenizer.all_special_ids) if self.less_overlap else None
+        return _Bag(build.tokenizer.all_special_ids) if self.less_overlap else None
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B d) for each pair."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.objectives.frozen import Frozen
-from opencse.objectives.term import Context, Embeddings, Facts, Term
+from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +46,9 @@ class Recall(Term):
         """None: it reads weights."""
         return ()
 
-    def module(self, facts: Facts) -> nn.Module:
+    def module(self, build: TermBuildContext) -> nn.Module:
         """The initial weights, and which they are of."""
-        named = [(n, p) for n, p in facts.encoder.named_parameters() if not any(part in n for part in self.exclude)]
+        named = [(n, p) for n, p in build.encoder.named_parameters() if not any(part in n for part in self.exclude)]
         return InitialWeights(dict(named))
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:

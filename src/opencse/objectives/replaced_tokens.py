@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from opencse.objectives.conditional import Conditional, Generator
 from opencse.objectives.edits import Edit, choose, delete_tokens, insert_tokens, mask_tokens
-from opencse.objectives.term import Context, Embeddings, Facts, Term
+from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
 
@@ -87,18 +87,18 @@ class ReplacedTokenDetection(Term):
         """The views whose tokens are changed."""
         return self.texts or self.sentences
 
-    def module(self, facts: Facts) -> nn.Module:
+    def module(self, build: TermBuildContext) -> nn.Module:
         """Generator and discriminator."""
-        if facts.transformer is None:
+        if build.transformer is None:
             raise ValueError("the encoder has no transformer that a discriminator could be a copy of")
-        tokenizer = facts.tokenizer
+        tokenizer = build.tokenizer
         if tokenizer.cls_token_id is None:
             raise ValueError("the tokenizer has no first token in whose place the sentence vector could stand")
         generator = None
         if self.task not in ("delete", "masked_lm"):
-            generator = Generator(facts.masked_lm(self.generator), self.generator_dropout)
+            generator = Generator(build.masked_lm(self.generator), self.generator_dropout)
         outputs = None if self.task in _LANGUAGE_TASKS else 2
-        return Discriminator(Conditional(facts.transformer, facts.width, outputs), generator, tokenizer)
+        return Discriminator(Conditional(build.transformer, build.width, outputs), generator, tokenizer)
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; one pass of the generator and one, with its way back, of the discriminator."""

@@ -63,7 +63,7 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TermBuildContext:
     """What a term may build its module from, before the first step.
 
     Attributes:
@@ -127,7 +127,7 @@ class Term:
         """Those of these views whose token ids the term reads too."""
         return ()
 
-    def module(self, facts: Facts) -> nn.Module | None:
+    def module(self, build: TermBuildContext) -> nn.Module | None:
         """The parameters, frozen models and memory of the term; the term finds it in `context.modules`.
 
         Its parameters are trained at the rate `module.learning_rate` where it has such an attribute, and at the

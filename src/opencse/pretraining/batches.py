@@ -13,7 +13,7 @@ from opencse.pretraining.masking import mask_tokens
 from opencse.pretraining.settings import Masking, Text
 from opencse.pretraining.store import SentenceIds
 from opencse.pretraining.vocabulary import Pieces
-from opencse.training.grouping import length_groups
+from opencse.runs.grouping import length_groups
 
 _MULTIPLE = 32  # positions are filled up to a multiple: matrix kernels are made anew for each new shape
 

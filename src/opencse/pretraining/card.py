@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencse.pretraining.settings import Pretraining
-from opencse.training.loop import Outcome
+from opencse.runs.loop import Outcome
 
 _TEMPLATE = """---
 library_name: transformers

@@ -11,7 +11,7 @@ import torch
 
 from opencse.encoder.loading import is_sentence_transformer, quiet, readable_errors
 from opencse.errors import OpencseError
-from opencse.files import replaced_folder
+from opencse.io.files import replaced_folder
 from opencse.models import resolve
 from opencse.pretraining.settings import Model
 

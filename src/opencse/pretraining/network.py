@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from opencse.objectives import Context
 from opencse.pretraining.batches import Inputs, MaskedBatch
-from opencse.training.network import Trainable
+from opencse.runs.trainable import Trainable
 
 
 class MaskedLMNetwork(Trainable):

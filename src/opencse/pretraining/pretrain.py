@@ -15,7 +15,7 @@ from opencse.encoder import special_frame
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
-from opencse.files import write_json, write_text
+from opencse.io.files import write_json, write_text
 from opencse.pretraining.batches import MaskingAssembler
 from opencse.pretraining.card import model_card
 from opencse.pretraining.initial import piece_counts, start_from_counts
@@ -24,13 +24,13 @@ from opencse.pretraining.network import MaskedLMNetwork
 from opencse.pretraining.settings import Pretraining, dump_settings, load_settings
 from opencse.pretraining.store import SentenceIds, open_sentences, sentences
 from opencse.pretraining.vocabulary import Pieces, train_tokenizer
-from opencse.recipes import Schedule
-from opencse.training.checkpoint import Checkpoints
-from opencse.training.folder import check_folder, environment, prepare_folder
-from opencse.training.log import check_trackers
-from opencse.training.loop import Loop, Outcome
-from opencse.training.memory import keep_freed_memory
-from opencse.training.sampling import Sampler
+from opencse.runs.checkpoint import Checkpoints
+from opencse.runs.folder import check_folder, environment, prepare_folder
+from opencse.runs.log import check_trackers
+from opencse.runs.loop import Loop, Outcome
+from opencse.runs.memory import keep_freed_memory
+from opencse.runs.sampling import Sampler
+from opencse.settings import Schedule
 
 # What one more forward pass costs, in tokens: little on a CPU, a lot where launching is what takes time.
 _GROUP_OVERHEAD = {True: 256.0, False: 65536.0}
@@ -77,7 +77,7 @@ def pretrain(
     `training.max_steps` and, with a `stable` schedule, another decay than it began with.
 
     Args:
-        corpora: Text, each in any format of `opencse.text` with a column `text`.
+        corpora: Text, each in any format of `opencse.io.corpus` with a column `text`.
         out: The run's folder; new, or see `resume` and `overwrite`.
         backbone: A model to train further, by folder, hub id or bundled name; None for a new one.
         settings: A name, a TOML file, or resolved settings (then `overrides` have no say); by default `mini-mlm` for a

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opencse.errors import OpencseError
-from opencse.recipes import Optimizer, Schedule, Selection, Training
-from opencse.recipes.decode import decode, encode, unknown
-from opencse.recipes.load import merge, nested, parse_override
+from opencse.settings import Optimizer, Schedule, Selection, Training
+from opencse.settings.decode import decode, encode, unknown
+from opencse.settings.tables import merge, nested, parse_override
 
 _SHIPPED = importlib.resources.files("opencse.pretraining") / "toml"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from opencse.data.token_store import Source, TokenStore, open_store
 from opencse.errors import OpencseError
-from opencse.text import content_hash, read_rows
-from opencse.training.tokens import Source, TokenStore, open_store
+from opencse.io.corpus import content_hash, read_rows
 
 _CHUNK = 50_000
 
@@ -63,7 +63,7 @@ def open_sentences(
     """Tokenise corpora, or find them tokenised.
 
     Args:
-        corpora: Files or folders in any format of `opencse.text`, each with a column `text`.
+        corpora: Files or folders in any format of `opencse.io.corpus`, each with a column `text`.
         tokenizer: A fast tokenizer.
         max_length: Token ids kept of each sentence.
         share: Of the sentences held out.

@@ -12,8 +12,8 @@
 
 from opencse.probing.estimates import Estimate
 from opencse.probing.length import LengthBias, LengthProbe
+from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
 from opencse.probing.probe import Findings, Material, Prober, probe
-from opencse.probing.retrieval import Retrieval, RetrievalProbe
 from opencse.probing.sentences import KINDS, Sentences, packaged, read_sentences
 from opencse.probing.sets import ProbeSets, by_subset, load_probe_sts
 from opencse.probing.splits import SplitAverage, SplitProbe, SplitResult, SplitResults

@@ -12,7 +12,7 @@ import numpy as np
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, Encode, PairsTask, ScoredPairs, TaskResult
 from opencse.probing.length import LengthBias, LengthProbe
-from opencse.probing.retrieval import Retrieval, RetrievalProbe
+from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
 from opencse.probing.sentences import Sentences
 from opencse.probing.splits import SplitProbe, SplitResults, published_averages
 from opencse.probing.suppression import Suppression, SuppressionProbe

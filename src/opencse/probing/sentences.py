@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.text import column_names, read_rows
+from opencse.io.corpus import column_names, read_rows
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
 """OssCSE's six transformations. The negation alone changes the meaning little in words and wholly in truth."""
@@ -58,7 +58,7 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Sen
     """Read sentences and their versions.
 
     Args:
-        path: Any format of `opencse.text` that has columns, or a folder of built views. The column `sentence` or
+        path: Any format of `opencse.io.corpus` that has columns, or a folder of built views. The column `sentence` or
             `text` holds the sentences, columns named as in `KINDS` their transformations, and further text columns may
             be given to training-pair statistics. Without a column `random`, another sentence of the file takes its
             place.

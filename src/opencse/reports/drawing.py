@@ -14,7 +14,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opencse.files import replaced_file
+from opencse.io.files import replaced_file
 from opencse.reports.palette import LIGHT, STAND_IN, Palette
 
 Draw = Callable[[Palette], Figure]

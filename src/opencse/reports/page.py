@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 import opencse
 from opencse.errors import OpencseError
-from opencse.files import write_json, write_text
+from opencse.io.files import write_json, write_text
 from opencse.probing import Findings
 from opencse.reports import figures
 from opencse.reports.drawing import Draw, inline, save

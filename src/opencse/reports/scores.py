@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from opencse.files import write_text
+from opencse.io.files import write_text
 from opencse.probing import Findings
 from opencse.reports.summary import cards
 from opencse.reports.text import shown

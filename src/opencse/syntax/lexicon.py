@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from opencse.cache import cache_root
+from opencse.io.cache import cache_root
 from opencse.syntax.tokens import Parser
 
 VERSION = 1  # of the way in which entries become words: part of the cache key

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from opencse.data.token_store import TokenStore
 from opencse.encoder.prompts import Frame
-from opencse.training.grouping import length_groups
-from opencse.training.tokens import TokenStore
+from opencse.runs.grouping import length_groups
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
 

@@ -12,23 +12,12 @@ from torch import Tensor, nn
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rate
 from opencse.objectives import Context, Objective, Processes
+from opencse.runs.trainable import Trainable
 from opencse.training.batches import Batch
 from opencse.training.gather import gather_detached, gather_rows, mean, own_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-
-class Trainable(nn.Module):
-    """What the loop trains: called with a batch, a `Context` and whether to report gradient norms, it gives the loss.
-
-    Attributes:
-        encoder: What is kept and exported.
-        auxiliary: What is trained or remembered beside it.
-    """
-
-    encoder: nn.Module
-    auxiliary: nn.ModuleList
 
 
 class Network(Trainable):

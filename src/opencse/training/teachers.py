@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from tqdm import tqdm
 
-from opencse.cache import cache_place
+from opencse.data.token_store import Source, usable_rows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
-from opencse.files import replaced_folder, write_json
+from opencse.io.cache import cache_place
+from opencse.io.corpus import chunks
+from opencse.io.files import replaced_folder, write_json
 from opencse.recipes import Recipe, Teacher
-from opencse.training.tokens import Source, chunks, usable_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -120,7 +121,7 @@ def teacher_vectors(
     Args:
         recipe: Says which views.
         teachers: What `load_teachers` gave.
-        corpus: Any format of `opencse.text`.
+        corpus: Any format of `opencse.io.corpus`.
         sources: Those of the token store, whose rows these are.
         progress: Show a progress bar while computing.
 

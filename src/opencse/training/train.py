@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opencse.data.token_store import Source, open_store
 from opencse.encoder import (
     backbone_config,
     build_projector,
@@ -23,22 +24,21 @@ from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
-from opencse.files import write_json
+from opencse.io.files import write_json
 from opencse.objectives import Objective
 from opencse.recipes import Recipe, View, dump_recipe, family_of, load_recipe
+from opencse.runs.checkpoint import Checkpoints
+from opencse.runs.folder import check_folder, environment, prepare_folder
+from opencse.runs.log import check_trackers
+from opencse.runs.loop import Loop, Outcome
+from opencse.runs.memory import keep_freed_memory
+from opencse.runs.sampling import Sampler
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import model_card
-from opencse.training.checkpoint import Checkpoints
-from opencse.training.facts import term_modules
-from opencse.training.folder import check_folder, environment, prepare_folder
-from opencse.training.log import check_trackers
-from opencse.training.loop import Loop, Outcome
-from opencse.training.memory import keep_freed_memory
 from opencse.training.network import Network
-from opencse.training.sampling import Sampler
 from opencse.training.task_vectors import weighted_sum
 from opencse.training.teachers import load_teachers, teacher_vectors
-from opencse.training.tokens import Source, open_store
+from opencse.training.term_modules import term_modules
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -88,7 +88,7 @@ def train(
 
     Args:
         recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` have no say).
-        corpus: Text in any format of `opencse.text`, with the columns that the recipe's views read.
+        corpus: Text in any format of `opencse.io.corpus`, with the columns that the recipe's views read.
         backbone: A folder, a hub id or a bundled name.
         out: The run's folder; new, or see `resume` and `overwrite`.
         dev: Given the encoder, makes a function that scores its current weights, higher is better

@@ -27,24 +27,24 @@
 A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
 """
 
-from opencse.views.antonym_swap import AntonymSwap, NegatedAntonym
-from opencse.views.base import Constructor, ConstructorSpec, Row, View
 from opencse.views.builder import build
-from opencse.views.candidates import CandidateTable
-from opencse.views.facts import EntitySwap, NumberSwap
-from opencse.views.llm import PromptedLLM
-from opencse.views.main_clause import MainClause
+from opencse.views.constructor import Constructor, ConstructorSpec, Row, View
+from opencse.views.generation.back_translation import BackTranslation
+from opencse.views.generation.candidate_table import CandidateTable
+from opencse.views.generation.likely_words import Insertion, WordSubstitution
+from opencse.views.generation.prompted_llm import PromptedLLM
+from opencse.views.generation.substitution import Substitution
 from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
-from opencse.views.negation import Negation
-from opencse.views.negative_words import NegativeWord
-from opencse.views.noise import Deletion, RandomSentence, WordRepetition
-from opencse.views.phrase_swap import PhraseSwap
-from opencse.views.probes import Insertion, WordSubstitution
-from opencse.views.reordering import Reordering
-from opencse.views.roles import Passive, RoleSwap
-from opencse.views.span_mask import SpanMask
-from opencse.views.substitution import Substitution
-from opencse.views.translation import BackTranslation
+from opencse.views.perturbation.span_mask import SpanMask
+from opencse.views.perturbation.words import Deletion, RandomSentence, WordRepetition
+from opencse.views.rewriting.antonym_swap import AntonymSwap, NegatedAntonym
+from opencse.views.rewriting.main_clause import MainClause
+from opencse.views.rewriting.named_facts import EntitySwap, NumberSwap
+from opencse.views.rewriting.negation import Negation
+from opencse.views.rewriting.negative_words import NegativeWord
+from opencse.views.rewriting.phrase_swap import PhraseSwap
+from opencse.views.rewriting.reordering import Reordering
+from opencse.views.rewriting.roles import Passive, RoleSwap
 
 _KINDS: tuple[type[ConstructorSpec], ...] = (
     Negation,

@@ -9,8 +9,8 @@ from typing import Any
 
 from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
-from opencse.views.base import UNIT, Constructor, ConstructorSpec, ManyConstructor, Opener, Row, View
-from opencse.views.corpus import Corpus, Sentences, open_sentences
+from opencse.views.constructor import UNIT, Constructor, ConstructorSpec, ManyConstructor, Opener, Row, View
+from opencse.views.sentence_store import Corpus, Sentences, open_sentences
 
 PART_ROWS = 16 * UNIT
 Views = dict[str, list[View]]
@@ -38,7 +38,7 @@ def build(
     particular not on the engine or the number of workers, nor on how often the build was stopped and resumed.
 
     Args:
-        corpus_path: Sentences, in any format that `opencse.text` reads; blank ones are left out.
+        corpus_path: Sentences, in any format that `opencse.io.corpus` reads; blank ones are left out.
         specs: Constructors by column name.
         out_dir: Where the parts go.
         seed: The only source of chance.
@@ -56,8 +56,8 @@ def build(
     Raises:
         OpencseError: The corpus cannot be read, a constructor cannot be opened, or the folder holds other views.
     """
-    from opencse.text import read_texts
-    from opencse.views.schema import header, in_order, texts_hash
+    from opencse.io.corpus import read_texts
+    from opencse.views.storage import header, in_order, texts_hash
 
     order = {name: specs[name] for name in in_order(specs)}
     size = max((spec.unit for spec in order.values()), default=UNIT)
@@ -161,7 +161,7 @@ def _made(constructor: Constructor | ManyConstructor, rows: Sequence[Row], spec:
 
 def _finished(out: Path, parts: Sequence[Path], head: Mapping[str, Any], *, resume: bool) -> set[Path]:
     """Return the parts that need not be built, and clear away what a killed build left behind."""
-    from opencse.views.schema import read_header
+    from opencse.views.storage import read_header
 
     there = sorted(out.glob("part-*-of-*.parquet"))
     for leftover in out.glob(".part-*.tmp"):
@@ -264,8 +264,8 @@ def _write(
 ) -> None:
     import pyarrow.parquet as pq
 
-    from opencse.files import replaced_file
-    from opencse.views.schema import makers, schema, table
+    from opencse.io.files import replaced_file
+    from opencse.views.storage import makers, schema, table
 
     rows = [row for unit_rows, _ in units for row in unit_rows]
     views = {name: [view for _, made in units for view in made[name]] for name in makers(specs)}

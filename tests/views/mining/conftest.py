@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .helpers import made_up, saved_encoder
+from tests.views.mining.helpers import made_up, saved_encoder
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ import numpy as np
 
 from opencse.encoder import load_encoder
 from opencse.engines import Local
-from opencse.views.corpus import open_sentences
 from opencse.views.mining.vectors import Embedding, open_vectors
-from opencse.views.schema import texts_hash
-from tiny import WORDS, tiny_bert
+from opencse.views.sentence_store import open_sentences
+from opencse.views.storage import texts_hash
+from tests.tiny import WORDS, tiny_bert
 
 
 def made_up(count: int, seed: int = 0) -> list[str]:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, zscore
 
-from opencse.views.base import Row, row_seed
+from opencse.views.constructor import Row, row_seed
 from opencse.views.mining.scores import draw, gumbel, probabilities, selection_scores
-from reference import mining as reference
+from tests.reference import mining as reference
 
 POOL = {
     "edits": [3, 9, 12, 12, 20, 31],

@@ -7,9 +7,9 @@
 | `hard_negatives` | `HardNegatives` | the nearest sentences, by rank, window or margin | |
 """
 
-from opencse.views.mining.debiased import DebiasedNegatives
-from opencse.views.mining.hard import HardNegatives
-from opencse.views.mining.positives import DebiasedPositives
-from opencse.views.mining.report import DrawReport, draw_report
+from opencse.views.mining.debiased_negatives import DebiasedNegatives
+from opencse.views.mining.debiased_positives import DebiasedPositives
+from opencse.views.mining.draw_report import DrawReport, draw_report
+from opencse.views.mining.hard_negatives import HardNegatives
 
 __all__ = ["DebiasedNegatives", "DebiasedPositives", "DrawReport", "HardNegatives", "draw_report"]

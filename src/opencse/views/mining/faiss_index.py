@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.files import replaced_file, write_json
+from opencse.io.files import replaced_file, write_json
 from opencse.views.mining.pools import Pools, nearest
 from opencse.views.mining.vectors import Vectors
 

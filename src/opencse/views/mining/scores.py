@@ -104,7 +104,7 @@ def gumbel(row_seeds: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return standard Gumbel noise that depends on a row's seed and a candidate's number alone.
 
     Args:
-        row_seeds: uint64 (a,), each well mixed (`opencse.views.base.row_seed`).
+        row_seeds: uint64 (a,), each well mixed (`opencse.views.constructor.row_seed`).
         candidates: int64 (a, n).
 
     Returns:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opencse.cache import cache_place
-from opencse.files import replaced_file, write_json
-from opencse.views.corpus import Sentences
+from opencse.io.cache import cache_place
+from opencse.io.files import replaced_file, write_json
+from opencse.views.sentence_store import Sentences
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder

@@ -1,0 +1,173 @@
+"""From raw text to the sentences that views are built of: a sample, partly cut to main clauses, and a table's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opencse.errors import OpencseError
+from opencse.io.corpus import column_names, content_hash, read_rows, read_texts
+from opencse.io.files import replaced_file
+from opencse.recipes import Corpus
+from opencse.syntax import load_parser
+from opencse.syntax.asides import parse_without_asides
+from opencse.views.constructor import Row
+from opencse.views.rewriting.attribute_clause import attribute_clause, says
+from opencse.views.rewriting.main_clause import MainClause
+from opencse.views.rewriting.opposites import opposed_adjectives, opposites_bytes
+
+TEXT_COLUMNS = ("text", "sentence")
+PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
+_CHUNK = 4096
+_LEAST_EACH = 8
+
+
+def assemble(
+    corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path | None = None, seed: int = 0
+) -> Path:
+    """Write the corpus that a recipe's views are built of, one column `text`.
+
+    The rows of a table of paraphrases come on top of `settings.rows`: its sentences are the ones that have any.
+
+    Args:
+        corpus: Raw sentences in any format of `opencse.io.corpus`.
+        settings: What to do to them.
+        out: The Parquet file to write; one that was made from the same input is left as it is.
+        table: A table of paraphrases, whose sentences are added.
+        seed: Chooses the sample, the sentences that are cut, and the order.
+
+    Returns:
+        `out`.
+
+    Raises:
+        OpencseError: The corpus or the table cannot be read, or there is no sentence.
+    """
+    sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
+    words = hashlib.sha256(opposites_bytes()).hexdigest() if settings.opposites else ""
+    made_from = hashlib.sha256(
+        json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed]).encode()
+    ).hexdigest()
+    if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
+        return out
+    chance = random.Random(seed)
+    plain, opposed = _sample(corpus, settings, chance)
+    texts = list(dict.fromkeys([*_cut(plain, settings.clauses, chance), *_said(opposed, settings.clauses, chance)]))
+    if table is not None:
+        text_column, _ = paraphrase_columns(table)
+        texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())
+    if not texts:
+        raise OpencseError(f"{corpus} has no sentence", "Give a corpus with at least one line that is not blank.")
+    chance.shuffle(texts)
+    schema = pa.schema([("text", pa.string())], metadata={"made_from": made_from})
+    with replaced_file(out) as path:
+        pq.write_table(pa.table({"text": texts}, schema=schema), path)
+    return out
+
+
+def paraphrase_columns(table: str | Path) -> tuple[str, str]:
+    """Return the columns of a table that hold sentences and their paraphrases.
+
+    Raises:
+        OpencseError: It has none of the known names.
+    """
+    present = column_names(table)
+    found = [next((name for name in names if name in present), None) for names in (TEXT_COLUMNS, PARAPHRASE_COLUMNS)]
+    if found[0] is None or found[1] is None:
+        raise OpencseError(
+            f"{table} is no table of paraphrases: its columns are {', '.join(present)}",
+            f"Name one {' or '.join(TEXT_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
+        )
+    return found[0], found[1]
+
+
+class _Draw:
+    """So many of a stream, each as likely as any other (algorithm R: one pass, bounded memory); or all."""
+
+    def __init__(self, size: int | None, chance: random.Random) -> None:
+        self.kept: list[str] = []
+        self._size, self._chance, self._seen = size, chance, 0
+
+    def offer(self, text: str) -> None:
+        self._seen += 1
+        if self._size is None or len(self.kept) < self._size:
+            self.kept.append(text)
+        elif (place := self._chance.randrange(self._seen)) < self._size:
+            self.kept[place] = text
+
+
+class _Balanced:
+    """So many sentences of a stream, each adjective in as many as any other as far as the stream has them.
+
+    Adjectives whose opposite the stream never uses are left out: of what is thematic nobody says that it is unthematic.
+    """
+
+    def __init__(self, size: int, chance: random.Random) -> None:
+        self._size, self._chance = size, chance
+        self._most = max(_LEAST_EACH, size // 200)  # for one adjective: a stream with fewer than 200 gives fewer
+        self._draws: dict[str, _Draw] = {}
+        self._opposite: dict[str, str] = {}
+
+    def offer(self, text: str) -> None:
+        for word, opposite in opposed_adjectives(text).items():
+            self._opposite[word] = opposite
+            self._draws.setdefault(word, _Draw(self._most, self._chance)).offer(text)
+
+    def kept(self) -> dict[str, str]:
+        """Each sentence, and the adjective that it is there for."""
+        used = {word: draw for word, draw in sorted(self._draws.items()) if self._opposite[word] in self._draws}
+        found: dict[str, str] = {}
+        for i in range(self._most):
+            for word, draw in used.items():
+                if len(found) == self._size:
+                    return found
+                if i < len(draw.kept):
+                    found.setdefault(draw.kept[i], word)
+        return found
+
+
+def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> tuple[list[str], dict[str, str]]:
+    """Sentences at random, none twice; and those drawn for an adjective with an opposite, with that adjective."""
+    plain = _Draw(settings.rows, chance)
+    opposed = _Balanced(settings.opposites, random.Random(chance.random()))
+    for text in read_texts(corpus):
+        plain.offer(text)
+        if settings.opposites:
+            opposed.offer(text)
+    return list(dict.fromkeys(plain.kept)), opposed.kept()
+
+
+def _said(opposed: Mapping[str, str], clauses: float, chance: random.Random) -> list[str]:
+    """Of each sentence what it says with its adjective: cut where that is the predicate, built where an attribute."""
+    if not opposed:
+        return []
+    outright: list[str] = []
+    built: list[str] = []
+    texts = list(opposed)
+    parser = load_parser("syntax")
+    for start in range(0, len(texts), _CHUNK):
+        part = texts[start : start + _CHUNK]
+        for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
+            if says(tokens, opposed[text]):
+                outright.append(text)
+            elif clause := attribute_clause(text, tokens, opposed[text]):
+                built.append(clause)
+    return [*_cut(outright, clauses, chance), *built]
+
+
+def _cut(texts: Sequence[str], share: float, chance: random.Random) -> list[str]:
+    """A share of the sentences cut to their main clause where that works."""
+    out = list(texts)
+    chosen = [i for i in range(len(out)) if chance.random() < share]
+    cutter = MainClause().open() if chosen else None
+    for start in range(0, len(chosen), _CHUNK):
+        assert cutter is not None
+        part = chosen[start : start + _CHUNK]
+        for i, view in zip(part, cutter([Row(id=i, text=out[i]) for i in part]), strict=True):
+            out[i] = view.text or out[i]
+    return out

@@ -1,0 +1,196 @@
+"""The token store: a corpus tokenised once, read from disk by row.
+
+Each distinct text (a column, with a prompt's prefix where it has one) is one array of token ids and one of lengths, in
+a cache folder whose name is a hash of all that they depend on. Ids are memory-mapped: a step touches only its rows.
+Building takes O(rows) time and a constant amount of memory; the store takes 2 or 4 bytes per token and 4 per row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from opencse.errors import OpencseError
+from opencse.io.cache import cache_place
+from opencse.io.corpus import chunks, column_names, content_hash, read_rows
+from opencse.io.files import replaced_folder
+
+_VERSION = 1
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text to tokenise: a column of the corpus, and what goes around it before tokenising.
+
+    Attributes:
+        column: The text column.
+        prompt: A plain prompt such as `"query: {}"`, or None.
+        optional: Rows may lack it; rows that lack a source that is not optional are left out.
+    """
+
+    column: str
+    prompt: str | None = None
+    optional: bool = False
+
+
+class TokenStore:
+    """Token ids of a corpus, without special tokens, by source and row."""
+
+    def __init__(self, folder: Path) -> None:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        self.rows: int = meta["rows"]
+        self.skipped: int = meta["skipped"]
+        self.corpus_hash: str = meta["corpus_hash"]
+        self._ids, self._lengths, self._offsets = [], [], []
+        for i in range(meta["sources"]):
+            lengths = np.fromfile(folder / f"{i}.lengths", dtype=np.int32)
+            offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+            np.cumsum(np.maximum(lengths, 0), out=offsets[1:])
+            empty = offsets[-1] == 0  # an empty file cannot be mapped
+            ids = np.zeros(0, meta["dtype"]) if empty else np.memmap(folder / f"{i}.ids", meta["dtype"], "r")
+            self._lengths.append(lengths)
+            self._offsets.append(offsets)
+            self._ids.append(ids)
+
+    def ids(self, source: int, row: int) -> np.ndarray | None:
+        """The token ids of one row (read-only view), or None where the row lacks this source."""
+        if self._lengths[source][row] < 0:
+            return None
+        start, end = self._offsets[source][row : row + 2]
+        return self._ids[source][start:end]
+
+    def present(self, source: int) -> int:
+        """How many rows have this source."""
+        return int((self._lengths[source] >= 0).sum())
+
+
+def open_store(
+    corpus: str | Path, sources: Sequence[Source], tokenizer: Any, max_length: int, *, progress: bool = True
+) -> TokenStore:
+    """Open the token store of a corpus, and build it first where there is none.
+
+    Args:
+        corpus: Any format of `opencse.io.corpus`.
+        sources: What to tokenise.
+        tokenizer: A fast tokenizer; it is used without special tokens.
+        max_length: Token ids kept of each text.
+        progress: Show a progress bar while building.
+
+    Raises:
+        OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable rows.
+    """
+    columns = column_names(corpus)
+    for source in sources:
+        if source.column not in columns:
+            raise OpencseError(
+                f"{corpus}: the recipe needs the column '{source.column}', which the corpus does not have",
+                f"It has: {', '.join(columns) or 'none'}. Build it with `opencse build`, or pass a table that has it.",
+            )
+    corpus_hash = content_hash(corpus)
+    key = {
+        "version": _VERSION,
+        "corpus": corpus_hash,
+        "tokenizer": _tokenizer_hash(tokenizer),
+        "sources": [(s.column, s.prompt, s.optional) for s in sources],
+        "max_length": max_length,
+    }
+    name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()
+    folder = cache_place("tokens", name)
+    if not (folder / "meta.json").is_file():
+        with replaced_folder(folder) as temporary:
+            _build(temporary, corpus, corpus_hash, sources, tokenizer, max_length, progress)
+    store = TokenStore(folder)
+    if store.rows < 2:
+        raise OpencseError(
+            f"{corpus}: holds {store.rows} usable sentences ({store.skipped} blank rows)",
+            "Contrastive training needs at least 2, and thousands to learn anything.",
+        )
+    for i, source in enumerate(sources):
+        if not store.present(i):
+            raise OpencseError(f"{corpus}: the column '{source.column}' is null in every row", "Build it again.")
+    return store
+
+
+def usable_rows(corpus: str | Path, sources: Sequence[Source]) -> Iterator[dict[str, str | None] | None]:
+    """The columns of every row of a corpus, by name; None for a row that lacks a source that is not optional.
+
+    The rows that are not None are those of the token store, in its order.
+    """
+    columns = list(dict.fromkeys(s.column for s in sources))
+    needed = [s.column for s in sources if not s.optional]
+    for row in read_rows(corpus, columns):
+        record = dict(zip(columns, row, strict=True))
+        yield record if all(record[c] is not None for c in needed) else None
+
+
+def _tokenizer_hash(tokenizer: Any) -> str:
+    spec = json.loads(tokenizer.backend_tokenizer.to_str())
+    spec.pop("truncation", None), spec.pop("padding", None)
+    return hashlib.blake2b(json.dumps(spec, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _build(
+    folder: Path,
+    corpus: str | Path,
+    corpus_hash: str,
+    sources: Sequence[Source],
+    tokenizer: Any,
+    max_length: int,
+    progress: bool,
+) -> None:
+    dtype = "uint16" if len(tokenizer) <= 1 << 16 else "int32"
+    rows = skipped = 0
+    id_files = [(folder / f"{i}.ids").open("wb") for i in range(len(sources))]
+    length_files = [(folder / f"{i}.lengths").open("wb") for i in range(len(sources))]
+    bar = tqdm(desc="tokenising", unit=" sentences", unit_scale=True, disable=None if progress else True)
+    try:
+        for chunk in chunks(usable_rows(corpus, sources), _CHUNK):
+            kept = [record for record in chunk if record is not None]
+            rows, skipped = rows + len(kept), skipped + len(chunk) - len(kept)
+            for source, ids_file, lengths_file in zip(sources, id_files, length_files, strict=True):
+                ids, lengths = _tokenise(kept, source, tokenizer, max_length)
+                ids_file.write(ids.astype(dtype).tobytes())
+                lengths_file.write(lengths.tobytes())
+            bar.update(len(chunk))
+    finally:
+        bar.close()
+        for file in (*id_files, *length_files):
+            file.close()
+    meta = {"rows": rows, "skipped": skipped, "sources": len(sources), "dtype": dtype, "corpus_hash": corpus_hash}
+    (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+
+
+def _tokenise(
+    records: Sequence[Mapping[str, str | None]], source: Source, tokenizer: Any, max_length: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """All ids of the records one after another, and each record's count (-1 where it has no text)."""
+    texts = [r[source.column] for r in records]
+    wrapped = [t if source.prompt is None else source.prompt.replace("{}", t) for t in texts if t is not None]
+    found = iter(
+        tokenizer(
+            wrapped,
+            add_special_tokens=False,
+            truncation=True,
+            max_length=max_length,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )["input_ids"]
+        if wrapped
+        else []
+    )
+    ids: list[int] = []
+    lengths = np.full(len(texts), -1, dtype=np.int32)
+    for i, text in enumerate(texts):
+        if text is not None:
+            tokens = next(found)
+            lengths[i] = len(tokens)
+            ids.extend(tokens)
+    return np.asarray(ids, dtype=np.int64), lengths

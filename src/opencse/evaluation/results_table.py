@@ -1,0 +1,82 @@
+"""Evaluation results as JSON and as a table."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from rich.table import Table
+
+from opencse.evaluation.run_suites import Outcome
+from opencse.evaluation.task import Results
+
+_SHOWN = {
+    "sts": ("spearman",),
+    "pairs": ("spearman",),
+    "transfer": ("accuracy",),
+    "classification": ("accuracy", "few_shot_accuracy"),
+}
+_LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
+
+
+def as_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything needed to know later what a number means.
+
+    Args:
+        outcome: What was measured.
+        settings: Further settings; they come first.
+    """
+    suites = outcome.results
+    averages = {suite: {"of": _averaged(results), "score": results.average} for suite, results in suites.items()}
+    tasks = {
+        result.task: {"suite": suite, **{key: value for key, value in asdict(result).items() if key != "task"}}
+        for suite, results in suites.items()
+        for result in results.results
+    }
+    return {
+        **settings,
+        **outcome.settings,
+        "scale": 100,
+        "tasks": tasks,
+        "averages": averages,
+        **({"average": next(iter(averages.values()))} if len(averages) == 1 else {}),
+        "distinct_texts": outcome.texts,
+        "asked_texts": outcome.asked,
+        "seconds": round(sum(results.seconds for results in suites.values()), 3),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+    }
+
+
+def as_table(suite: str, results: Results, *, title: str = "", caption: str = "") -> Table:
+    """One column per task and the average, as papers print it; one row per metric where several are worth showing."""
+    shown = _SHOWN.get(suite) or tuple(dict.fromkeys(metric for each in results.results for metric in each.metrics))
+    table = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left")
+    table.add_column("")
+    for result in results.results:
+        table.add_column(result.task, justify="right")
+    averaged = len(_averaged(results)) > 1
+    if averaged:
+        table.add_column("average", justify="right", style="bold")
+    for metric in shown:
+        cells = [_cell(result.metrics.get(metric), result.main is not None) for result in results.results]
+        main = all(result.main in (metric, None) for result in results.results)
+        table.add_row(metric, *cells, *([_cell(results.average, True) if main else ""] if averaged else []))
+    return table
+
+
+def _averaged(results: Results) -> list[str]:
+    return [result.task for result in results.results if result.main is not None]
+
+
+def _cell(score: float | None, percent: bool) -> str:
+    return "undefined" if score is None else f"{score:.2f}" if percent else f"{score:.4f}"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except ModuleNotFoundError:
+        return None

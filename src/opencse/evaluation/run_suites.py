@@ -1,0 +1,91 @@
+"""From a loaded model and tasks to results with everything they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+
+from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.weights_hash import pooling_name, weights_hash
+from opencse.errors import OpencseError
+from opencse.evaluation.task import Encode, Results, Task, distinct_texts, evaluate_suites
+from opencse.evaluation.whitening import Whitening
+from opencse.io.tables import read_lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was measured.
+
+    Attributes:
+        results: Results by suite.
+        settings: What they depend on (JSON types; the head of the JSON result).
+        texts: Distinct texts, each of which was encoded once.
+        asked: Texts that the tasks asked for, repetitions included.
+    """
+
+    results: dict[str, Results]
+    settings: dict[str, Any]
+    texts: int
+    asked: int
+
+
+def evaluate_model(
+    model: SentenceTransformer,
+    suites: Mapping[str, Sequence[Task]],
+    *,
+    name: str = "",
+    precision: Precision = "fp32",
+    whiten: Path | None = None,
+    whiten_dimension: int | None = None,
+) -> Outcome:
+    """Score a `SentenceTransformer` on any tasks.
+
+    Args:
+        model: Any `SentenceTransformer`.
+        suites: The tasks, such as those of `load_suites`.
+        name: What to call the model in the results.
+        precision: See `Embedder`.
+        whiten: Corpus (one sentence per line, plain or `.gz`) to fit a whitening on; `None` for no whitening.
+        whiten_dimension: Output width of the whitening.
+    """
+    embedder = Embedder(model, precision=precision, progress="encode")
+    encode: Encode = embedder
+    revision, whitened = weights_hash(model), None
+    dimension = embedder.dimension
+    if whiten is not None:
+        sentences = (line for _, line in read_lines(whiten) if line.strip())
+        whitening = Whitening.fit(embedder, sentences, dimension=whiten_dimension)
+        encode = whitening.after(embedder)
+        dimension = whitening.projection.shape[1]
+        whitened = {"corpus": whiten.name, "dimension": dimension, "sha256": whitening.sha256}
+        revision += f"-whitened-{whitening.sha256[:16]}"
+    elif whiten_dimension is not None:
+        raise OpencseError("--whiten-dimension without --whiten", "Name the corpus to fit the whitening on.")
+    tasks = [task for members in suites.values() for task in members]
+    results = evaluate_suites(encode, suites)
+    texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
+    return Outcome(
+        results=results,
+        texts=len(distinct_texts(tasks)),
+        asked=sum(1 for task in tasks for _ in task.texts()),
+        settings={
+            "model": name,
+            "weights_sha256": revision[:64],
+            "revision": revision,
+            "text": texts.pop() if len(texts) == 1 else "mixed",
+            "aggregation": "all",
+            "similarity": "cosine",
+            "correlation": "spearman",
+            "pooling": pooling_name(model),
+            "prompt": embedder.prompt,
+            "max_seq_length": model.max_seq_length,
+            "whitening": whitened,
+            "precision": precision,
+            "dimension": dimension,
+        },
+    )

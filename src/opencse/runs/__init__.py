@@ -1,0 +1,1 @@
+"""What every training run shares: its folder, log, checkpoints, schedule and loop."""

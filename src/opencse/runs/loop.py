@@ -1,0 +1,379 @@
+"""The training loop: steps, evaluation, checkpoints, resumption."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from tqdm import tqdm
+
+from opencse.encoder.precision import MixedPrecision
+from opencse.errors import Interrupted, OpencseError
+from opencse.objectives import Context
+from opencse.runs.blending import add, copy_weights, longest_way
+from opencse.runs.checkpoint import Checkpoints, Progress, load_weights, save_weights
+from opencse.runs.log import MetricsLog
+from opencse.runs.sampling import Sampler
+from opencse.runs.schedule import rate_factor
+from opencse.runs.trainable import Trainable
+from opencse.settings import Optimizer, Schedule, Selection, Training
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        steps: Optimiser steps done.
+        best_step: The step whose weights were kept; None where there was no development set (the last ones are kept).
+        best_score: The development score of what was kept.
+        first_score: The development score before the first step.
+        seconds: Training time, evaluation included.
+        share: How much was kept of the way from the weights before training to those of that step.
+    """
+
+    steps: int
+    best_step: int | None
+    best_score: float | None
+    first_score: float | None
+    seconds: float
+    share: float = 1.0
+
+
+class Settings(Protocol):
+    """What the loop reads of a recipe, or of the settings of another kind of training."""
+
+    @property
+    def optimizer(self) -> Optimizer: ...  # noqa: D102
+    @property
+    def schedule(self) -> Schedule: ...  # noqa: D102
+    @property
+    def training(self) -> Training: ...  # noqa: D102
+    @property
+    def selection(self) -> Selection: ...  # noqa: D102
+
+
+class Loop:
+    """One training run in a folder.
+
+    Args:
+        network: What is trained.
+        assembler: Makes batches of rows.
+        sampler: Says which rows.
+        recipe: Optimizer, schedule, training and selection.
+        folder: Where metrics, checkpoints and the best weights go.
+        accelerator: Devices and processes.
+        checkpoints: Where to save and resume.
+        dev: Scores the current encoder on the development pairs, higher is better; None for no selection.
+        added: Changes of the encoder's weights that are added to what it has learned, by name.
+        progress: Show a progress bar.
+    """
+
+    def __init__(
+        self,
+        network: Trainable,
+        assembler: Callable[[Any], Any],
+        sampler: Sampler,
+        recipe: Settings,
+        folder: Path,
+        accelerator: Accelerator,
+        checkpoints: Checkpoints,
+        dev: Callable[[], float] | None = None,
+        added: Mapping[str, torch.Tensor] | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
+        self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
+        self.added = added or {}
+        self.show = progress and accelerator.is_main_process
+        steps = recipe.training.epochs * sampler.batches_per_epoch
+        self.steps = min(steps, recipe.training.max_steps or steps)
+        self.main = accelerator.is_main_process
+        self.best_path = folder / "best.safetensors"
+        self._stop_requested = False
+
+    def run(self, resume: bool = False) -> Outcome:
+        """Train to the end, from the latest checkpoint if `resume` says so and there is one.
+
+        Raises:
+            OpencseError: The loss stopped being a number, the disk is full, or the checkpoint does not fit.
+            Interrupted: SIGINT or SIGTERM came; a checkpoint was written first.
+        """
+        self._freeze_unused()
+        self.precision = MixedPrecision(self.recipe.training.precision, self.network, self.accelerator.device)
+        self.optimizer = self._optimizer()
+        self.state = Progress()
+        self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
+        latest = self.checkpoints.latest() if resume else None
+        if latest is not None:
+            self.state, random_states = self.checkpoints.load(latest, self.network, self.optimizer)
+            self.precision.load_state_dict(self.state.scaler)
+            self._set_random_state(random_states[str(self.accelerator.process_index)])
+        self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
+        self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
+        old_handlers = {s: signal.signal(s, self._request_stop) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self._train()
+        finally:
+            for number, handler in old_handlers.items():
+                signal.signal(number, handler)
+            if self.log is not None:
+                self.log.close()
+        return self._finish()
+
+    def clean_up(self) -> None:
+        """Remove what only a resumption needs, once the model is saved."""
+        shutil.rmtree(self.checkpoints.folder, ignore_errors=True)
+        self.best_path.unlink(missing_ok=True)
+
+    @property
+    def _within_tolerance(self) -> bool:
+        """Whether the last weights are kept, or so much of them as the development pairs allow."""
+        return self.recipe.selection.keep == "last" and self.dev is not None
+
+    @property
+    def _distributed(self) -> bool:
+        return self.accelerator.num_processes > 1
+
+    def _train(self) -> None:
+        self._clock = time.perf_counter() - self.state.seconds
+        training, selection = self.recipe.training, self.recipe.selection
+        bar = tqdm(total=self.steps, initial=self.state.step, desc="training", disable=None if self.show else True)
+        self.network.train()
+        if self.state.step == 0 and self.dev is not None:
+            self._evaluate(bar, select=False)
+        try:
+            while self.state.step < self.steps and not self._exhausted():
+                self._step()
+                bar.update()
+                step = self.state.step
+                if step % training.log_every == 0 or step == self.steps:
+                    self._write_log(bar)
+                if self.dev is not None and (step % selection.every == 0 or step == self.steps):
+                    self._evaluate(bar, select=True)
+                at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
+                if self._stop_requested or (at_checkpoint and step < self.steps):
+                    self._save()
+                if self._stop_requested:
+                    raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
+        finally:
+            bar.close()
+
+    def _step(self) -> None:
+        """One optimiser step."""
+        state, training = self.state, self.recipe.training
+        parts = self._parts(self.sampler.batch(state.step))
+        every = training.gradient_norms_every
+        for i, rows in enumerate(parts):
+            context = Context(step=state.step, progress=state.step / self.steps)
+            batch = self.assembler(rows).to(self.accelerator.device)
+            last = i == len(parts) - 1
+            with self.accelerator.no_sync(self.model) if self._distributed and not last else contextlib.nullcontext():
+                with self.precision.forward():
+                    loss, values = self.model(batch, context, bool(every) and state.step % every == 0)
+                self.precision.backward(loss / len(parts))
+            self._count({"loss": loss, **values, **context.reports})
+        if self.accelerator.device.type == "cpu":
+            self._check_finite()  # elsewhere it would wait for the device at every step
+        norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
+        self._count({"grad_norm": norm})
+        factor = rate_factor(self.recipe.schedule, state.step, self.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak"] * factor
+        self.precision.step(self.optimizer)
+        state.step += 1
+
+    def _parts(self, rows: Any) -> list[Any]:
+        """This process's share of each accumulated part of a batch."""
+        count, rank = self.accelerator.num_processes, self.accelerator.process_index
+        size = len(rows) // self.recipe.training.accumulate
+        share = size // count
+        starts = [p * size + rank * share for p in range(self.recipe.training.accumulate)]
+        return [rows[s : s + share] for s in starts]
+
+    def _count(self, values: dict[str, Any]) -> None:
+        """Add to the running sums, which stay on the device until they are written.
+
+        Each name has a count of its own: a rare view is not in every batch, and norms are not taken at every step.
+        """
+        sums, counts = self.state.sums, self.state.counts
+        for name, value in values.items():
+            value = value.detach() if isinstance(value, torch.Tensor) else value
+            sums[name] = sums.get(name, 0.0) + value
+            counts[name] = counts.get(name, 0) + 1
+
+    def _check_finite(self) -> None:
+        sums = {name: float(value) for name, value in self.state.sums.items()}
+        if math.isfinite(sums.get("loss", 0.0)):
+            return
+        terms = [n for n, v in sums.items() if not math.isfinite(v) and n not in ("loss", "grad_norm")]
+        latest = self.checkpoints.latest()
+        kept = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
+        raise OpencseError(
+            f"the loss is {sums['loss']} by step {self.state.step} (term {', '.join(terms) or 'sum'}); {kept}",
+            "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
+        )
+
+    def _write_log(self, bar: tqdm) -> None:
+        self._check_finite()
+        state = self.state
+        means = {name: float(value) / state.counts[name] for name, value in state.sums.items()}
+        if self.log is not None:
+            seconds = time.perf_counter() - self._clock
+            rate = self.optimizer.param_groups[0]["lr"]
+            self.log.write(state.step, {**means, "lr": rate, "seconds": round(seconds, 2)})
+        bar.set_postfix(self._postfix | {"loss": f"{means['loss']:.4f}"})
+        state.sums, state.counts = {}, {}
+
+    @property
+    def _postfix(self) -> dict[str, str]:
+        best = self.state.best_score
+        return {} if best is None else {"best": f"{best:.2f}@{self.state.best_step}"}
+
+    def _evaluate(self, bar: tqdm, select: bool) -> None:
+        """Score on the development set; keep the weights if none were better."""
+        assert self.dev is not None
+        self._check_finite()
+        score = self.dev() if self.main else 0.0
+        state = self.state
+        if self.log is not None:
+            self.log.write(state.step, {"dev": score})
+        if not select:
+            state.first_score = score
+        elif self._within_tolerance or state.best_score is None or score > state.best_score:
+            state.best_score, state.best_step, state.stale = score, state.step, 0
+            if self.main and not self._within_tolerance:
+                # Only the encoder is exported; what the terms trained beside it can be as large again.
+                save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
+        else:
+            state.stale += 1
+        bar.set_postfix({"dev": f"{score:.2f}"} | self._postfix)
+        self.network.train()
+
+    def _exhausted(self) -> bool:
+        """Whether early stopping is due; the main process decides for all."""
+        patience = self.recipe.selection.patience
+        done = patience is not None and self.state.stale >= patience
+        if not self._distributed:
+            return done
+        flag = torch.tensor([float(done and self.main), float(self._stop_requested)], device=self.accelerator.device)
+        done_any, stop_any = self.accelerator.reduce(flag, "sum").tolist()
+        self._stop_requested = stop_any > 0
+        return done_any > 0
+
+    def _save(self) -> None:
+        self._check_finite()
+        self.state.seconds = time.perf_counter() - self._clock
+        self.state.scaler = self.precision.state_dict()
+        self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
+        states = self._random_states()
+        if self.main:
+            self.checkpoints.save(self.network, self.optimizer, states, self.state)
+        self.accelerator.wait_for_everyone()
+
+    def _finish(self) -> Outcome:
+        state, share = self.state, 1.0
+        if self.main:
+            if self.dev is not None and not self._within_tolerance:
+                load_weights(self.network.encoder, self.best_path)
+            if self.added:
+                add(self.network.encoder, self.added)
+                state.best_score = self.dev() if self.dev is not None else None
+            if self._within_tolerance:
+                share = self._back_within_tolerance()
+        seconds = time.perf_counter() - self._clock
+        kept = state.best_step if self.dev is not None else None
+        return Outcome(state.step, kept, state.best_score, state.first_score, seconds, share)
+
+    def _back_within_tolerance(self) -> float:
+        """Go back from the last weights towards the first ones as far as need be; the share that is kept."""
+        assert self.dev is not None
+        state = self.state
+        if state.best_score is None or state.first_score is None:
+            return 1.0
+        at_least = state.first_score - self.recipe.selection.tolerance
+        if state.best_score >= at_least:
+            return 1.0
+        share, state.best_score = longest_way(self.network.encoder, self._untouched, self.dev, at_least)
+        return share
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        settings = self.recipe.optimizer
+        own_rate = {
+            id(p): float(rate)
+            for module in self.network.auxiliary
+            if (rate := getattr(module, "learning_rate", None)) is not None
+            for p in module.parameters()
+        }
+        groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
+        for parameter in self.network.parameters():
+            if parameter.requires_grad:
+                # Decay is of matrices alone: biases and the gains of LayerNorm have no business near 0.
+                decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+                groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(parameter)
+        return torch.optim.AdamW(
+            [{"params": members, "peak": rate, "weight_decay": decay} for (rate, decay), members in groups.items()],
+            lr=settings.lr,
+            betas=settings.betas,
+            eps=settings.eps,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+
+    def _freeze_unused(self) -> None:
+        """One step on two rows finds mistakes before any time is spent, and parameters that nothing depends on.
+
+        Such parameters (a pooler that is not used) would stall several processes, which wait for their gradients. The
+        random state is left as it was.
+        """
+        memory = {name: buffer.clone() for name, buffer in self._memory().items()}
+        with torch.random.fork_rng(devices=[]):
+            batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
+            self.network.train()
+            loss, _ = self.network(batch, Context())
+            loss.backward()
+        for parameter in self.network.parameters():
+            if parameter.grad is None:
+                parameter.requires_grad_(False)
+            parameter.grad = None
+        for name, value in self._memory().items():
+            value.copy_(memory[name])
+
+    def _memory(self) -> dict[str, torch.Tensor]:
+        """What the terms remember from step to step; a step that is thrown away leaves no trace in it."""
+        buffers = {name for name, _ in self.network.auxiliary.named_buffers()}
+        state = self.network.auxiliary.state_dict()
+        return {name: state[name] for name in buffers if name in state}
+
+    def _random_states(self) -> list[torch.Tensor]:
+        own = torch.get_rng_state()
+        if self.accelerator.device.type == "cuda":
+            own = torch.cat([own, torch.cuda.get_rng_state(self.accelerator.device)])
+        if not self._distributed:
+            return [own]
+        gathered = self.accelerator.gather(own.to(self.accelerator.device)[None])
+        return [s.cpu() for s in gathered.unbind()]
+
+    def _set_random_state(self, state: torch.Tensor) -> None:
+        size = torch.get_rng_state().numel()
+        torch.set_rng_state(state[:size])
+        if self.accelerator.device.type == "cuda":
+            torch.cuda.set_rng_state(state[size:], self.accelerator.device)
+
+    def _request_stop(self, number: int, frame: FrameType | None) -> None:
+        if self._stop_requested:  # the second time, at once
+            sys.exit(130)
+        self._stop_requested = True

@@ -1,0 +1,33 @@
+"""The learning rate as a function of the step."""
+
+from __future__ import annotations
+
+import math
+
+from opencse.settings import Schedule
+
+
+def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
+    """The share of the peak learning rate at a step.
+
+    Args:
+        schedule: Kind and warm-up.
+        step: The optimiser step, from 0.
+        steps: All steps of the run.
+
+    Returns:
+        A number in [0, 1]; `linear`, `cosine` and `stable` would reach 0 at `step == steps`.
+    """
+    warmup = _count(schedule.warmup, steps)
+    if step < warmup:
+        return step / warmup
+    if schedule.kind == "constant":
+        return 1.0
+    if schedule.kind == "stable":
+        return min(max(steps - step, 0) / max(_count(schedule.decay, steps), 1), 1.0)
+    left = (steps - step) / max(steps - warmup, 1)
+    return max(left, 0.0) if schedule.kind == "linear" else 0.5 * (1 + math.cos(math.pi * (1 - left)))
+
+
+def _count(share: int | float, steps: int) -> int:
+    return share if isinstance(share, int) else math.ceil(share * steps)

@@ -1,0 +1,120 @@
+"""Settings that recipes and pre-training share: optimizer, schedule, loop and model selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizer:
+    """AdamW (Loshchilov and Hutter, 2019).
+
+    Attributes:
+        lr: Peak learning rate.
+        weight_decay: Decoupled decay; 0 in all of these papers.
+        betas: Decay rates of the moments.
+        eps: Added to the denominator.
+        max_grad_norm: The gradient of all trained parameters together is clipped to this norm; 0 for no clipping.
+    """
+
+    lr: float = 3e-5
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    max_grad_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0:
+            raise ValueError("lr must be positive")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError("betas must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How the learning rate changes over the steps.
+
+    Attributes:
+        kind: After the warm-up `linear` (down to 0), `cosine` (down to 0), `constant`, or `stable`: constant, then
+            linear down to 0 over `decay`, so that a run can be lengthened or ended early while it is stable.
+        warmup: Steps over which the rate rises from 0: a number of steps (integer) or a share of all steps (below 1).
+        decay: The last steps of `stable`, likewise a number or a share; other kinds do not read it.
+    """
+
+    kind: Literal["linear", "cosine", "constant", "stable"] = "linear"
+    warmup: int | float = 0
+    decay: int | float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.warmup < 0 or (isinstance(self.warmup, float) and self.warmup >= 1):
+            raise ValueError("warmup must be a number of steps or a share below 1.0")
+        if self.decay < 0 or (isinstance(self.decay, float) and self.decay > 1):
+            raise ValueError("decay must be a number of steps or a share of at most 1.0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The loop.
+
+    Attributes:
+        epochs: Passes over the corpus.
+        max_steps: Stop after so many optimiser steps, whatever `epochs` says.
+        batch_size: Sentences per optimiser step, over all processes together (negatives come from these).
+        accumulate: Split each batch into so many parts whose gradients are added. This is *not* equal to one large
+            batch: a sentence meets only the negatives of its own part.
+        precision: `bf16`, `fp16` (on an accelerator) or `fp32`; losses are always computed in fp32.
+        seed: All randomness comes from it.
+        log_every: Steps between lines in `metrics.jsonl`.
+        gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
+        checkpoint_every: Steps between checkpoints to resume from; 0 for none.
+        keep_checkpoints: How many of these are kept.
+        length_groups: Run the rows of a batch in groups of like length where the encoder cannot take rows without
+            padding. Which sentences share a batch does not change.
+    """
+
+    epochs: int = 1
+    max_steps: int | None = None
+    batch_size: int = 64
+    accumulate: int = 1
+    precision: Literal["bf16", "fp16", "fp32"] = "bf16"
+    seed: int = 42
+    log_every: int = 25
+    gradient_norms_every: int = 0
+    checkpoint_every: int = 500
+    keep_checkpoints: int = 1
+    length_groups: bool = True
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
+        if self.epochs < 1 or (self.max_steps is not None and self.max_steps < 1):
+            raise ValueError("epochs and max_steps must be at least 1")
+        if self.accumulate < 1 or self.batch_size % self.accumulate or self.batch_size // self.accumulate < 2:
+            raise ValueError("accumulate must divide batch_size into parts of at least 2 sentences")
+        if self.keep_checkpoints < 1 or self.log_every < 1:
+            raise ValueError("keep_checkpoints and log_every must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which step's model is kept, by Spearman correlation on scored development pairs.
+
+    Attributes:
+        every: Steps between evaluations.
+        patience: Stop after so many evaluations without improvement; never where absent.
+        keep: The `best` step; or the `last` one, for terms whose success the pairs do not show.
+        tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. A model that
+            has fallen further goes back towards the untouched weights, in a straight line, until it has not.
+    """
+
+    every: int = 125
+    patience: int | None = None
+    keep: Literal["best", "last"] = "best"
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or (self.patience is not None and self.patience < 1):
+            raise ValueError("every and patience must be at least 1")
+        if self.tolerance < 0:
+            raise ValueError("tolerance must not be negative")

@@ -1,0 +1,80 @@
+"""What terms may build their modules from (`opencse.objectives.TermBuildContext`), and the building."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from opencse.encoder import load_encoder
+from opencse.errors import OpencseError
+from opencse.models.masked_lm import load_masked_lm
+from opencse.objectives import TermBuildContext
+from opencse.recipes import Recipe
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def term_modules(
+    recipe: Recipe, encoder: SentenceTransformer, projector: nn.Module, backbone: str | Path
+) -> dict[str, nn.Module]:
+    """The modules of the recipe's terms, by the name of the term.
+
+    Args:
+        recipe: Its terms.
+        encoder: With its initial weights.
+        projector: What comes after it.
+        backbone: Where the encoder was loaded from.
+
+    Raises:
+        OpencseError: A term cannot be built with this encoder; the term is named.
+    """
+    transformer = getattr(encoder[0], "auto_model", None)
+    tokenizer = encoder.tokenizer
+    if recipe.encoder.pooling == "mask":  # the encoder's own does not know the mask token any more
+        tokenizer = load_encoder(backbone, pooling="cls").tokenizer
+    build = TermBuildContext(
+        width=_width(encoder),
+        encoder=encoder,
+        projector=projector,
+        transformer=transformer,
+        tokenizer=tokenizer,
+        masked_lm=partial(_masked_lm, tokenizer, backbone),
+        seed=recipe.training.seed,
+    )
+    modules = {}
+    for term in recipe.terms:
+        try:
+            module = term.module(build)
+        except (OpencseError, ValueError) as error:
+            problem, remedy = getattr(error, "problem", str(error)), getattr(error, "remedy", "")
+            raise OpencseError(f"term '{term.name}': {problem}", remedy) from error
+        if module is not None:
+            modules[term.name] = module
+    return modules
+
+
+def _width(encoder: SentenceTransformer) -> int:
+    width = encoder.get_embedding_dimension()
+    assert width is not None
+    return width
+
+
+def _masked_lm(tokenizer: Any, backbone: str | Path, name: str) -> nn.Module:
+    """A masked language model that reads what the tokenizer writes; `backbone` is the one the run begins with."""
+    remedy = "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
+    try:
+        model, own = load_masked_lm(backbone if name == "backbone" else name)
+    except OpencseError as error:
+        raise OpencseError(error.problem, f"{remedy} ({error.remedy})") from error
+    if own.get_vocab() != tokenizer.get_vocab():
+        raise OpencseError(
+            f"the masked language model '{name}' has another vocabulary ({len(own)} tokens) than the encoder "
+            f"({len(tokenizer)} tokens)",
+            remedy,
+        )
+    assert isinstance(model, nn.Module)
+    return model

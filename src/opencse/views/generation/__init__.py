@@ -1,0 +1,1 @@
+"""Related sentences by models and tables: masked and prompted language models, translation, candidates."""

@@ -1,0 +1,227 @@
+"""Syntactically aligned negatives by a masked LM (SAN §3.1): weighty words are masked and predicted anew."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from opencse.views.constructor import ConstructorSpec, Row, View, bundle_digest, row_seed, with_error_rate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SAN_SCORES: dict[str, float] = {
+    "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5,
+    "SCONJ": 5, "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
+}  # fmt: skip
+"""SAN Table 2: how much each part of speech weighs for the meaning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Substitution(ConstructorSpec):
+    """Mask words by the weight of their part of speech, predict them, and so on (SAN).
+
+    The defaults are as published, but for `drop_unchanged`.
+
+    Attributes:
+        model: A masked language model: local folder or hub id.
+        iterations: Mask-and-predict cycles.
+        divisor: A token's mask probability is its tag's score over this.
+        tag_scores: Score of each tag (SAN Table 2).
+        tagging: "static": one tag per vocabulary entry; "dynamic": the tags of the sentence at hand.
+        pieces: Pieces that continue a word: "x" as published (score of X), or "inherit" their word's tag.
+        positions: Where predictions are taken over: "all" as published, or "masked" ones only.
+        decode: "argmax" as published, or "sample".
+        temperature: Of sampling.
+        top_k: Sample among so many; 0 for all.
+        fallback: Column that stands in where the output is spoilt ("negation"); "" for null.
+        short_filter: Spoilt are outputs of at most 50 characters in which 3 of 10 spaces and marks or more are marks
+            (SAN's published filter).
+        drop_unchanged: An output with the words of its source is spoilt too.
+        max_characters: Sentences are cut to this length before (300 as published).
+        syntax: The pipeline that tags.
+        batch_size: Most sentences in one forward pass.
+        precision: "fp32", "bf16", or "auto": bf16 where the processor computes in it. Words whose scores differ by less
+            than 1 % may then change places.
+        device: "cpu", "cuda", ...; "" for a GPU where there is one.
+    """
+
+    kind: ClassVar[str] = "substitution"
+    scores: ClassVar[Mapping[str, str]] = {"overlap": "float", "mer": "float"}
+
+    model: str
+    iterations: int = 4
+    divisor: float = 20.0
+    tag_scores: dict[str, float] = field(default_factory=lambda: dict(SAN_SCORES))
+    tagging: Literal["static", "dynamic"] = "static"
+    pieces: Literal["x", "inherit"] = "x"
+    positions: Literal["all", "masked"] = "all"
+    decode: Literal["argmax", "sample"] = "argmax"
+    temperature: float = 1.0
+    top_k: int = 0
+    fallback: str = "negation"
+    short_filter: bool = True
+    drop_unchanged: bool = True
+    max_characters: int = 300
+    syntax: str = "syntax"
+    batch_size: int = 64
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    device: str = ""
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.divisor < max(self.tag_scores.values(), default=0):
+            raise ValueError("iterations must be at least 1 and divisor no smaller than any score (SAN: 4 and 20)")
+        if self.temperature <= 0 or self.top_k < 0 or self.batch_size < 1 or self.max_characters < 1:
+            raise ValueError("temperature, batch_size and max_characters must be positive, top_k not negative")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The fallback column."""
+        return (self.fallback,) if self.fallback else ()
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Substituter:
+        """Load the masked language model and the tags."""
+        return Substituter(self, seed=seed)
+
+
+class Substituter:
+    """An opened `Substitution`."""
+
+    def __init__(self, spec: Substitution, *, seed: int = 0) -> None:
+        import numpy as np
+
+        from opencse.syntax import load_parser
+        from opencse.syntax.lexicon import static_lexicon
+        from opencse.views.generation.masked_lm import MaskedLM
+
+        self.spec, self._seed = spec, seed
+        self._lm = MaskedLM(spec.model, device=spec.device, batch_size=spec.batch_size, precision=spec.precision)
+        self._parser = load_parser(spec.syntax)
+        self._of_tag = {tag: score / spec.divisor for tag, score in spec.tag_scores.items()}
+        self._of_x = self._of_tag.get("X", 0.0)
+        tags = static_lexicon(self._lm.tokenizer, self._parser)
+        self._of_id = np.array([self._of_tag.get(tag, self._of_x) if tag else 0.0 for tag in tags])
+        self.digest = bundle_digest(self._lm.digest, self._parser.digest)
+
+    def __call__(self, rows: Sequence[Row]) -> list[View]:
+        """Substitute in each row's text."""
+        import numpy as np
+
+        from opencse.surface import lexical_overlap
+
+        spec = self.spec
+        sources = [_with_final_mark(row.text.strip()[: spec.max_characters]) for row in rows]
+        texts = list(sources)
+        chances = [np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row))) for row in rows]
+        live = [i for i, text in enumerate(texts) if text.strip()]
+        for _ in range(spec.iterations):
+            for i, text in zip(live, self.cycle([texts[i] for i in live], [chances[i] for i in live]), strict=True):
+                texts[i] = text
+        unchanged = lexical_overlap(sources, texts) == 1.0
+        made: list[tuple[str | None, str]] = []
+        for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
+            if spec.short_filter and not passes_filter(text):
+                made.append(_fallback(row, spec.fallback, "spoilt"))
+            elif spec.drop_unchanged and same:
+                made.append(_fallback(row, spec.fallback, "unchanged"))
+            else:
+                made.append((text, "substituted"))
+        overlap = lexical_overlap([row.text for row in rows], [text or "" for text, _ in made]).tolist()
+        return [
+            View(text=view.text, rule=view.rule, scores={**view.scores, "overlap": share if view.text else None})
+            for view, share in zip(with_error_rate(rows, made), overlap, strict=True)
+        ]
+
+    def cycle(self, texts: Sequence[str], chances: Sequence[np.random.Generator]) -> list[str]:
+        """Mask and predict once."""
+        encoded = self._lm.encode(texts)
+        ids = encoded["input_ids"]
+        probability = self.mask_probabilities(texts, encoded)
+        masked = [chance.random(len(row)) < p for row, p, chance in zip(ids, probability, chances, strict=True)]
+        return [
+            self._lm.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
+            for row in self._predict(ids, masked, chances)
+        ]
+
+    def mask_probabilities(self, texts: Sequence[str], encoded: Any) -> list[np.ndarray]:
+        """Return each token's probability of being masked: its tag's score over the divisor; 0 for special tokens."""
+        import numpy as np
+
+        special = self._lm.special
+        dynamic = list(self._parser.parse(texts)) if self.spec.tagging == "dynamic" else None
+        out = []
+        for i, ids in enumerate(encoded["input_ids"]):
+            ids = np.asarray(ids)
+            words = encoded.word_ids(i)
+            first = np.array(
+                [k == 0 or word is None or word != words[k - 1] for k, word in enumerate(words)], dtype=bool
+            )
+            if dynamic is None:
+                p = self._of_id[ids].copy()
+            else:
+                p = self._of_offsets(encoded["offset_mapping"][i], dynamic[i])
+            if self.spec.pieces == "inherit":
+                p = p[np.maximum.accumulate(np.where(first, np.arange(len(ids)), 0))]
+            else:
+                p = np.where(first, p, self._of_x)
+            out.append(np.where(np.isin(ids, special), 0.0, p))
+        return out
+
+    def _of_offsets(self, offsets: Sequence[tuple[int, int]], tokens: Sequence[Any]) -> np.ndarray:
+        """Probability of the parsed token in which each piece begins."""
+        import numpy as np
+
+        starts = np.array([token.start for token in tokens] or [0])
+        tags = [token.pos for token in tokens] or ["X"]
+        place = np.maximum(np.searchsorted(starts, [start for start, _ in offsets], side="right") - 1, 0)
+        return np.array([self._of_tag.get(tags[k], self._of_x) for k in place])
+
+    def _predict(
+        self, ids: Sequence[list[int]], masked: Sequence[np.ndarray], chances: Sequence[np.random.Generator]
+    ) -> list[list[int]]:
+        import numpy as np
+
+        out = [np.asarray(row) for row in ids]
+        shown = [
+            np.where(m, self._lm.tokenizer.mask_token_id, row).tolist() for row, m in zip(out, masked, strict=True)
+        ]
+        where = [
+            np.flatnonzero(~np.isin(row, self._lm.special) & (m if self.spec.positions == "masked" else True))
+            for row, m in zip(out, masked, strict=True)
+        ]
+        for i, scores in self._lm.scores(shown, where):
+            sample = self.spec.decode == "sample"
+            out[i][where[i]] = self._sample(scores, chances[i]) if sample else scores.argmax(-1)
+        return [row.tolist() for row in out]
+
+    def _sample(self, scores: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+        """Draw one id per row of (positions, vocabulary) scores, one uniform number each."""
+        import numpy as np
+
+        scores = scores.astype(np.float64) / self.spec.temperature
+        if 0 < self.spec.top_k < scores.shape[1]:
+            least = np.partition(scores, -self.spec.top_k, axis=1)[:, -self.spec.top_k, None]
+            scores = np.where(scores >= least, scores, -np.inf)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        reached = np.cumsum(weights, axis=1) >= chance.random((len(scores), 1)) * weights.sum(axis=1, keepdims=True)
+        return reached.argmax(axis=1)
+
+
+def _with_final_mark(text: str) -> str:
+    return text + "." if text and text[-1] not in string.punctuation else text
+
+
+def _fallback(row: Row, column: str, rule: str) -> tuple[str | None, str]:
+    text = row.views.get(column) if column else None
+    return text, f"{rule}, {column}" if text is not None else rule
+
+
+def passes_filter(text: str) -> bool:
+    """SAN's published filter of outputs from short sentences, which tend to become rows of punctuation marks."""
+    if not text.strip():
+        return False
+    marks = sum(c in string.punctuation for c in text)
+    spaces = text.count(" ")
+    return len(text) > 50 or marks + spaces == 0 or marks / (marks + spaces) < 0.3

@@ -1,0 +1,154 @@
+"""Debiased positives: a weighted draw from a sentence's own paraphrases (DebCSE §4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from opencse.surface.pools import pool_distance, symbols
+from opencse.views.constructor import ConstructorSpec, Row, View, bundle_digest, row_seed
+from opencse.views.generation.back_translation import BackTranslation
+from opencse.views.generation.candidate_table import Candidate, CandidateSource, CandidateTable, distinct
+from opencse.views.mining import scores
+from opencse.views.mining.debiased_negatives import check_draw, temperature
+from opencse.views.mining.mined_spec import SCORES, bounds, check_window, surface_scores
+from opencse.views.mining.scores import Mode
+from opencse.views.mining.vectors import Embedding, unit_vectors
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebiasedPositives(ConstructorSpec):
+    """Draw positives that mean the same as the sentence and look otherwise.
+
+    Attributes:
+        model: The encoder, as in `DebiasedNegatives`.
+        source: Where the candidates come from: a `back_translation` (DebCSE: with noise, several `variants`; its
+            window and pick do not count here) or a `candidate_table`.
+        candidates: Columns that were built before, each with one candidate, beside the source or instead of it.
+        count: m, positives drawn without replacement (DebCSE: 2), as the columns NAME_1, …, NAME_m.
+        window: Least and greatest cosine of a candidate; DebCSE has no such filter.
+        weight: λ_p, the share of meaning in the selection score (DebCSE: 0.8).
+        mode: As in `DebiasedNegatives`.
+        temperature: As in `DebiasedNegatives`.
+        edits: As in `DebiasedNegatives`.
+        precision: Of the encoder.
+    """
+
+    kind: ClassVar[str] = "debiased_positives"
+    scores: ClassVar[Mapping[str, str]] = SCORES
+
+    model: str
+    source: ConstructorSpec | None = None
+    candidates: tuple[str, ...] = ()
+    count: int = 2
+    window: tuple[float, float] = (-1.0, 1.0)
+    weight: float = 0.8
+    mode: Mode = "sound"
+    temperature: float | None = None
+    edits: Literal["word", "character"] = "word"
+    precision: Literal["bf16", "fp32"] = "bf16"
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count must be at least 1, not {self.count}")
+        check_window(self.window)
+        check_draw(self.weight, self.temperature)
+        if self.source is None and not self.candidates:
+            raise ValueError("give a source, or the columns that hold candidates")
+        if self.source is not None and not isinstance(self.source, BackTranslation | CandidateTable):
+            raise ValueError(f"source must be a back_translation or a candidate_table, not a {self.source.kind}")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns with candidates."""
+        return self.candidates
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """NAME_1, …, NAME_m."""
+        return tuple(f"{name}_{k + 1}" for k in range(self.count))
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> PositiveDrawer:
+        """Load the encoder and the source."""
+        return PositiveDrawer(self, seed=seed, workers=workers)
+
+
+class PositiveDrawer:
+    """An opened `DebiasedPositives`."""
+
+    def __init__(self, spec: DebiasedPositives, *, seed: int, workers: int) -> None:
+        from opencse.encoder.weights_hash import weights_hash
+
+        self._spec, self._seed = spec, seed
+        self._embedder = Embedding(model=spec.model, precision=spec.precision).embedder()
+        self._source: CandidateSource | None = None
+        if spec.source is not None:
+            self._source = cast(Any, spec.source.open(seed=seed, workers=workers))
+        weights = weights_hash(self._embedder.model)
+        self.digest = bundle_digest(weights, self._source.digest) if self._source else weights
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[View]]:
+        """Draw for each row."""
+        pools = self._candidates(rows)
+        places, cosine, there = self._drawn(rows, pools)
+        sizes = there.sum(axis=1).tolist()
+        out = []
+        for few, size in zip(pools, sizes, strict=True):
+            why = "no candidate" if not few else "pool used up" if size else "none in window"
+            out.append([View(text=None, rule=why, scores={"candidates": size})] * self._spec.count)
+        row, k = np.nonzero(places >= 0)
+        chosen = [pools[i][place] for i, place in zip(row.tolist(), places[row, k].tolist(), strict=True)]
+        values = surface_scores(
+            [rows[i].text for i in row.tolist()], [one.text for one in chosen], cosine[row, places[row, k]]
+        )
+        for i, rank, one, scored in zip(row.tolist(), k.tolist(), chosen, values, strict=True):
+            out[i][rank] = View(text=one.text, rule=one.label or "chosen", scores={**scored, "candidates": sizes[i]})
+        return out
+
+    def _candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+        """All different candidates of each row."""
+        found = self._source.candidates(rows) if self._source else [[] for _ in rows]
+        out = []
+        for row, few in zip(rows, found, strict=True):
+            built = ((column, row.views.get(column)) for column in self._spec.candidates)
+            more = [Candidate(text=text, label=column) for column, text in built if text is not None]
+            out.append(distinct(row.text, [*few, *more]))
+        return out
+
+    def _drawn(
+        self, rows: Sequence[Row], pools: Sequence[Sequence[Candidate]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places in the pool that are drawn, (a, m); cosines, and which candidates are in the window, (a, n)."""
+        spec = self._spec
+        texts = [row.text for row in rows] + [one.text for few in pools for one in few]
+        sizes = np.array([len(few) for few in pools], dtype=np.int64)
+        n = max(1, sizes.max(initial=0))
+        there = np.arange(n) < sizes[:, None]
+        members = np.full(there.shape, -1, dtype=np.int64)
+        members[there] = np.arange(len(rows), len(texts))
+        vectors = unit_vectors(self._embedder.encode(texts))
+        cosine = np.zeros(there.shape, dtype=np.float32)
+        cosine[there] = (vectors[np.nonzero(there)[0]] * vectors[members[there]]).sum(axis=1)
+        low, high = bounds(spec.window)
+        there &= (cosine >= low) & (cosine <= high)
+        members = np.where(there, members, -1)
+        words = symbols(texts, unit=spec.edits)
+        size = words.lengths
+        anchors = np.arange(len(rows))
+        score = scores.selection_scores(
+            cosine,
+            pool_distance(words, anchors, members),
+            np.maximum(size[anchors][:, None], size[members]),
+            there,
+            weight=spec.weight,
+            role="positive",
+            mode=spec.mode,
+        )
+        seeds = np.array([row_seed(self._seed, spec.kind, row) for row in rows], dtype=np.uint64)
+        noise = scores.gumbel(seeds, np.tile(np.arange(n), (len(rows), 1)))
+        places = scores.draw(
+            score, there, noise, count=spec.count, temperature=temperature(spec.temperature, spec.mode)
+        )
+        return places, cosine, there

@@ -1,0 +1,85 @@
+"""False negatives: how near the drawn sentences are, and how many are known to mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+_FORMS = ("cosine", "mer", "overlap")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawReport:
+    """One drawn column.
+
+    Attributes:
+        column: Its name.
+        rows: Rows of the corpus.
+        drawn: Those that have a sentence here.
+        mean: Mean cosine, match error rate and lexical overlap, by name; {} where nothing was drawn.
+        quantiles: Their 5th, 25th, 50th, 75th and 95th percentiles.
+        known: Draws that are a scored pair.
+        near_duplicates: Those of them with at least the score of a near-duplicate: false negatives, if the column
+            holds negatives.
+    """
+
+    column: str
+    rows: int
+    drawn: int
+    mean: dict[str, float]
+    quantiles: dict[str, tuple[float, ...]]
+    known: int
+    near_duplicates: int
+
+
+def draw_report(
+    views: str | Path, *, pairs: Iterable[tuple[str, str, float]] = (), near: float = 4.0
+) -> list[DrawReport]:
+    """Describe every drawn column (those with a cosine beside them) of a folder of built views.
+
+    Args:
+        views: What `build` wrote.
+        pairs: Two sentences and a human score each; compared without regard to case, white space and order.
+        near: From which score on two sentences count as near-duplicates (STS: 4 of 5, "mostly equivalent").
+    """
+    import pyarrow.parquet as pq
+
+    from opencse.views.storage import built_columns
+
+    scores = {_pair(a, b): score for a, b, score in pairs}
+    parts = sorted(Path(views).glob("part-*.parquet"))
+    names = set(pq.read_schema(parts[0]).names)
+    out = []
+    for column in built_columns(parts[0]):
+        if f"{column}.cosine" not in names:
+            continue
+        wanted = ["text", column, *(f"{column}.{form}" for form in _FORMS)]
+        table = pq.read_table(views, columns=wanted)
+        values = {form: table[f"{column}.{form}"].drop_null().to_numpy() for form in _FORMS}
+        found: list[float] = []
+        if scores:
+            drawn = zip(table["text"].to_pylist(), table[column].to_pylist(), strict=True)
+            hits = (scores.get(_pair(a, b)) for a, b in drawn if b is not None)
+            found = [score for score in hits if score is not None]
+        some = len(values["cosine"]) > 0
+        out.append(
+            DrawReport(
+                column=column,
+                rows=table.num_rows,
+                drawn=len(values["cosine"]),
+                mean={form: float(np.mean(v)) for form, v in values.items()} if some else {},
+                quantiles={
+                    form: tuple(np.percentile(v, [5, 25, 50, 75, 95]).tolist()) for form, v in values.items() if some
+                },
+                known=len(found),
+                near_duplicates=sum(score >= near for score in found),
+            )
+        )
+    return out
+
+
+def _pair(a: str, b: str) -> frozenset[str]:
+    return frozenset((" ".join(a.lower().split()), " ".join(b.lower().split())))

@@ -1,0 +1,71 @@
+"""A run of words masked out: a sentence that says less (the triplets of ArcCSE)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.views.constructor import ConstructorSpec, Row, View, row_random, with_error_rate
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanMask(ConstructorSpec):
+    """Mask consecutive words (ArcCSE, Zhang et al., ACL 2022, §3.3).
+
+    Of two columns of this kind, what the one with the smaller share masks is masked in the other as well: all spans of
+    a row lie around the same place.
+
+    Attributes:
+        share: Share of the words that are masked (ArcCSE: 0.2 and 0.4), at least one.
+        token: What stands for each of them: the mask token of the encoder that is trained.
+        least_words: Shorter sentences give null: they would lose too much.
+    """
+
+    kind: ClassVar[str] = "span_mask"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    share: float
+    token: str = "[MASK]"
+    least_words: int = 10
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(f"share must lie between 0 and 1, not {self.share} (ArcCSE: 0.2 and 0.4)")
+        if self.least_words < 2:
+            raise ValueError("least_words must be at least 2")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> SpanMasker:
+        """Nothing to load."""
+        return SpanMasker(self, seed)
+
+
+class SpanMasker:
+    """An opened `SpanMask`."""
+
+    digest = ""
+
+    def __init__(self, spec: SpanMask, seed: int) -> None:
+        self._spec, self._seed = spec, seed
+
+    def __call__(self, rows: Sequence[Row]) -> list[View]:
+        """Mask a span of each row's text."""
+        return with_error_rate(rows, [self._masked(row) for row in rows])
+
+    def _masked(self, row: Row) -> tuple[str | None, str]:
+        words = list(_WORD.finditer(row.text))
+        if len(words) < self._spec.least_words:
+            return None, "too short"
+        count = min(max(round(self._spec.share * len(words)), 1), len(words) - 1)
+        # One place for all shares: the share of the span's slack that lies before it. Spans of one place are nested.
+        place = row_random(self._seed, self._spec.kind, row).random()
+        start = int(place * (len(words) - count + 1))
+        out, end = [], 0
+        for i, word in enumerate(words):
+            shown = self._spec.token if start <= i < start + count else word.group()
+            out.append(row.text[end : word.start()] + shown)
+            end = word.end()
+        return "".join(out) + row.text[end:], "masked"

@@ -1,0 +1,115 @@
+"""Changes by chance: word repetition (ESimCSE), and the deletion and the other sentence of OssCSE's probe (§3.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.views.constructor import ConstructorSpec, Row, View, row_random, with_error_rate
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordRepetition(ConstructorSpec):
+    """Repeat some words in place (ESimCSE): from none up to max(2, share x words) of them, evenly drawn.
+
+    Attributes:
+        share: ESimCSE's dup_rate.
+    """
+
+    kind: ClassVar[str] = "word_repetition"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    share: float = 0.32
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"share must lie in [0, 1], not {self.share} (ESimCSE: 0.32)")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
+        """Nothing to load."""
+        return Noise(lambda row, rows: self._repeated(row, seed))
+
+    def _repeated(self, row: Row, seed: int) -> tuple[str | None, str]:
+        words = list(_WORD.finditer(row.text))
+        if not words:
+            return None, "empty"
+        chance = row_random(seed, self.kind, row)
+        count = min(chance.randint(0, max(2, int(self.share * len(words)))), len(words))
+        chosen = set(chance.sample(range(len(words)), count))
+        out, place = [], 0
+        for i, word in enumerate(words):
+            out.append(row.text[place : word.end()] + (" " + word.group() if i in chosen else ""))
+            place = word.end()
+        return "".join(out) + row.text[place:], "repeated" if count else "unchanged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deletion(ConstructorSpec):
+    """Remove words by chance (OssCSE §3.2 removes one).
+
+    Attributes:
+        words: How many.
+    """
+
+    kind: ClassVar[str] = "deletion"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    words: int = 1
+
+    def __post_init__(self) -> None:
+        if self.words < 1:
+            raise ValueError(f"words must be at least 1, not {self.words} (OssCSE: 1)")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
+        """Nothing to load."""
+        return Noise(lambda row, rows: self._deleted(row, seed))
+
+    def _deleted(self, row: Row, seed: int) -> tuple[str | None, str]:
+        words = list(_WORD.finditer(row.text))
+        if len(words) <= self.words:
+            return None, "too short"
+        chosen = set(row_random(seed, self.kind, row).sample(range(len(words)), self.words))
+        starts = [0, *(word.end() for word in words[:-1])]  # each word goes with the space before it
+        kept = [
+            row.text[start : word.end()]
+            for i, (start, word) in enumerate(zip(starts, words, strict=True))
+            if i not in chosen
+        ]
+        text = "".join(kept) + row.text[words[-1].end() :]
+        return (text.lstrip() if 0 in chosen else text), "deleted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomSentence(ConstructorSpec):
+    """Another sentence, drawn from the rows that are built together (OssCSE §3.2)."""
+
+    kind: ClassVar[str] = "random"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
+        """Nothing to load."""
+        return Noise(lambda row, rows: self._other(row, rows, seed))
+
+    def _other(self, row: Row, rows: Sequence[Row], seed: int) -> tuple[str | None, str]:
+        others = [other for other in rows if other.id != row.id]
+        if not others:
+            return None, "no other row"
+        chosen = row_random(seed, self.kind, row).choice(others)
+        return chosen.text, f"row {chosen.id}"
+
+
+class Noise:
+    """An opened constructor of this file."""
+
+    digest = ""
+
+    def __init__(self, make: Callable[[Row, Sequence[Row]], tuple[str | None, str]]) -> None:
+        self._make = make
+
+    def __call__(self, rows: Sequence[Row]) -> list[View]:
+        """Change each row's text."""
+        return with_error_rate(rows, [self._make(row, rows) for row in rows])

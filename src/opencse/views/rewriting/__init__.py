@@ -1,0 +1,1 @@
+"""Related sentences by grammar: parse, then negate, swap, reorder or cut."""

@@ -1,0 +1,176 @@
+"""Reordering: the same words in another order that mean the same ("In 1990, he left", "He left in 1990")."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.syntax.tokens import Token
+from opencse.views.constructor import ConstructorSpec
+from opencse.views.rewriting.clause import Clause, main_clause
+from opencse.views.rewriting.conjuncts import turned
+from opencse.views.rewriting.edits import decapitalised
+from opencse.views.rewriting.grammar_view import Made, Rewriter
+from opencse.views.rewriting.phrases import Span, as_span, subtree, text_of
+
+_TIME = frozenset(
+    """year years month months week weeks day days century centuries decade decades season spring summer autumn
+    winter war morning evening night afternoon period era time career childhood lifetime reign january
+    february march april may june july august september october november december monday tuesday wednesday
+    thursday friday saturday sunday""".split()
+)
+_TIMES = ("after", "before", "since", "until", "by", "from", "despite", "under")  # these where a time follows
+_PLACES = ("in", "at", "on", "near", "within", "across", "throughout", "outside", "inside", "along", "during")
+_CLAUSES = (
+    "when",
+    "while",
+    "because",
+    "although",
+    "though",
+    "if",
+    "after",
+    "before",
+    "since",
+    "until",
+    "unless",
+    "once",
+)
+_OTHER_CLAUSES = ("acl", "relcl", "ccomp", "parataxis", "appos", "advcl", "conj", "dep", "list", "xcomp", "csubj")
+_MARKS = (";", ":", "(", '"', "“", "–", "—")
+_MOST = 24  # tokens of a sentence that is turned round
+_LONGEST_FRONT = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reordering(ConstructorSpec):
+    """Move an adverbial to the front, behind the subject or to the end, or turn conjuncts round ("A and B").
+
+    Attributes:
+        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
+    """
+
+    kind: ClassVar[str] = "reordering"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    syntax: str = "syntax"
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Rewriter:
+        """Load the parser."""
+        return Rewriter(self.syntax, _reordered, seed=seed, kind=self.kind)
+
+
+def _reordered(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:
+    clause = main_clause(tokens)
+    moves = (_to_end, _to_front, _behind_subject)
+    moved = [made for move in moves if (made := move(text, clause)) is not None] if clause else []
+    exchanged = [(new, "turned") for new in turned(text, tokens)]
+    groups = [group for group in (moved, exchanged) if group]
+    return chance.choice(chance.choice(groups)) if groups else (None, "nothing to move")
+
+
+def _simple(clause: Clause, besides: set[int]) -> bool:
+    """Whether the rest of the sentence is one plain clause, so that an adverbial at its end belongs to it."""
+    tokens = clause.tokens
+    if len(tokens) > _MOST or tokens[-1].text != "." or clause.subject is None or clause.finite is None:
+        return False
+    rest = [t for i, t in enumerate(tokens[:-1]) if i not in besides]
+    plain = not any(t.relation.split(":")[0] in _OTHER_CLAUSES or "relcl" in t.relation for t in rest)
+    return plain and not any(t.text in (*_MARKS, ",") for t in rest)
+
+
+def _to_end(text: str, clause: Clause) -> Made | None:
+    """Make "He left in 1990." of "In 1990, he left."."""
+    tokens = clause.tokens
+    span = _adverbial(clause, first=0)
+    if span is None or span[1] + 2 >= len(tokens):
+        return None
+    start = span[1] + 1
+    places = set(range(span[0], span[1] + 1))
+    if tokens[start].text == ",":
+        places.add(start)
+        start += 1
+    elif tokens[span[0]].tag == "WRB" or span[1] - span[0] > 3:
+        return None  # no comma, so the phrase may end elsewhere
+    if start != clause.subject and start not in subtree(tokens, clause.subject or 0):
+        return None  # inversion, or another adverbial before the subject
+    if not _simple(clause, places) or tokens[start].text.lower() in ("this", "these", "there"):
+        return None
+    rest = text[tokens[start].start : tokens[-1].start].rstrip()
+    moved = decapitalised(text_of(text, tokens, span)) if tokens[0].pos != "PROPN" else text_of(text, tokens, span)
+    return f"{rest[:1].upper()}{rest[1:]} {moved}{text[tokens[-1].start :]}", "to the end"
+
+
+def _to_front(text: str, clause: Clause) -> Made | None:
+    """Make "In 1990, he left." of "He left in 1990."."""
+    tokens = clause.tokens
+    span = _adverbial(clause, first=None)
+    if span is None or span[0] < 2 or clause.subject is None or clause.finite is None:
+        return None
+    before = tokens[span[0] - 1]
+    places = set(range(span[0], span[1] + 1)) | ({span[0] - 1} if before.text == "," else set())
+    opening = tokens[0]
+    known = opening.tag in ("DT", "PRP", "PRP$", "NNP", "NNPS", "CD", "NNS")
+    if not _simple(clause, places) or not known or min(subtree(tokens, clause.subject)) != 0:
+        return None
+    end = tokens[span[0] - 2].end if before.text == "," else before.end
+    rest = text[opening.start : end]
+    capital = opening.pos == "PROPN" or opening.tag in ("NNP", "NNPS") or opening.text == "I"
+    moved = text_of(text, tokens, span)
+    return f"{moved[:1].upper()}{moved[1:]}, {rest if capital else decapitalised(rest)}.", "to the front"
+
+
+def _behind_subject(text: str, clause: Clause) -> Made | None:
+    """Make "The king, in 1990, left." of "In 1990, the king left."."""
+    tokens, subject = clause.tokens, clause.subject
+    if subject is None or tokens[subject].relation.startswith("expl") or tokens[subject].tag in ("PRP", "EX", "DT"):
+        return None
+    whole = as_span(subtree(tokens, subject))
+    if whole is None or whole[0] < 3 or tokens[whole[0] - 1].text != "," or whole[1] + 1 >= len(tokens):
+        return None
+    front = (0, whole[0] - 2)
+    opener, verb = tokens[: front[1] + 1], tokens[whole[1] + 1]
+    heads = [t for t in opener if t.head > front[1]]
+    if len(heads) != 1 or heads[0].head != clause.predicate or heads[0].relation not in ("obl", "advcl"):
+        return None
+    if any(t.text in (*_MARKS, ",") for t in [*opener, *tokens[whole[0] : whole[1] + 1]]):
+        return None
+    if len(opener) > _LONGEST_FRONT or verb.tag not in ("VBD", "VBZ", "VBP", "MD") or not verb.text.isalpha():
+        return None
+    if any(t.tag in ("PRP", "PRP$") for t in opener):
+        return None  # "In his youth, the king": it would come to point elsewhere
+    opening, said = text_of(text, tokens, front), text_of(text, tokens, whole)
+    opening = opening if tokens[0].pos == "PROPN" else decapitalised(opening)
+    return f"{said[:1].upper()}{said[1:]}, {opening},{text[tokens[whole[1]].end :]}", "behind the subject"
+
+
+def _adverbial(clause: Clause, first: int | None) -> Span | None:
+    """Return the adverbial, a phrase of time or place or a clause, that opens the sentence (0) or closes it (None)."""
+    tokens = clause.tokens
+    for i in clause.children(clause.predicate):
+        relation = tokens[i].relation.split(":")[0]
+        if relation not in ("obl", "advcl") or tokens[i].relation == "obl:agent":
+            continue
+        span = as_span(subtree(tokens, i) - ({len(tokens) - 1} if first is None else set()) or {i})
+        if span is not None and tokens[span[1]].text == ",":
+            span = (span[0], span[1] - 1)
+        if span is None or (span[0] != 0 if first == 0 else span[1] != len(tokens) - 2):
+            continue
+        opener, inner = tokens[span[0]].text.lower(), tokens[span[0] : span[1] + 1]
+        if any(t.text in (",", ";", ":", "(", '"') for t in inner):
+            continue
+        known = opener in _PLACES or (opener in _TIMES and _about_time(inner, tokens[i]))
+        if relation == "obl" and known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain":
+            return span
+        finite = any(t.tag in ("VBD", "VBZ", "VBP", "MD") for t in inner)
+        if span[0] and tokens[span[0] - 1].text.lower() in ("only", "even", "just", "and", "but", "not", "especially"):
+            continue
+        if relation == "advcl" and opener in _CLAUSES and finite and len(inner) <= 12:
+            return span
+    return None
+
+
+def _about_time(phrase: Sequence[Token], noun: Token) -> bool:
+    year = any(t.tag == "CD" and t.text.isdigit() and len(t.text) == 4 for t in phrase) and len(phrase) <= 5
+    return noun.text.lower() in _TIME or year

@@ -1,0 +1,139 @@
+"""How built pairs are distributed in surface and in meaning, beside what the papers report (DebCSE Tables 1 and 4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from opencse.surface import lexical_overlap, match_error_rate
+
+PUBLISHED = {
+    "supervised NLI": (0.38, 0.28),
+    "SimCSE (dropout, in-batch)": (1.0, 0.09),
+    "DebCSE": (0.56, 0.21),
+}
+"""Mean lexical overlap of positive and of negative pairs (DebCSE Tables 1 and 4)."""
+
+BINS = np.linspace(0, 1, 11)
+COSINE_BINS = np.linspace(-1, 1, 11)
+Encode = Callable[[Sequence[str]], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """One value over many pairs: mean, quartiles, and counts in ten bins of equal width over [low, high]."""
+
+    mean: float
+    quartiles: tuple[float, float, float]
+    counts: tuple[int, ...]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnStatistics:
+    """Pairs of each sentence with one column.
+
+    Attributes:
+        column: Its name; "another row" for pairs of sentences drawn by chance, as an in-batch negative is.
+        rows: Sentences looked at.
+        nulls: Those without a view.
+        rules: How often each rule was applied, commonest first.
+        overlap: Lexical overlap.
+        error_rate: Match error rate.
+        cosine: Similarity by an encoder; None without one.
+    """
+
+    column: str
+    rows: int
+    nulls: int
+    rules: dict[str, int]
+    overlap: Distribution | None
+    error_rate: Distribution | None
+    cosine: Distribution | None
+
+
+def statistics(
+    views: str | Path, *, encode: Encode | None = None, limit: int = 20_000, seed: int = 0
+) -> list[ColumnStatistics]:
+    """Describe the pairs that a folder of built views holds.
+
+    Args:
+        views: What `build` wrote.
+        encode: Texts to a matrix, for cosines.
+        limit: Rows that are looked at, drawn by chance where there are more.
+        seed: Of this draw and of the pairs of other rows.
+    """
+    import pyarrow.parquet as pq
+
+    from opencse.views.storage import built_columns, read_header
+
+    first = min(Path(views).glob("part-*.parquet"), default=Path(views))
+    read_header(first)  # refuses other files
+    columns = built_columns(first)
+    table = pq.read_table(views, columns=["text", *columns, *(f"{name}.rule" for name in columns)])
+    chance = np.random.default_rng(seed)
+    if table.num_rows > limit:
+        table = table.take(np.sort(chance.choice(table.num_rows, limit, replace=False)))
+    texts = table["text"].to_pylist()
+    vectors = None if encode is None else _unit(encode(texts))
+    out = [
+        _describe(name, texts, table[name].to_pylist(), table[f"{name}.rule"].to_pylist(), vectors, encode)
+        for name in columns
+    ]
+    if len(texts) > 1:
+        shift = (np.arange(len(texts)) + chance.integers(1, len(texts), len(texts))) % len(texts)
+        out.append(_describe("another row", texts, [texts[i] for i in shift], [], vectors, encode))
+    return out
+
+
+def _describe(
+    name: str,
+    texts: Sequence[str],
+    others: Sequence[str | None],
+    rules: Sequence[str],
+    vectors: np.ndarray | None,
+    encode: Encode | None,
+) -> ColumnStatistics:
+    there = [i for i, other in enumerate(others) if other is not None]
+    a, b = [texts[i] for i in there], [str(others[i]) for i in there]
+    cosine = None
+    if vectors is not None and encode is not None and there:
+        cosine = _distribution((vectors[there] * _unit(encode(b))).sum(axis=1), COSINE_BINS)
+    return ColumnStatistics(
+        column=name,
+        rows=len(texts),
+        nulls=len(texts) - len(there),
+        rules=dict(Counter(rule if not rule.startswith("row ") else "row" for rule in rules).most_common()),
+        overlap=_distribution(lexical_overlap(a, b), BINS) if there else None,
+        error_rate=_distribution(match_error_rate(a, b), BINS) if there else None,
+        cosine=cosine,
+    )
+
+
+def _distribution(values: np.ndarray, bins: np.ndarray) -> Distribution:
+    low, high = float(bins[0]), float(bins[-1])
+    counts, _ = np.histogram(np.clip(values, low, high), bins)
+    quartiles = np.percentile(values, [25, 50, 75])
+    return Distribution(
+        mean=float(values.mean()),
+        quartiles=(float(quartiles[0]), float(quartiles[1]), float(quartiles[2])),
+        counts=tuple(counts.tolist()),
+        low=low,
+        high=high,
+    )
+
+
+def _unit(matrix: np.ndarray) -> np.ndarray:
+    matrix = np.asarray(matrix, dtype=np.float32)
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+
+
+def bars(distribution: Distribution) -> str:
+    """Return the ten counts as a row of block characters."""
+    most = max(distribution.counts) or 1
+    return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * count // most)] for count in distribution.counts)

@@ -1,0 +1,145 @@
+"""The file format of built views: Parquet columns, and the header that says what they were made from."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import opencse
+from opencse.errors import OpencseError
+from opencse.views.constructor import ConstructorSpec, Row, View
+
+FORMAT = 1
+HEADER = b"opencse.views"
+RESERVED = ("id", "text")
+_TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
+
+
+def in_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
+    """Return the columns so that each comes after those it needs.
+
+    Raises:
+        OpencseError: A name is taken or ill-formed, a needed column is not there, or two need each other.
+    """
+    for name in specs:
+        if name in RESERVED or not name or "." in name:
+            raise OpencseError(f"build.{name}: no name for a built column", "Take one without a dot, not id or text.")
+        if specs[name].of != "text" and specs[name].sees_the_corpus:
+            raise OpencseError(f"build.{name}: of: this kind searches the corpus itself", "Leave `of` out.")
+    makers(specs)
+    out: list[str] = []
+    while len(out) < len(specs):
+        there = {column for name in out for column in specs[name].columns(name)}
+        ready = [name for name in specs if name not in out and there.issuperset(specs[name].sources)]
+        if not ready:
+            name = next(name for name in specs if name not in out)
+            lacking = [need for need in specs[name].sources if need not in there]
+            raise OpencseError(
+                f"build.{name}: needs the column {lacking[0]!r}, which is not built before it",
+                f"Add [build.{lacking[0]}], or take the need away.",
+            )
+        out += ready
+    return out
+
+
+def makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
+    """Return for each column that is built the name of the specification that makes it.
+
+    Raises:
+        OpencseError: Two would make the same one.
+    """
+    out: dict[str, str] = {}
+    for name, spec in specs.items():
+        for column in spec.columns(name):
+            if column in out:
+                raise OpencseError(f"build.{name} and build.{out[column]} both make {column!r}", "Rename one of them.")
+            out[column] = name
+    return out
+
+
+def header(
+    specs: Mapping[str, ConstructorSpec],
+    digests: Mapping[str, str],
+    *,
+    corpus: str,
+    rows: int,
+    seed: int,
+    part_rows: int,
+) -> dict[str, Any]:
+    """Return what determines the output: content hash of the texts, version, parameters and hashes of weights."""
+    columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
+    return {
+        "format": FORMAT,
+        "tool": f"opencse {opencse.__version__}",
+        "texts_sha256": corpus,
+        "rows": rows,
+        "seed": seed,
+        "rows_per_part": part_rows,
+        "columns": json.loads(json.dumps(columns)),
+    }
+
+
+def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
+    """Kind and fields, those of a nested specification too."""
+    values = ((field.name, getattr(spec, field.name)) for field in dataclasses.fields(spec))
+    return {"kind": spec.kind, **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values}}
+
+
+def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
+    """Return a SHA-256 over texts in order, and how many they are."""
+    joined, count = hashlib.sha256(), 0
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        joined.update(len(data).to_bytes(8, "little") + data)
+        count += 1
+    return joined.hexdigest(), count
+
+
+def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
+    """Return the Arrow schema: id, text, and for each column its text, its rule and its scores."""
+    fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
+    for name, maker in makers(specs).items():
+        fields += [pa.field(name, pa.string()), pa.field(f"{name}.rule", pa.string(), nullable=False)]
+        fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in specs[maker].scores.items()]
+    return pa.schema(fields, metadata={HEADER: json.dumps(head).encode()})
+
+
+def table(
+    rows: Sequence[Row], views: Mapping[str, Sequence[View]], specs: Mapping[str, ConstructorSpec], layout: pa.Schema
+) -> pa.Table:
+    """Return rows and their views in this layout."""
+    columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}
+    for name, maker in makers(specs).items():
+        columns[name] = [view.text for view in views[name]]
+        columns[f"{name}.rule"] = [view.rule for view in views[name]]
+        for score in specs[maker].scores:
+            columns[f"{name}.{score}"] = [view.scores.get(score) for view in views[name]]
+    return pa.table(columns, schema=layout)
+
+
+def read_header(path: str | Path) -> dict[str, Any]:
+    """Return the header of a Parquet file that `build` wrote.
+
+    Raises:
+        OpencseError: It is no such file.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return json.loads(metadata[HEADER])
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
+        raise OpencseError(f"{path} is no file of built views", "Build it with `opencse build`.") from error
+
+
+def built_columns(path: str | Path) -> list[str]:
+    """Return the names of the built columns in a Parquet file that `build` wrote."""
+    import pyarrow.parquet as pq
+
+    return [name.removesuffix(".rule") for name in pq.read_schema(path).names if name.endswith(".rule")]

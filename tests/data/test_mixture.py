@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.data.mixture import mix
+from opencse.errors import OpencseError
+from opencse.recipes import Part
+
+SENTENCES = 60
+
+
+@pytest.fixture
+def built(tmp_path):
+    """Every third sentence has an opposite, every second an exchange."""
+    numbers = range(SENTENCES)
+    table = {
+        "text": [f"Sentence {i}" + " and more" * (i % 5) for i in numbers],
+        "opposite": [f"opposite {i}" if i % 3 == 0 else None for i in numbers],
+        "exchanged": [f"exchanged {i}" if i % 2 == 0 else None for i in numbers],
+    }
+    path = tmp_path / "built.parquet"
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+def rows(path):
+    return pq.read_table(path).to_pylist()
+
+
+def test_each_part_has_its_rows_and_its_views_only(built, tmp_path) -> None:
+    parts = {
+        "opposites": Part(rows=10, needs=("opposite",)),
+        "order": Part(rows=20, needs=("exchanged",), keeps=("opposite",)),
+        "plain": Part(rows=30),
+    }
+    found = rows(mix(built, parts, tmp_path / "out.parquet"))
+    assert Counter(row["part"] for row in found) == {"opposites": 10, "order": 20, "plain": 30}
+    for row in found:
+        number = int(row["text"].split()[1])
+        opposite = f"opposite {number}" if number % 3 == 0 else None
+        assert row["opposite"] == (None if row["part"] == "plain" else opposite)
+        assert row["exchanged"] == (f"exchanged {number}" if row["part"] == "order" else None)
+        assert row["part"] != "opposites" or opposite is not None
+    assert [row["part"] for row in found] != sorted(row["part"] for row in found)
+
+
+def test_too_few_sentences_are_repeated_evenly(built, tmp_path) -> None:
+    found = rows(mix(built, {"opposites": Part(rows=50, needs=("opposite",))}, tmp_path / "out.parquet"))
+    assert sorted(Counter(row["text"] for row in found).values()) == [2] * 10 + [3] * 10
+
+
+def test_long_sentences_and_empty_parts_are_left_out(built, tmp_path) -> None:
+    parts = {"short": Part(rows=40, words=4), "none": Part(rows=0, needs=("opposite",))}
+    found = rows(mix(built, parts, tmp_path / "out.parquet"))
+    assert len(found) == 40
+    assert max(len(row["text"].split()) for row in found) == 4
+    assert "opposite" not in found[0]
+
+
+def test_the_seed_decides_and_equal_input_is_not_mixed_twice(built, tmp_path) -> None:
+    parts = {"plain": Part(rows=10)}
+    first = mix(built, parts, tmp_path / "first.parquet", seed=1)
+    assert rows(first) == rows(mix(built, parts, tmp_path / "second.parquet", seed=1))
+    assert rows(first) != rows(mix(built, parts, tmp_path / "third.parquet", seed=2))
+    before = first.stat().st_mtime_ns
+    assert mix(built, parts, first, seed=1).stat().st_mtime_ns == before
+    assert len(rows(mix(built, {"plain": Part(rows=11)}, first, seed=1))) == 11
+
+
+def test_a_part_that_nothing_fits_is_an_error(built, tmp_path) -> None:
+    with pytest.raises(OpencseError, match="short: no sentence"):
+        mix(built, {"short": Part(rows=5, words=1)}, tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()

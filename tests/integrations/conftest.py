@@ -1,0 +1,1 @@
+from tests.evaluation.conftest import some_pairs as some_pairs

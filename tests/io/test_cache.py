@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from opencse.errors import OpencseError
+from opencse.io.cache import cache_place, cache_root, trim_cache
+
+DAY = 24 * 3600
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
+
+
+def store(kind, name, size, days):
+    path = cache_root() / kind / name
+    path.mkdir(parents=True)
+    (path / "data").write_bytes(bytes(size))
+    used = time.time() - days * DAY
+    os.utime(path, (used, used))
+    return path
+
+
+def test_the_longest_unused_go_until_the_rest_fits() -> None:
+    new, old, oldest = (store("tokens", str(days), 100, days) for days in (2, 3, 4))
+    file = cache_root() / "vectors" / "a.npy"
+    file.parent.mkdir()
+    file.write_bytes(bytes(100))
+    os.utime(file, (0, 0))
+    trim_cache(250)
+    assert [path.exists() for path in (new, old, oldest, file)] == [True, True, False, False]
+
+
+def test_what_was_used_within_a_day_stays() -> None:
+    path = store("tokens", "a", 100, 0.5)
+    trim_cache(0)
+    assert path.exists()
+
+
+def test_asking_for_a_store_counts_as_use_and_for_a_new_one_makes_room(monkeypatch) -> None:
+    asked, other = store("tokens", "a", 100, 3), store("tokens", "b", 100, 2)
+    monkeypatch.setenv("OPENCSE_CACHE_GIB", "1e-7")  # 107 bytes
+    assert cache_place("tokens", "a") == asked
+    assert other.exists(), "nothing new, so nothing goes"
+    assert not cache_place("teachers", "c").exists()
+    assert asked.exists()
+    assert not other.exists()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("tokens", ".a.tmp"), ("pip", "a")])
+def test_what_is_being_written_and_what_others_keep_there_is_left_alone(kind, name) -> None:
+    path = store(kind, name, 100, 5)
+    trim_cache(0)
+    assert path.exists()
+
+
+def test_a_limit_that_is_no_number_is_one_line(monkeypatch) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE_GIB", "much")
+    with pytest.raises(OpencseError, match="OPENCSE_CACHE_GIB"):
+        cache_place("tokens", "a")

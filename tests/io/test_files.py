@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from opencse.errors import OpencseError
+from opencse.io.files import replaced_file, replaced_folder, write_json
+
+
+def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), replaced_file(path) as temporary:
+        temporary.write_text("half")
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), replaced_folder(tmp_path / "b") as folder:
+        (folder / "part").write_text("half")
+        raise ZeroDivisionError
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+    assert path.read_text() == "old"
+
+
+def test_a_folder_takes_the_place_of_another(tmp_path) -> None:
+    for content in ("one", "two"):
+        with replaced_folder(tmp_path / "b") as folder:
+            (folder / content).write_text(content)
+    assert [p.name for p in (tmp_path / "b").iterdir()] == ["two"]
+
+
+def test_a_full_disk_is_named(tmp_path) -> None:
+    with pytest.raises(OpencseError, match="disk is full"), replaced_file(tmp_path / "a"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OpencseError, match="cannot be written"):
+        write_json(tmp_path / "file" / "below.json", {})
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OpencseError, match="cannot be written"):
+        write_json(tmp_path / "folder", {})
+
+
+def test_a_number_that_is_none_is_refused(tmp_path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "a.json", {"score": float("nan")})
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,71 @@
+"""The layers that docs/architecture.md shows: each package imports only packages below it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+LAYERS = (
+    ("errors",),
+    ("io", "surface", "engines", "models", "objectives", "settings"),
+    ("syntax", "encoder"),
+    ("views",),
+    ("recipes",),
+    ("data", "evaluation"),
+    ("runs", "probing"),
+    ("training", "pretraining", "reports"),
+    ("compare", "integrations"),
+    ("pipeline",),
+    ("cli",),
+)
+FLOOR = {package: floor for floor, packages in enumerate(LAYERS) for package in packages}
+
+
+def modules() -> Iterator[tuple[Path, str]]:
+    for path in sorted((SOURCE / "opencse").rglob("*.py")):
+        name = path.relative_to(SOURCE / "opencse").with_suffix("").parts
+        if name != ("__init__",):
+            yield path, name[0]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The packages of opencse that a file imports, at its top or inside a function."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "opencse":
+            yield from (alias.name for alias in node.names if not alias.name.startswith("__"))
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("opencse."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("opencse."))
+
+
+def test_every_package_has_a_layer() -> None:
+    assert {package for _, package in modules()} == set(FLOOR)
+
+
+def test_packages_import_only_packages_of_lower_layers() -> None:
+    wrong = [
+        f"{path.relative_to(SOURCE)} ({package}) imports {other}"
+        for path, package in modules()
+        for other in imported(path)
+        if other != package and FLOOR[other] >= FLOOR[package]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_architecture_page_shows_these_layers() -> None:
+    page = next(path for path in (SOURCE.parent / "docs").rglob("architecture.md"))
+    rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    shown = [tuple(re.findall(r"`(\w+)`", cells)) for _, cells in rows]
+    assert [set(layer) for layer in shown] == [set(layer) for layer in LAYERS]
+
+
+@pytest.mark.parametrize("limit", [400])
+def test_no_file_is_too_long(limit: int) -> None:
+    long = {str(path): n for path, _ in modules() if (n := len(path.read_text(encoding="utf-8").splitlines())) > limit}
+    assert not long
