@@ -1,7 +1,5 @@
 """The bundled transformations: form, counts, how many words each kind changes, and that nothing is from elsewhere."""
 
-import gzip
-import os
 import re
 from collections import Counter
 from importlib.resources import files
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 from opencse.surface import match_error_rate
+from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
 PROBE = files("opencse") / "assets" / "probe" / "transformations.tsv"
 DEMO = files("opencse") / "assets" / "demo"
@@ -31,10 +30,6 @@ NEGATIVE = re.compile(r"\b(not|never|no|nobody|nothing|none|neither|nowhere|cann
 
 def words(text):
     return re.findall(r"[a-z0-9']+", text.lower())
-
-
-def normalised(text):
-    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 @pytest.fixture(scope="module")
@@ -178,18 +173,6 @@ def test_the_document_states_the_figures_of_the_file(rows, rates):
     }
 
 
-def data_folder():
-    named = os.environ.get("OPENCSE_DATA")
-    return Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
-
-
 def test_no_text_occurs_in_a_known_data_set(rows):
-    folder = data_folder()
-    found = sorted(folder.glob("eval/*/*.tsv.gz")) + sorted(folder.glob("corpus/*head*.txt.gz"))
-    if not found:
-        pytest.skip("no real data: set OPENCSE_DATA to the folder that holds eval/")
-    ours = {normalised(text) for text in written(rows)}
-    for path in found:
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as stream:
-            cells = {normalised(cell) for line in stream for cell in line.rstrip("\n").split("\t")}
-        assert ours & cells == set(), path.name
+    for path in known_data_files():
+        assert repeated_in(path, written(rows)) == set(), path.name

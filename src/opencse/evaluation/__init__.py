@@ -23,9 +23,18 @@ from opencse.evaluation.task import (
     score,
 )
 from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
+from opencse.evaluation.triplets import (
+    DEVELOPMENT_SETS,
+    Triplet,
+    TripletSet,
+    TripletTask,
+    development_set,
+    read_triplets,
+)
 
 __all__ = [
     "CLASSIFICATION_TASKS",
+    "DEVELOPMENT_SETS",
     "STS_TASKS",
     "SUITES",
     "TRANSFER_TASKS",
@@ -44,6 +53,10 @@ __all__ = [
     "Task",
     "TaskResult",
     "TransferTask",
+    "Triplet",
+    "TripletSet",
+    "TripletTask",
+    "development_set",
     "distinct_texts",
     "evaluate",
     "evaluate_suites",
@@ -53,5 +66,6 @@ __all__ = [
     "load_sts",
     "load_suites",
     "read_pairs",
+    "read_triplets",
     "score",
 ]

@@ -1,0 +1,171 @@
+"""Triplets: is a text nearer to one that says the same than to one that contradicts it?"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from opencse.errors import OpencseError
+from opencse.evaluation.correlation import paired_cosine
+from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.io.tables import read_table, table_columns
+
+DEVELOPMENT_SETS = ("meaning", "search", "roles")
+"""The written development sets that come with the package (docs/data/development-sets.md)."""
+
+_TEXTS = ("anchor", "positive", "negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triplet:
+    """A text, one that says the same, and one that contradicts it.
+
+    Attributes:
+        id: Its name within the set.
+        anchor: The text; for a search, the query.
+        positive: What says the same, or what the query looks for.
+        negative: What contradicts it, mostly in nearly the same words.
+        groups: What the triplet belongs to, by column: `{"grade": "near", "kind": "verb"}`.
+    """
+
+    id: str
+    anchor: str
+    positive: str
+    negative: str
+    groups: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletSet:
+    """Triplets with a name; all have the same grouping columns.
+
+    Attributes:
+        name: Name in tables and files.
+        triplets: The rows, in the order of the file.
+    """
+
+    name: str
+    triplets: tuple[Triplet, ...]
+
+    def groups(self) -> dict[tuple[str, str], np.ndarray]:
+        """Rows (as int64) of every group, by column and value, in order of first occurrence."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for row, triplet in enumerate(self.triplets):
+            for group in triplet.groups.items():
+                found.setdefault(group, []).append(row)
+        columns = list(self.triplets[0].groups)
+        ordered = sorted(found.items(), key=lambda item: columns.index(item[0][0]))
+        return {group: np.array(rows, dtype=np.int64) for group, rows in ordered}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletTask:
+    """Share of triplets whose positive has the higher cosine with the anchor; a tie is wrong.
+
+    Metrics, in percent: `accuracy` (the main one), and for each group `column: value`. Their counts are in
+    `details["rows"]`.
+
+    Args:
+        data: The triplets.
+    """
+
+    data: TripletSet
+
+    @property
+    def name(self) -> str:
+        """Name of the set."""
+        return self.data.name
+
+    def texts(self) -> Iterator[str]:
+        """All three texts of every row."""
+        for triplet in self.data.triplets:
+            yield from (triplet.anchor, triplet.positive, triplet.negative)
+
+    def margins(self, embeddings: Embeddings) -> np.ndarray:
+        """Cosine with the positive minus cosine with the negative, (n,); above 0 is right."""
+        anchor, positive, negative = (
+            embeddings([getattr(triplet, side) for triplet in self.data.triplets]) for side in _TEXTS
+        )
+        return paired_cosine(anchor, positive) - paired_cosine(anchor, negative)
+
+    def score(self, embeddings: Embeddings) -> TaskResult:
+        """Count the triplets in the right order, over all and in each group."""
+        right = self.margins(embeddings) > 0
+        groups = {f"{column}: {value}": rows for (column, value), rows in self.data.groups().items()}
+        metrics: dict[str, float | None] = {"accuracy": 100 * float(right.mean())}
+        metrics |= {group: 100 * float(right[rows].mean()) for group, rows in groups.items()}
+        return TaskResult(
+            task=self.name,
+            main="accuracy",
+            metrics=metrics,
+            rows=len(right),
+            data_sha256=_hash(self.data),
+            details={"similarity": "cosine", "rows": {group: len(rows) for group, rows in groups.items()}},
+        )
+
+
+def development_set(name: str) -> TripletSet:
+    """Return one of the written sets of `DEVELOPMENT_SETS`.
+
+    Example:
+        >>> from opencse.evaluation import TripletTask, development_set, evaluate
+        >>> task = TripletTask(data=development_set("meaning"))
+        >>> evaluate(encode, [task])["meaning"].metrics["grade: near"]  # doctest: +SKIP
+    """
+    if name not in DEVELOPMENT_SETS:
+        raise OpencseError(f"there is no development set {name!r}", f"Known: {', '.join(DEVELOPMENT_SETS)}.")
+    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "development"
+    return read_triplets(folder / f"{name}.tsv")
+
+
+def read_triplets(path: str | Path) -> TripletSet:
+    """Read triplets from a `.tsv`, `.csv` or `.jsonl` file, plain or `.gz`.
+
+    Args:
+        path: A table with the columns `anchor`, `positive` and `negative`. A column `id` names the rows (by default
+            their line); every other column groups them.
+
+    Raises:
+        OpencseError: The file cannot be read, a column or a text is missing, two rows have one id, or a positive or
+            negative repeats its anchor or the other; the message names the line.
+    """
+    path = Path(path)
+    missing = [name for name in _TEXTS if name not in table_columns(path)]
+    if missing:
+        raise OpencseError(f"{path}: no column {missing[0]!r}", f"Name the columns {', '.join(_TEXTS)}.")
+    triplets: list[Triplet] = []
+    ids: set[str] = set()
+    for line, cells in read_table(path):
+        if not cells:
+            continue
+        triplet = _triplet(cells, line, path)
+        if triplet.id in ids:
+            raise OpencseError(f"{path}, line {line}: the id {triplet.id!r} occurs twice", "Rename one.")
+        ids.add(triplet.id)
+        triplets.append(triplet)
+    if not triplets:
+        raise OpencseError(f"{path}: holds no triplet", "Give at least one row.")
+    return TripletSet(name=path.name.partition(".")[0], triplets=tuple(triplets))
+
+
+def _triplet(cells: Mapping[str, object], line: int, path: Path) -> Triplet:
+    row = {name: str(cell).strip() for name, cell in cells.items() if cell is not None}
+    empty = [name for name in cells if not row.get(name)]
+    if empty:
+        raise OpencseError(f"{path}, line {line}: no {empty[0]}", "Fill the cell, or drop the row.")
+    anchor, positive, negative = (row.pop(name, "") for name in _TEXTS)
+    if len({anchor, positive, negative}) < 3:
+        raise OpencseError(f"{path}, line {line}: two of the three texts are equal", "Drop the row.")
+    identity = row.pop("id", f"line {line}")
+    return Triplet(id=identity, anchor=anchor, positive=positive, negative=negative, groups=row)
+
+
+def _hash(data: TripletSet) -> str:
+    rows = [[t.id, t.anchor, t.positive, t.negative, dict(t.groups)] for t in data.triplets]
+    return hashlib.sha256(json.dumps(rows, ensure_ascii=True).encode()).hexdigest()
