@@ -287,10 +287,9 @@ def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, materia
     """Probe both models; each encodes every distinct text once, the backbone once for all runs."""
     name = Path(str(backbone)).name
     trained = f"{name} + {recipe.name}"
-    prompt = next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
 
     def untouched(texts: Sequence[str]) -> np.ndarray:
-        encoder = load_encoder(backbone, pooling=recipe.encoder.pooling, prompt=prompt)
+        encoder = load_encoder(backbone, **recipe.pooling)
         return cached_vectors(Embedder(encoder, progress=f"evaluating {name}"), texts)
 
     prober = Prober(material)

@@ -10,7 +10,7 @@ from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
-PROMPT = 'This sentence of "{}" means {mask}'
+PROMPT = 'This sentence of "{}" means {mask}.'
 
 
 @pytest.fixture(scope="module", params=[tiny_bert, tiny_roberta], ids=["bert", "roberta"])
@@ -34,7 +34,7 @@ def test_delta_is_the_masks_vector_at_the_published_positions(folder) -> None:
         before = [first + i for i in range(len(frame.before))]
         after = [first + len(frame.before) + length + i for i in range(len(frame.after))]
         hidden = model(input_ids=ids, position_ids=torch.tensor([before + after])).last_hidden_state
-        torch.testing.assert_close(vector, hidden[0, -1], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(vector, hidden[0, len(frame.before) + frame.mask], rtol=1e-5, atol=1e-6)
     assert torch.equal(found[0], found[3])
     assert (found[0] - found[1]).abs().max() > 1e-3
 

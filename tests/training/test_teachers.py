@@ -61,7 +61,7 @@ SOURCES = [Source("text"), Source("other", optional=True)]
 
 
 def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
-    loaded = load_teachers(made, student, None, "cpu")
+    loaded = load_teachers(made, student, "cpu")
     return teacher_vectors(made, loaded, corpus, SOURCES, progress=False)["wise"]
 
 

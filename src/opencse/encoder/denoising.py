@@ -22,7 +22,7 @@ class TemplateDenoising(nn.Module):
 
     Args:
         transformer: The transformers encoder, which stays the model's own: its weights are not this module's.
-        frame: The template's ids, which end with the mask.
+        frame: The template's ids, with its mask.
         positions: `model` counts as the model does for sentences. `zero` begins at 0 whatever the model, as
             PromptBERT's code does; for RoBERTa, whose first position is 2, δ is then that of shifted positions.
         dropout: A dropout rate of the template's own; None for the model's.
@@ -41,7 +41,10 @@ class TemplateDenoising(nn.Module):
                 "Switch it off with --set encoder.denoising=none.",
             )
         self._transformer = (transformer,)  # in a tuple, where PyTorch does not look
+        if frame.mask is None:
+            raise ValueError("the frame has no mask")
         self.frame = frame
+        self._mask = frame.mask
         self._dropout = dropout
         self._start = first_position(transformer) if positions == "model" else 0
 
@@ -60,7 +63,7 @@ class TemplateDenoising(nn.Module):
         ones = torch.ones_like(ids)
         with dropout_rate(model, self._dropout):
             hidden = model(input_ids=ids, attention_mask=ones, position_ids=places + self._start).last_hidden_state
-        return hidden[:, -1][which]
+        return hidden[:, before + self._mask][which]
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         """Change `sentence_embedding`."""

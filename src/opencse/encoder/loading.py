@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opencse.encoder.pooling import POOLINGS, pooling_modules
+from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake
 from opencse.errors import OpencseError
 from opencse.models import resolve
@@ -24,6 +24,7 @@ def load_encoder(
     *,
     pooling: str = "backbone",
     prompt: str | None = None,
+    final_mark: str = "",
     dropout: float | None = None,
     device: str = "cpu",
 ) -> SentenceTransformer:
@@ -34,6 +35,7 @@ def load_encoder(
         pooling: `backbone` for what the model's folder says (a plain transformers encoder says nothing, and is an
             error then), or one of `POOLINGS`, which replaces everything after the transformer.
         prompt: The template for `mask` pooling, which is baked into the tokenizer.
+        final_mark: With `mask` pooling, put behind every text that ends in no punctuation mark (`Encoder.final_mark`).
         dropout: A rate to set in the configuration; the model's own where None.
         device: Where to put the weights.
 
@@ -60,17 +62,22 @@ def load_encoder(
     with readable_errors(name), quiet():
         model = SentenceTransformer(source, device=device, config_kwargs=settings or None)
     if pooling == "backbone":
+        for module in model:
+            if pools_the_mask(module):
+                module.requires_grad_(False)
         return model
     transformer = model[0]
     if not hasattr(transformer, "auto_model"):
         raise OpencseError(f"{name}: its first module is a {type(transformer).__name__}, not a transformer")
+    mask = None
     if pooling == "mask":
         if prompt is None:
             raise OpencseError("pooling 'mask' needs a prompt with {mask}")
-        baked = bake(model.tokenizer, prompt)
+        mask = model.tokenizer.mask_token_id
+        baked = bake(model.tokenizer, prompt, final_mark)
         baked.model_max_length = model.max_seq_length or baked.model_max_length
         transformer.processor = baked
-    return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer)], device=device)
+    return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer, mask)], device=device)
 
 
 def backbone_config(name: str | Path) -> dict[str, Any]:

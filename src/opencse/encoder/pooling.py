@@ -9,15 +9,16 @@ import torch
 POOLINGS = ("cls", "mean", "first_last", "mask")
 
 
-def pooling_modules(kind: str, transformer: Any) -> list[torch.nn.Module]:
+def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> list[torch.nn.Module]:
     """The core sentence-transformers modules that come after the transformer.
 
     Args:
         kind: `cls`, `mean`, `first_last` (the mean over tokens of the mean of the first and the last layer's output, as
-            in SimCSE's evaluation since 2024) or `mask` (the last token, where a baked template has its mask).
+            in SimCSE's evaluation since 2024) or `mask`: the mean over tokens, where only the mask token has a weight.
         transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its configuration.
+        mask: Id of the mask token, for `mask`.
     """
-    from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling
+    from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling, WordWeights
 
     width = transformer.get_embedding_dimension()
     if kind == "first_last":
@@ -28,4 +29,15 @@ def pooling_modules(kind: str, transformer: Any) -> list[torch.nn.Module]:
         mix.layer_weights.data.copy_(weights)
         mix.layer_weights.requires_grad_(False)
         return [mix, Pooling(width, "mean")]
-    return [Pooling(width, {"cls": "cls", "mean": "mean", "mask": "lasttoken"}[kind])]
+    if kind == "mask":
+        # The names stand for ids: only the number of rows and the weights matter.
+        ids = [str(i) for i in range(transformer.config.vocab_size)]
+        only_mask = WordWeights(ids, {str(mask): 1.0}, unknown_word_weight=0.0)
+        return [only_mask.requires_grad_(False), Pooling(width, "mean")]
+    return [Pooling(width, kind)]
+
+
+def pools_the_mask(module: torch.nn.Module) -> bool:
+    """Whether a module gives a weight to one token id only, as those of `mask` pooling do."""
+    weight = getattr(getattr(module, "emb_layer", None), "weight", None)
+    return type(module).__name__ == "WordWeights" and weight is not None and int((weight != 0).sum()) == 1

@@ -1,9 +1,8 @@
 """What stands around a sentence: special tokens, and prompt templates with a mask.
 
-A template such as `'This sentence of "{}" means {mask}'` (PromptBERT, Jiang et al., EMNLP 2022) makes the vector at the
-mask stand for the sentence. It is put around the sentence's *tokens*, so that no sentence, however long or odd, can
-push the mask out or add another. The template ends at its mask: the exported model finds the mask as the last token,
-with core sentence-transformers modules only. This drops the `. [SEP]` that PromptBERT has after the mask.
+A template such as `'This sentence of "{}" means {mask}.'` (PromptBERT, Jiang et al., EMNLP 2022) makes the vector at
+the mask stand for the sentence. It is put around the sentence's *tokens*, so that no sentence, however long or odd, can
+push the mask out or add another. After the template come the special tokens that end every text, such as `[SEP]`.
 """
 
 from __future__ import annotations
@@ -15,14 +14,23 @@ from typing import Any
 from opencse.errors import OpencseError
 
 MASK = "{mask}"
+# The end of a text, with the spaces there, behind a character that is neither a space nor ASCII punctuation.
+_UNMARKED_END = r"(?<=[^!-/:-@\[-`{-~\s])\s*\z"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Token ids that stand before and after the tokens of a sentence."""
+    """Token ids that stand before and after the tokens of a sentence.
+
+    Attributes:
+        before: Ids before the sentence.
+        after: Ids after it.
+        mask: Index of the mask in `after`; None for a frame without one.
+    """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
+    mask: int | None = None
 
     def __len__(self) -> int:
         return len(self.before) + len(self.after)
@@ -40,32 +48,35 @@ def special_frame(tokenizer: Any) -> Frame:
 
 
 def template_frame(tokenizer: Any, prompt: str) -> Frame:
-    """The ids around a sentence under a template that ends with `{mask}`.
+    """The ids around a sentence under a template with `{mask}`, special tokens included.
+
+    Prefix and suffix are tokenised apart from the sentence, spaces included, as the authors of PromptBERT and SNCSE do.
 
     Args:
         tokenizer: A fast tokenizer that still knows its mask token.
-        prompt: The template: `{}` for the sentence, then `{mask}` as its end.
+        prompt: The template: `{}` for the sentence, and `{mask}` once behind it. Text may follow the mask.
 
     Raises:
-        OpencseError: The template does not end with its only mask, or the tokenizer has none.
+        OpencseError: The template has no mask behind its sentence, or more than one, or the tokenizer has none.
     """
     prefix, suffix = prompt.split("{}")
-    if not suffix.endswith(MASK) or prompt.count(MASK) != 1:
+    if prompt.count(MASK) != 1 or MASK not in suffix:
         raise OpencseError(
-            f"prompt '{prompt}': must hold {{mask}} once, at its end",
-            "The exported model pools the last token; leave out a final period.",
+            f"prompt '{prompt}': must hold {{mask}} once, behind {{}}",
+            """For example 'This sentence of "{}" means {mask}.'.""",
         )
     if tokenizer.mask_token is None:
         raise OpencseError("the tokenizer has no mask token", "Use a masked language model for pooling = 'mask'.")
-    start = special_frame(tokenizer).before
-    before = tokenizer(prefix.strip(), add_special_tokens=False)["input_ids"]
+    special = special_frame(tokenizer)
+    before = tokenizer(prefix, add_special_tokens=False)["input_ids"]
     after = tokenizer(suffix.replace(MASK, tokenizer.mask_token), add_special_tokens=False)["input_ids"]
-    if after.count(tokenizer.mask_token_id) != 1 or after[-1] != tokenizer.mask_token_id:
-        raise OpencseError(f"prompt '{prompt}': this tokenizer does not make one mask of its end")
-    return Frame((*start, *before), tuple(after))
+    if after.count(tokenizer.mask_token_id) != 1:
+        raise OpencseError(f"prompt '{prompt}': this tokenizer does not make one mask of {{mask}}")
+    mask = after.index(tokenizer.mask_token_id)
+    return Frame((*special.before, *before), (*after, *special.after), mask)
 
 
-def bake(tokenizer: Any, prompt: str) -> Any:
+def bake(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
     """A copy of a tokenizer that puts the template around every text by itself.
 
     The copy does not know the mask token as such, so that a sentence that contains `[MASK]` is read as plain text. It
@@ -73,7 +84,8 @@ def bake(tokenizer: Any, prompt: str) -> Any:
 
     Args:
         tokenizer: A fast tokenizer.
-        prompt: The template, which ends with `{mask}`.
+        prompt: The template.
+        final_mark: Put behind every text that ends in no ASCII punctuation mark, as SNCSE does with `" ."`.
     """
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
@@ -82,6 +94,10 @@ def bake(tokenizer: Any, prompt: str) -> Any:
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     spec["added_tokens"] = [t for t in spec["added_tokens"] if t["content"] != tokenizer.mask_token]
     spec["padding"] = spec["truncation"] = None
+    if final_mark:
+        marked = {"type": "Replace", "pattern": {"Regex": _UNMARKED_END}, "content": final_mark}
+        steps = [marked] if spec["normalizer"] is None else [marked, spec["normalizer"]]
+        spec["normalizer"] = {"type": "Sequence", "normalizers": steps}
 
     def piece(name: str, ids: tuple[int, ...]) -> dict[str, Any]:
         return {"id": name, "ids": list(ids), "tokens": tokenizer.convert_ids_to_tokens(list(ids))}

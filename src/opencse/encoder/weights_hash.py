@@ -10,6 +10,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from opencse.encoder.pooling import pools_the_mask
+
 # What changes the vectors though no weight does. Deliberately few: a library update that adds keys to a
 # configuration must not change the hash of an unchanged model.
 _CONFIG_KEYS = ("model_type", "num_attention_heads", "hidden_act", "layer_norm_eps", "position_embedding_type")
@@ -41,10 +43,12 @@ def weights_hash(model: SentenceTransformer) -> str:
 
 
 def pooling_name(model: SentenceTransformer) -> str:
-    """How token vectors become the sentence vector, for tables: `mean`, `cls`, `mean+cls`, … or `none`.
+    """How token vectors become the sentence vector, for tables: `mean`, `cls`, `mask`, `mean+cls`, … or `none`.
 
     A weighted mean of several layers is named in front, as in `layers+mean`.
     """
+    if any(pools_the_mask(module) for module in model):
+        return "mask"
     names = []
     for module in model:
         mode = getattr(module, "pooling_mode", None)

@@ -145,7 +145,14 @@ def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
             f"{name}: begins with a {type(first).__name__} that cannot be exported",
             "ONNX export is for transformers of plain text with a fast tokenizer.",
         )
-    core = (modules.Pooling, modules.WeightedLayerPooling, modules.Normalize, modules.Dense, modules.LayerNorm)
+    core = (
+        modules.Pooling,
+        modules.WeightedLayerPooling,
+        modules.WordWeights,
+        modules.Normalize,
+        modules.Dense,
+        modules.LayerNorm,
+    )
     for module in list(encoder)[1:]:
         if type(module) not in (*core, modules.Dropout):
             raise OpencseError(

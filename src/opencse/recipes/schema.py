@@ -16,7 +16,7 @@ class View:
     Attributes:
         text: The text column that the view reads.
         prompt: What is put around the text. With `{mask}` it is a template for mask pooling, such as
-            `'This sentence of "{}" means {mask}'`; without, it is a plain prefix such as `"query: {}"`.
+            `'This sentence of "{}" means {mask}.'`; without, it is a plain prefix such as `"query: {}"`.
         dropout: A dropout rate of the view's own (HiNCE's p2); the model's where absent.
         optional: Rows may lack the text (null); the terms then leave those rows out.
     """
@@ -93,6 +93,8 @@ class Encoder:
         length_counts: Whether `max_length` counts the `total` (special tokens and prompt included, as SimCSE and
             SNCSE do) or only the `content` (as PromptBERT does).
         dropout: Dropout rate to set in the whole model; its own where absent.
+        final_mark: With pooling `mask`, text put behind every sentence that ends in no punctuation mark, in training,
+            scoring and export; SNCSE's is `" ."`.
         denoising: PromptBERT's template denoising, with pooling `mask`: `train` takes the template's own vector away in
             training only, `train_and_dev` on the development pairs too. The exported model never does.
         denoising_positions: Whether the template's positions count as the `model` does, or from `zero` (PromptBERT's
@@ -104,6 +106,7 @@ class Encoder:
     max_length: int = 32
     length_counts: Literal["total", "content"] = "total"
     dropout: float | None = None
+    final_mark: str = ""
     denoising: Literal["none", "train", "train_and_dev"] = "none"
     denoising_positions: Literal["model", "zero"] = "model"
 
@@ -114,6 +117,8 @@ class Encoder:
             raise ValueError("dropout must be at least 0 and below 1")
         if self.denoising != "none" and self.pooling != "mask":
             raise ValueError("denoising is for templates: it needs pooling 'mask'")
+        if self.final_mark and self.pooling != "mask":
+            raise ValueError("final_mark is for templates: it needs pooling 'mask'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +258,14 @@ class Recipe:
         """The views that some term reads, in the order of definition; only these are encoded."""
         needed = {name for term in self.terms for name in term.views}
         return {name: view for name, view in self.views.items() if name in needed}
+
+    @property
+    def pooling(self) -> dict[str, Any]:
+        """What `load_encoder` needs to pool as the exported model does: with a mask, the first view's template too."""
+        if self.encoder.pooling != "mask":
+            return {"pooling": self.encoder.pooling}
+        prompt = next(iter(self.used_views.values())).prompt
+        return {"pooling": "mask", "prompt": prompt, "final_mark": self.encoder.final_mark}
 
     @property
     def used_teachers(self) -> dict[str, tuple[str, ...]]:

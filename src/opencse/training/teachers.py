@@ -62,15 +62,12 @@ class LoadedTeacher:
         return self.embedder.encode(texts)
 
 
-def load_teachers(
-    recipe: Recipe, backbone: str | Path, own_prompt: str | None, device: str
-) -> dict[str, LoadedTeacher]:
+def load_teachers(recipe: Recipe, backbone: str | Path, device: str) -> dict[str, LoadedTeacher]:
     """Load every teacher that the recipe's terms read.
 
     Args:
         recipe: Its teachers and terms are read.
         backbone: What the teacher `backbone` stands for.
-        own_prompt: The template that the run's own encoder wears, for the teacher `backbone`.
         device: Where to run them.
 
     Raises:
@@ -79,23 +76,26 @@ def load_teachers(
     found = {}
     for name in recipe.used_teachers:
         try:
-            found[name] = _load(recipe.teachers[name], recipe, backbone, own_prompt, device)
+            found[name] = _load(recipe.teachers[name], recipe, backbone, device)
         except OpencseError as error:
             problem = f"teachers.{name}: {error.problem}"
             raise OpencseError(problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")) from error
     return found
 
 
-def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, own_prompt: str | None, device: str) -> LoadedTeacher:
-    name, pooling, prompt = teacher.model, teacher.pooling or "backbone", teacher.prompt
+def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, device: str) -> LoadedTeacher:
+    name, prompt = teacher.model, teacher.prompt
+    pooling: dict[str, Any] = {"pooling": teacher.pooling or "backbone"}
     if teacher.model == "backbone":
         name = str(backbone)
-        if teacher.pooling is None and (pooling := recipe.encoder.pooling) == "mask":
-            if prompt is not None:
+        if teacher.pooling is None:
+            pooling = recipe.pooling
+            if pooling["pooling"] == "mask" and prompt is not None:
                 raise OpencseError("a prompt of its own needs a pooling of its own", "Give both, or neither.")
-            prompt = own_prompt
-    masked = pooling == "mask"
-    model = load_encoder(name, pooling=pooling, prompt=prompt if masked else None, device=device)
+    masked = pooling["pooling"] == "mask"
+    if masked:
+        pooling = {"prompt": prompt} | pooling
+    model = load_encoder(name, **pooling, device=device)
     if teacher.max_length is not None:
         limit = model.max_seq_length
         if limit is not None and teacher.max_length > limit:

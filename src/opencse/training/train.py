@@ -129,9 +129,7 @@ def train(
     if accelerator.num_processes > 1:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
     set_seed(recipe.training.seed)
-    encoder = load_encoder(
-        backbone, pooling=recipe.encoder.pooling, prompt=_prompt(recipe), dropout=recipe.encoder.dropout
-    )
+    encoder = load_encoder(backbone, **recipe.pooling, dropout=recipe.encoder.dropout)
     _check_dropout(recipe, encoder, backbone)
     on_cpu = accelerator.device.type == "cpu"
     packed = prepare_for_training(encoder) and on_cpu
@@ -140,7 +138,7 @@ def train(
     sources, views = _sources(recipe, encoder, backbone)
     denoisers = _denoisers(recipe, encoder, views)
     network = _network(recipe, encoder, backbone, denoisers)
-    teachers = load_teachers(recipe, backbone, _prompt(recipe), str(accelerator.device))
+    teachers = load_teachers(recipe, backbone, str(accelerator.device))
     with accelerator.main_process_first():
         bar = progress and main
         store = open_store(corpus, sources, encoder.tokenizer, recipe.encoder.max_length, progress=bar)
@@ -273,11 +271,6 @@ def _network(
     projector = build_projector(recipe.encoder.projector, width)
     modules = term_modules(recipe, encoder, projector, backbone)
     return Network(encoder, projector, Objective(recipe.terms), modules, denoisers)
-
-
-def _prompt(recipe: Recipe) -> str | None:
-    """The template that the exported model wears: that of the first view, the anchor."""
-    return next(iter(recipe.used_views.values())).prompt if recipe.encoder.pooling == "mask" else None
 
 
 def _sources(
