@@ -1,0 +1,59 @@
+"""The STS tasks by opencse and by `mteb` (extra `mteb`), on the same rows and the same vectors.
+
+    python benchmarks/evaluation/mteb_sts.py MODEL DATA [--tasks STS16 STS-B]
+
+DATA as for `opencse evaluate`; the raw text, which is `mteb`'s. `mteb` scores twice: by the model's own similarity
+(`spearman`), and by scikit-learn's float32 cosine (`cosine_spearman`, its main score).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import mteb
+import numpy as np
+
+from opencse.encoder import load_encoder
+from opencse.encoder.embedder import Embedder
+from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate, load_sts
+from opencse.evaluation.pairs import ScoredPairs
+from opencse.integrations.mteb_adapter import MtebEncoder, local_task
+
+NAMES = {"STS-B": "STSBenchmark"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("data")
+    parser.add_argument("--tasks", nargs="+", default=list(STS_TASKS))
+    arguments = parser.parse_args()
+    tasks = [PairsTask(pairs=pairs) for pairs in load_sts(arguments.data, text="raw", tasks=arguments.tasks)]
+    model, texts = load_encoder(arguments.model), distinct_texts(tasks)
+    rows = dict(zip(texts, Embedder(model, precision="bf16")(texts), strict=True))
+
+    def encode(wanted):
+        return np.stack([rows[text] for text in wanted])
+
+    adapter = MtebEncoder(model, name=arguments.model)
+    adapter.encode = lambda inputs, **_: encode([text for batch in inputs for text in batch["text"]])
+    print("| task | spearman | mteb's | cosine_spearman by mteb's formula | mteb's | differences of fractions |")
+    print("|---" * 6 + "|")
+    for task in tasks:
+        compare(task.pairs, encode, adapter)
+
+
+def compare(pairs: ScoredPairs, encode, adapter: MtebEncoder) -> None:
+    columns = {"sentence1": pairs.sentence1, "sentence2": pairs.sentence2, "score": pairs.scores}
+    local = local_task(NAMES.get(pairs.name, pairs.name), {"test": {k: list(v) for k, v in columns.items()}})
+    found = mteb.evaluate(adapter, local, cache=None, show_progress_bar=False).task_results[0].scores["test"][0]
+    ours = evaluate(encode, [PairsTask(pairs=pairs)])[pairs.name]
+    own = ours.score / 100, ours.details["mteb_cosine_spearman"] / 100
+    theirs = found["spearman"], found["cosine_spearman"]
+    cells = [pairs.name, *(f"{value:.6f}" for pair in zip(own, theirs, strict=True) for value in pair)]
+    cells.append(" and ".join(f"{abs(a - b):.1e}" for a, b in zip(own, theirs, strict=True)))
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Training speed beside sentence-transformers: sentences per second of SimCSE on the same model, text and batch.
+
+    python benchmarks/training/train_throughput.py CORPUS [--model minilm] [--rounds 3] [--steps 24]
+
+Each contestant trains in a process of its own, in turn, so that a noisy machine is noisy for all; the ratios are taken
+round by round and their median is printed. Times count whole optimiser steps (batch assembly, forward, backward,
+update) after the first four; set-up is left out. Contestants: `opencse` (bf16, the default), `opencse fp32`, and
+`SentenceTransformerTrainer` with `MultipleNegativesRankingLoss` on the columns (sentence, the same sentence), with its
+defaults (fp32) and with `bf16=True`.
+
+The share of the machine's matrix rate counts 6 · P · T operations a step, with P the weights in matrices outside the
+embeddings and T the tokens without padding in both views, plus 12 · layers · width · sum of squared lengths for
+attention; the rate is that of a 2048 x 2048 bf16 matrix product in the same process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+BATCH, LENGTH, WARM = 64, 32, 4
+CONTESTANTS = ("opencse", "opencse fp32", "trainer", "trainer bf16")
+
+
+def texts(corpus: str, count: int) -> list[str]:
+    from itertools import islice
+
+    from opencse.io.corpus import read_texts
+
+    return list(islice(read_texts(corpus), count))
+
+
+def train_opencse(model: str, lines: list[str], steps: int, precision: str) -> list[float]:
+    from opencse.runs.loop import Loop
+    from opencse.training import train
+
+    times: list[float] = []
+    original = Loop._step
+
+    def timed(self: Loop) -> None:
+        start = time.perf_counter()
+        original(self)
+        times.append(time.perf_counter() - start)
+
+    Loop._step = timed
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "corpus.txt"
+        corpus.write_text("\n".join(lines), encoding="utf-8")
+        os.environ["OPENCSE_CACHE"] = folder
+        settings = [f"training.batch_size={BATCH}", f"encoder.max_length={LENGTH}", f"training.max_steps={steps}"]
+        settings += [f"training.precision={precision}", "training.checkpoint_every=0"]
+        train("simcse", corpus, backbone=model, out=Path(folder) / "out", overrides=settings, progress=False)
+    return times
+
+
+def train_peer(model: str, lines: list[str], steps: int, bf16: bool) -> list[float]:
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from transformers import TrainerCallback
+
+    from opencse.models import resolve
+
+    encoder = SentenceTransformer(resolve(model), device="cpu" if not _cuda() else "cuda")
+    encoder.max_seq_length = LENGTH
+    stamps: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_begin(self, *_, **__):
+            stamps.append(time.perf_counter())
+
+        def on_step_end(self, *_, **__):
+            stamps.append(time.perf_counter())
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = SentenceTransformerTrainingArguments(
+            output_dir=folder,
+            per_device_train_batch_size=BATCH,
+            max_steps=steps,
+            learning_rate=1e-5,
+            warmup_steps=0,
+            bf16=bf16,
+            use_cpu=not _cuda(),
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        )
+        data = Dataset.from_list([{"sentence1": line, "sentence2": line} for line in lines])
+        trainer = SentenceTransformerTrainer(
+            encoder, arguments, data, loss=MultipleNegativesRankingLoss(encoder), callbacks=[Clock()]
+        )
+        trainer.train()
+    ends = stamps[1::2]  # from end to end, so that the collating between steps counts
+    return [b - a for a, b in itertools.pairwise(ends)]
+
+
+def _cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def matrix_rate() -> float:
+    """Operations per second of a bf16 2048-cubed product."""
+    import torch
+
+    device = "cuda" if _cuda() else "cpu"
+    a, b = (torch.randn(2048, 2048, device=device, dtype=torch.bfloat16) for _ in range(2))
+    best = float("inf")
+    for _ in range(12):
+        start = time.perf_counter()
+        a @ b
+        if _cuda():
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - start)
+    return 2 * 2048**3 / best
+
+
+def operations(model: str, lines: list[str]) -> float:
+    """Mean operations of a step of BATCH sentences in two views."""
+    from opencse.encoder import load_encoder
+
+    encoder = load_encoder(model)
+    config = encoder[0].auto_model.config
+    weights = sum(
+        p.numel() for n, p in encoder.named_parameters() if p.ndim == 2 and "embeddings" not in n and "pooler" not in n
+    )
+    ids = encoder.tokenizer(lines, truncation=True, max_length=LENGTH)["input_ids"]
+    lengths = [len(i) for i in ids]
+    per_sentence = 6 * weights * statistics.mean(lengths)
+    squares = statistics.mean(n * n for n in lengths)
+    return 2 * BATCH * (per_sentence + 12 * config.num_hidden_layers * config.hidden_size * squares)
+
+
+def one(name: str, corpus: str, model: str, steps: int) -> None:
+    lines = texts(corpus, steps * BATCH + BATCH)
+    if name.startswith("opencse"):
+        times = train_opencse(model, lines, steps, "fp32" if "fp32" in name else "bf16")
+    else:
+        times = train_peer(model, lines, steps, "bf16" in name)
+    kept = times[WARM:]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rate = matrix_rate()
+    result = {
+        "sentences_per_second": BATCH * len(kept) / sum(kept),
+        "peak_mib": peak,
+        "matrix_share": operations(model, lines) * len(kept) / sum(kept) / rate,
+        "matrix_tflops": rate / 1e12,
+    }
+    print("RESULT " + json.dumps(result))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus")
+    parser.add_argument("--model", default="minilm")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--only", nargs="*", default=CONTESTANTS, choices=CONTESTANTS)
+    parser.add_argument("--one", choices=CONTESTANTS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        return one(arguments.one, arguments.corpus, arguments.model, arguments.steps)
+    results: dict[str, list[dict]] = {name: [] for name in arguments.only}
+    for round_ in range(arguments.rounds):
+        for name in arguments.only:
+            command = [sys.executable, __file__, arguments.corpus, "--one", name]
+            command += ["--model", arguments.model, "--steps", str(arguments.steps)]
+            # What the command line sets for itself, and a user of the peer does not.
+            more = {"THP_MEM_ALLOC_ENABLE": "1"} if name.startswith("opencse") else {}
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | more)
+            found = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+            if not found:
+                sys.exit(done.stderr)
+            results[name].append(json.loads(found[0].removeprefix("RESULT ")))
+            print(f"round {round_ + 1}: {name}: {results[name][-1]['sentences_per_second']:.1f}/s", file=sys.stderr)
+    print(f"| {BATCH} sentences, {LENGTH} tokens | sentences/s | opencse is | share of matrix rate | peak memory |")
+    print("|---|---|---|---|---|")
+    for name, runs in results.items():
+        ours = results.get("opencse", runs)
+        ratios = [a["sentences_per_second"] / b["sentences_per_second"] for a, b in zip(ours, runs, strict=True)]
+        speed = statistics.median(r["sentences_per_second"] for r in runs)
+        share = statistics.median(r["matrix_share"] for r in runs)
+        peak = max(r["peak_mib"] for r in runs)
+        span = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f}-{max(ratios):.2f})"
+        print(f"| {name} | {speed:.1f} | {span} | {share:.0%} | {peak:.0f} MiB |")
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The constructors that rewrite by grammar: share of null, rules and speed on Wikipedia, and samples to judge.
+
+    python benchmarks/views/constructors.py --data FOLDER [--sentences 2000]   # shares, rules, speed
+    python benchmarks/views/constructors.py --data FOLDER --sample 100 --kind role_swap   # pairs to judge one by one
+
+FOLDER holds `corpus/wiki_sentences_02.txt.gz`. The parse is timed once, as the constructors have it in common; the
+sentences are drawn with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import time
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+from opencse.syntax import load_parser
+from opencse.syntax.asides import parse_without_asides
+from opencse.views import CONSTRUCTORS, Row
+
+KINDS = tuple("antonym_swap negated_antonym negative_word role_swap passive number_swap entity_swap reordering".split())
+SHARD, LINES, SEED = "corpus/wiki_sentences_02.txt.gz", 200_000, 7
+
+
+def draw(data: Path, count: int) -> list[str]:
+    with gzip.open(data / SHARD, "rt", encoding="utf-8", newline="\n") as file:
+        lines = [line.rstrip("\n") for line in islice(file, LINES)]
+    return random.Random(SEED).sample(lines, count)
+
+
+def sample(rows: list[Row], kind: str, wanted: int) -> None:
+    opened, shown = CONSTRUCTORS[kind]().open(), 0
+    for start in range(0, len(rows), 256):
+        part = rows[start : start + 256]
+        for row, view in zip(part, opened(part), strict=True):
+            if view.text is not None and shown < wanted:
+                shown += 1
+                print(f"{shown} [{view.rule}]\n    {row.text}\n    {view.text}")
+        if shown == wanted:
+            return
+
+
+def shares(rows: list[Row], kinds: list[str]) -> None:
+    start = time.process_time()
+    parsed = list(parse_without_asides(load_parser("syntax"), [row.text for row in rows]))
+    parse = len(parsed) / (time.process_time() - start)
+    print(f"parse, start included: {parse:.0f} sentences per second of processor time")
+    print("| kind | made | sentences/s of processor time | rules |\n|---|---|---|---|")
+    for kind in kinds:
+        opened = CONSTRUCTORS[kind]().open()
+        opened(rows[:4])
+        start = time.process_time()
+        views = opened(rows)
+        speed = len(rows) / (time.process_time() - start)
+        rules = Counter(view.rule for view in views if view.text is not None)
+        made = sum(rules.values()) / len(rows)
+        print(f"| `{kind}` | {made:.1%} | {speed:.0f} | {', '.join(f'{r} {n}' for r, n in rules.most_common())} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--sample", type=int, default=0, help="print so many pairs instead")
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    args = parser.parse_args()
+    kinds = args.kind or list(KINDS)
+    count = max(args.sentences, 100 * args.sample)
+    rows = [Row(id=i, text=text) for i, text in enumerate(draw(args.data, count))]
+    if args.sample:
+        for kind in kinds:
+            sample(rows, kind, args.sample)
+    else:
+        shares(rows, kinds)
+
+
+if __name__ == "__main__":
+    main()
