@@ -58,6 +58,32 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert (out / "model" / "README.md").read_text() == card, "once, however often it is evaluated"
 
 
+def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
+    """Rules about permissions, without a name, a number or an opposite in them."""
+    corpus = tmp_path / "rules.txt"
+    who, what = ("Members", "Guests", "Admins", "Owners"), ("edit pages", "upload files", "delete comments")
+    corpus.write_text("".join(f"{one} can {other} in the shared folder.\n" for one in who for other in what))
+    notes = []
+    result = pipeline.run(
+        "debias",
+        corpus,
+        backbone=backbone,
+        out=tmp_path / "out",
+        overrides=SMALL,
+        progress=False,
+        tell=notes.append,
+    )
+    assert any("no sentence fits the part opposites" in note for note in notes)
+    assert "no sentence has the view 'entity': nothing is learned from it" in result.run.warnings
+
+
+def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("2024-05-01\n***\n17\n")
+    with pytest.raises(OpencseError, match=r"none of the 3 sentences fits a part .* English"):
+        pipeline.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, progress=False)
+
+
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)

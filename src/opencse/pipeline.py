@@ -29,7 +29,7 @@ from opencse.io import demo
 from opencse.io.corpus import column_names
 from opencse.io.files import write_json
 from opencse.probing import Findings, Material, Prober
-from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.recipes import Recipe, family_of, load_recipe, shortened
 from opencse.training import Run
 from opencse.training import train as train_run
 
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Tell = Callable[[str], None]
+_UNGUARDED = (
+    "No guard: there were no development pairs (--dev or --data), so nothing checked during training that the model "
+    "keeps what it could do before."
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,10 @@ def train(
     """
     pairs = _dev_pairs(dev, data)
     if pairs is None:
-        tell("no development pairs (--dev or --data): the last step's weights are kept, not the best")
+        tell(
+            "no development pairs (--dev or --data): the last step's weights are kept, and nothing checks that "
+            "the model keeps what it could do before"
+        )
     return train_run(
         recipe,
         demo.corpus(corpus),
@@ -119,6 +126,7 @@ def run(
     llm: str | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
+    quick: bool = False,
     resume: bool = False,
     overwrite: bool = False,
     tell: Tell = lambda _: None,
@@ -140,6 +148,7 @@ def run(
             a table.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
+        quick: Make a trial of a few steps on a few sentences (`opencse.recipes.shortened`).
         resume: Go on with what `out` holds.
         overwrite: Start anew in an `out` that holds a run.
         tell: Receives short notes for the user.
@@ -163,6 +172,8 @@ def run(
         with_paraphrases = "paraphrase" in columns and has_views(recipe.build, corpus)
         if not source and not with_paraphrases and missing_specs(recipe.build, recipe.columns, columns):
             recipe = load()  # else these are built views, with their paraphrases
+    if quick:
+        recipe = shortened(recipe)
     mining = replace(recipe, build=with_backbone(recipe.build, backbone))
     built = _built(mining, corpus, paraphrases, Path(out), resume, overwrite, tell)
     finished = train(
@@ -178,7 +189,8 @@ def run(
         **options,
     )
     findings = _before_and_after(recipe, backbone, finished.model, gathered.material)
-    report = write_report(findings, finished.folder, notes=gathered.notes)
+    notes = [*finished.warnings, *([_UNGUARDED] if finished.outcome.first_score is None else []), *gathered.notes]
+    report = write_report(findings, finished.folder, notes=notes)
     made_of = [corpus.name, *([] if paraphrases is None else [f"paraphrases from {Path(paraphrases).name}"])]
     add_scores(finished.model / "README.md", findings, made_of=", ".join(made_of))
     result = Result(finished, findings, report)
@@ -231,7 +243,7 @@ def _built(
         for name, part in settings.parts.items()
     }
     out.mkdir(parents=True, exist_ok=True)
-    return mix(corpus, parts, out / "mixture.parquet", seed=recipe.training.seed)
+    return mix(corpus, parts, out / "mixture.parquet", seed=recipe.training.seed, tell=tell)
 
 
 def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Path, resume: bool, tell: Tell) -> Path:

@@ -125,6 +125,7 @@ BAD = {
     "dev without data": (["train", "simcse", "CORPUS", "--dev", "stsb"], "needs the STS files"),
     "missing dev file": (["train", "simcse", "CORPUS", "--dev", "none.csv"], "none.csv"),
     "missing data": (["run", "simcse", "CORPUS", "--data", "nowhere"], "nowhere"),
+    "tolerance without a guard": (["run", "simcse", "CORPUS", "--tolerance", "0.5"], "needs development pairs"),
     "missing argument": (["train", "simcse"], "See `opencse train --help`"),
     "unknown option": (["train", "simcse", "CORPUS", "--frobnicate"], "--frobnicate"),
     "unknown command": (["trian"], "trian"),
@@ -159,6 +160,23 @@ def test_an_occupied_folder_needs_a_flag(tmp_path, opencse, corpus, backbone) ->
     assert (code, "--overwrite" in err) == (2, True)
     assert sorted((p, p.stat().st_mtime_ns) for p in Path(tmp_path / "out").rglob("*")) == before
     assert opencse(*arguments, "--overwrite")[0] == 0
+
+
+def test_without_arguments_there_is_help_alone(opencse) -> None:
+    code, printed, err = opencse()
+    assert code == 2
+    assert "Usage" in printed + err
+    assert ". See" not in printed + err
+
+
+def test_examples_stand_on_lines_of_their_own(opencse) -> None:
+    for command in ("probe", "compare"):
+        examples = [line.strip(" │") for line in opencse(command, "--help")[1].splitlines()]
+        assert sum(line.startswith(f"opencse {command} ") for line in examples) >= 2
+
+
+def test_an_unknown_recipe_is_named_once(opencse) -> None:
+    assert opencse("recipes", "show", "simsce")[2].startswith("opencse: unknown recipe 'simsce'. Did you mean")
 
 
 def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:

@@ -71,7 +71,16 @@ def test_the_seed_decides_and_equal_input_is_not_mixed_twice(built, tmp_path) ->
     assert len(rows(mix(built, {"plain": Part(rows=11)}, first, seed=1))) == 11
 
 
-def test_a_part_that_nothing_fits_is_an_error(built, tmp_path) -> None:
-    with pytest.raises(OpencseError, match="short: no sentence"):
+def test_a_part_that_nothing_fits_is_left_out_with_a_note(built, tmp_path) -> None:
+    notes = []
+    parts = {"short": Part(rows=5, words=1), "plain": Part(rows=7)}
+    found = rows(mix(built, parts, tmp_path / "out.parquet", tell=notes.append))
+    assert {row["part"] for row in found} == {"plain"}
+    assert len(found) == 7
+    assert notes == ["no sentence fits the part short (at most 1 words) of the training rows: it is left out"]
+
+
+def test_no_part_that_fits_is_an_error(built, tmp_path) -> None:
+    with pytest.raises(OpencseError, match="none of the 60 sentences fits a part"):
         mix(built, {"short": Part(rows=5, words=1)}, tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()

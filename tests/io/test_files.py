@@ -28,6 +28,22 @@ def test_a_folder_takes_the_place_of_another(tmp_path) -> None:
     assert [p.name for p in (tmp_path / "b").iterdir()] == ["two"]
 
 
+def test_files_are_as_readable_as_the_user_has_it(tmp_path) -> None:
+    """A writer that makes files which only their owner can read, as safetensors does, has no say."""
+    (tmp_path / "usual").touch()
+    usual = (tmp_path / "usual").stat().st_mode
+    with replaced_folder(tmp_path / "folder") as folder:
+        (folder / "weights").write_text("")
+        (folder / "weights").chmod(0o600)
+    assert (tmp_path / "folder" / "weights").stat().st_mode == usual
+    assert [p.name for p in (tmp_path / "folder").iterdir()] == ["weights"]
+    with replaced_file(tmp_path / "file") as temporary:
+        temporary.unlink()
+        temporary.write_text("")
+        temporary.chmod(0o600)
+    assert (tmp_path / "file").stat().st_mode == usual
+
+
 def test_a_full_disk_is_named(tmp_path) -> None:
     with pytest.raises(OpencseError, match="disk is full"), replaced_file(tmp_path / "a"):
         raise OSError(errno.ENOSPC, "No space left on device")

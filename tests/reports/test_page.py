@@ -7,8 +7,12 @@ from html.parser import HTMLParser
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.probing import Material, probe
+from opencse.probing import Estimate, Material, PairKind, probe
+from opencse.probing.training_pairs import HISTOGRAM
 from opencse.reports import render, write_report
+from opencse.reports.figures import training_pairs
+from opencse.reports.palette import LIGHT
+from opencse.reports.summary import number
 from tests.reports.hostile import CLOSING, LONG, NAME, bag_of_words, findings, pairs
 
 
@@ -124,3 +128,30 @@ def test_a_place_that_is_a_file_is_refused(models, tmp_path):
     with pytest.raises(OpencseError, match="not a folder"):
         write_report(models, tmp_path / "file")
     assert (tmp_path / "file").read_text() == "x"
+
+
+def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
+    assert number(-0.2, 0) == "0"
+    assert number(-0.6, 0) == "−1"
+
+
+def test_the_legend_of_many_training_pairs_fits_in_the_figure() -> None:
+    even = (1,) * (len(HISTOGRAM) - 1)
+    half = Estimate(value=0.5, rows=20)
+    kinds = tuple(
+        PairKind(
+            column=f"a_long_column_name_{i}",
+            role="negative",
+            overlap=half,
+            cosine=half,
+            overlap_counts=even,
+            cosine_counts=even,
+        )
+        for i in range(10)
+    )
+    drawn = training_pairs(kinds, "overlap", LIGHT)
+    drawn.draw_without_rendering()
+    page, legend = drawn.bbox, drawn.axes[0].get_legend().get_window_extent()
+    assert legend.x1 <= page.x1
+    assert legend.y1 <= page.y1
+    assert drawn.axes[0].get_window_extent().height > 100

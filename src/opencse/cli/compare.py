@@ -54,8 +54,9 @@ def compare(
     pairs (paired bootstrap); the published score; training time.
 
     Examples:
-      opencse compare runs/simcse runs/osscse -o comparison/
-      opencse compare runs/* --data sts/ --format latex
+    opencse compare runs/simcse runs/osscse -o comparison/
+
+    opencse compare runs/* --data sts/ --format latex
     """
     from dataclasses import asdict
 

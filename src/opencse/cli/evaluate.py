@@ -70,12 +70,13 @@ def evaluate(
         ),
     ] = None,
     text: Annotated[
-        TextVariant,
+        TextVariant | None,
         typer.Option(
             help="`senteval` is the tokenised, mostly lower-cased text behind published numbers; `raw` the text as "
-            "released, as in mteb. Scores differ: never compare across."
+            "released, as in mteb. Scores differ: never compare across. By default senteval, and raw with --data hub, "
+            "which has no other.",
         ),
-    ] = TextVariant.senteval,
+    ] = None,
     classifier: Annotated[
         ClassifierName,
         typer.Option(
@@ -128,6 +129,7 @@ def evaluate(
     """
     if format is Format.mteb and output is None:
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
+    text = text or (TextVariant.raw if data == "hub" else TextVariant.senteval)
     suites = _load(data, pairs, tasks, text, classifier)
     from opencse.encoder import load_encoder
     from opencse.evaluation.run_suites import evaluate_model
@@ -153,7 +155,7 @@ def _load(
         raise OpencseError(
             "the tasks are nowhere to be found",
             "Give --data (or set OPENCSE_DATA): a folder with STS12/test.tsv.gz …, the data/downstream folder that "
-            "SentEval's get_transfer_data.bash makes, or `--data hub --text raw` to download them.",
+            "SentEval's get_transfer_data.bash makes, or `--data hub` to download them.",
         )
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     return load_suites(names, data, text=text.value, classifier=classifier.value)

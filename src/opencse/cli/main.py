@@ -60,6 +60,8 @@ def main() -> None:
         # A mistake in the arguments; typer carries its own copy of click, so its classes have no public name.
         if not hasattr(error, "format_message"):
             raise
+        if not error.format_message().strip():  # no argument at all: the help was printed
+            sys.exit(2)
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "opencse"
         _stop(f"{error.format_message().rstrip('.')}. See `{command} --help`.", 2)

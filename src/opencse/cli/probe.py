@@ -50,9 +50,11 @@ def probe(
     No training, and no labels beyond the STS sets. OUT/report.html is one file that needs nothing else.
 
     Examples:
-      opencse probe minilm -o probe/
-      opencse probe minilm out/ --data sts/ -o probe/
-      opencse probe minilm --sentences out/views -o probe/
+    opencse probe minilm -o probe/
+
+    opencse probe minilm out/ --data sts/ -o probe/
+
+    opencse probe minilm --sentences out/views -o probe/
     """
     from opencse.cli.show import show_findings
     from opencse.probing.material import gather, probe_models

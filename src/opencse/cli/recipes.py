@@ -51,7 +51,7 @@ def show(
     if backbone is not None and family is not None:
         raise OpencseError("--backbone and --family exclude each other")
     if family is not None and family not in (*FAMILIES, "other"):
-        raise unknown("family", family, (*FAMILIES, "other"), "--family")
+        raise unknown("family", family, (*FAMILIES, "other"))
     if backbone is not None:
         from opencse.encoder import backbone_config
 

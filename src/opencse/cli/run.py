@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from opencse.cli import options
+from opencse.errors import OpencseError
 
 
 def run(
@@ -51,6 +52,13 @@ def run(
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
     seed: options.Seed = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="A trial of a few steps on a few sentences: it shows that all works, and learns little.",
+        ),
+    ] = False,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
@@ -63,6 +71,11 @@ def run(
     from opencse import pipeline
     from opencse.cli.show import note, show_result
 
+    if tolerance is not None and (dev == "none" or (dev is None and data is None)):
+        raise OpencseError(
+            "--tolerance needs development pairs, which say how much a model has lost",
+            "Give scored pairs with --dev FILE, or the STS files with --data.",
+        )
     result = pipeline.run(
         recipe,
         corpus,
@@ -75,6 +88,7 @@ def run(
         llm=llm,
         variant=variant,
         overrides=pipeline.with_seed([*_within(tolerance), *overrides], seed),
+        quick=quick,
         resume=resume,
         overwrite=overwrite,
         track=track,

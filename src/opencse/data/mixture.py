@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,23 +18,31 @@ from opencse.io.files import replaced_file
 from opencse.recipes import Part
 
 
-def mix(built: str | Path, parts: Mapping[str, Part], out: Path, *, seed: int = 0) -> Path:
+def mix(
+    built: str | Path,
+    parts: Mapping[str, Part],
+    out: Path,
+    *,
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Path:
     """Write the training rows: `text`, every view that some part keeps, and `part`, the name of the row's part.
 
     A sentence can stand in several parts, with other views in each. A part that has fewer sentences than rows repeats
-    them all, as often as needed.
+    them all, as often as needed; one that fits no sentence is left out.
 
     Args:
         built: Sentences and views, in any format of `opencse.io.corpus`.
         parts: The sorts of rows.
         out: The Parquet file to write; one that was made from the same input is left as it is.
         seed: Chooses the rows and their order.
+        tell: Receives a note on each part that is left out.
 
     Returns:
         `out`.
 
     Raises:
-        OpencseError: A part finds no sentence that has all that it needs.
+        OpencseError: No part finds a sentence that has all that it needs.
     """
     parts = {name: part for name, part in parts.items() if part.rows}
     settings = {name: asdict(part) for name, part in parts.items()}
@@ -44,6 +52,7 @@ def mix(built: str | Path, parts: Mapping[str, Part], out: Path, *, seed: int = 
     columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
     sentences = [row for row in read_rows(built, ("text", *columns)) if row[0] is not None and row[0].strip()]
     rows: list[tuple[str | None, ...]] = []
+    lacking: list[str] = []
     for name, part in parts.items():
         needed, kept = ([columns.index(c) + 1 for c in names] for names in (part.needs, (*part.needs, *part.keeps)))
         fitting = [
@@ -52,18 +61,29 @@ def mix(built: str | Path, parts: Mapping[str, Part], out: Path, *, seed: int = 
             if all(row[i] for i in needed) and (part.words is None or len((row[0] or "").split()) <= part.words)
         ]
         if not fitting:
-            raise OpencseError(
-                f"corpus.parts.{name}: no sentence has {' and '.join(part.needs) or 'so few words'}",
-                f"Give more text (in English), or leave this part out: --set corpus.parts.{name}.rows=0.",
-            )
+            lacking.append(f"{name} ({_requirement(part)})")
+            continue
         drawn = _drawn(fitting, part.rows, random.Random(f"{seed} {name}"))
         rows += [(row[0], *(row[i] if i in kept else None for i in range(1, len(row))), name) for row in drawn]
+    if not rows:
+        raise OpencseError(
+            f"none of the {len(sentences)} sentences fits a part of the training rows: {', '.join(lacking)}",
+            "Give more text. The views are made by English grammar: text in another language gives none.",
+        )
+    for each in lacking:
+        tell(f"no sentence fits the part {each} of the training rows: it is left out")
     random.Random(seed).shuffle(rows)
     names = ["text", *columns, "part"]
     schema = pa.schema([(name, pa.string()) for name in names], metadata={"made_from": made_from})
     with replaced_file(out) as path:
         pq.write_table(pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=schema), path)
     return out
+
+
+def _requirement(part: Part) -> str:
+    """What a sentence must have for a part, in words."""
+    needs = [f"needs {' and '.join(part.needs)}"] if part.needs else []
+    return ", ".join([*needs, *([] if part.words is None else [f"at most {part.words} words"])])
 
 
 def _drawn(

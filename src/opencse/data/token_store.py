@@ -68,12 +68,18 @@ class TokenStore:
         return self._ids[source][start:end]
 
     def present(self, source: int) -> int:
-        """How many rows have this source."""
+        """Return how many rows have this source; for an optional one that may be none."""
         return int((self._lengths[source] >= 0).sum())
 
 
 def open_store(
-    corpus: str | Path, sources: Sequence[Source], tokenizer: Any, max_length: int, *, progress: bool = True
+    corpus: str | Path,
+    sources: Sequence[Source],
+    tokenizer: Any,
+    max_length: int,
+    *,
+    allow_empty: bool = False,
+    progress: bool = True,
 ) -> TokenStore:
     """Open the token store of a corpus, and build it first where there is none.
 
@@ -82,6 +88,7 @@ def open_store(
         sources: What to tokenise.
         tokenizer: A fast tokenizer; it is used without special tokens.
         max_length: Token ids kept of each text.
+        allow_empty: Whether an optional source may be null in every row; otherwise that is an error.
         progress: Show a progress bar while building.
 
     Raises:
@@ -114,7 +121,7 @@ def open_store(
             "Contrastive training needs at least 2, and thousands to learn anything.",
         )
     for i, source in enumerate(sources):
-        if not store.present(i):
+        if not store.present(i) and not allow_empty:
             raise OpencseError(f"{corpus}: the column '{source.column}' is null in every row", "Build it again.")
     return store
 

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,9 +23,11 @@ def replaced_file(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         temporary.touch()
+        mode = stat.S_IMODE(temporary.stat().st_mode)  # a writer may replace it
     try:
         with _disk_full_named(path):
             yield temporary
+            temporary.chmod(mode)
             _sync(temporary)
         with _place_named(path):
             temporary.replace(path)
@@ -45,10 +48,12 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     try:
         with _disk_full_named(path):
             yield temporary
+            files, folders = _usual_modes(temporary)
             for file in temporary.rglob("*"):
+                file.chmod(folders if file.is_dir() else files)
                 if file.is_file():
                     _sync(file)
-        temporary.chmod(0o755)
+        temporary.chmod(folders)
         if path.exists():
             old = path.with_name(f".{path.name}.{os.getpid()}.old")
             path.rename(old)
@@ -80,8 +85,22 @@ def _place_named(path: Path) -> Iterator[None]:
 
 
 def _sync(file: Path) -> None:
-    with file.open("rb") as stream:
+    with file.open("r+b") as stream:  # Windows syncs only what is open for writing
         os.fsync(stream.fileno())
+
+
+def _usual_modes(folder: Path) -> tuple[int, int]:
+    """Return the permissions of a new file and of a new folder, as the user's umask has them.
+
+    Some writers, such as safetensors, and `mkdtemp` make files that only their owner can read.
+    """
+    probe, inner = folder / ".mode", folder / ".modes"
+    probe.touch()
+    inner.mkdir()
+    modes = stat.S_IMODE(probe.stat().st_mode), stat.S_IMODE(inner.stat().st_mode)
+    probe.unlink()
+    inner.rmdir()
+    return modes
 
 
 @contextlib.contextmanager

@@ -163,7 +163,7 @@ def load_settings(name: str | Path, overrides: Sequence[str] = ()) -> Pretrainin
     elif str(name) in settings_names():
         text, label = (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml"
     else:
-        raise unknown("settings", str(name), settings_names(), "opencse pretrain")
+        raise unknown("settings", str(name), settings_names())
     try:
         table: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

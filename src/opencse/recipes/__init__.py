@@ -2,6 +2,7 @@
 
 from opencse.recipes.families import FAMILIES, family_of
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
+from opencse.recipes.quick import shortened
 from opencse.recipes.schema import (
     Corpus,
     Encoder,
@@ -33,4 +34,5 @@ __all__ = [
     "family_of",
     "load_recipe",
     "recipe_names",
+    "shortened",
 ]

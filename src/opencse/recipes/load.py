@@ -67,6 +67,8 @@ def load_recipe(
     pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
     for key, value in pairs:
         table = merge(table, nested(key, value), f"--set {key}")
+    if variant == "faithful":
+        table.pop("differs", None)  # it says how the default differs from this
     return _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
 
 
@@ -105,7 +107,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
         label, text = str(path), path.read_text(encoding="utf-8")
     else:
         if str(name) not in recipe_names():
-            raise unknown("recipe", str(name), recipe_names(), "opencse")
+            raise unknown("recipe", str(name), recipe_names())
         label, text = f"{name}.toml", (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
     try:
         return tomllib.loads(text), label

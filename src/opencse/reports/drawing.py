@@ -22,6 +22,9 @@ Draw = Callable[[Palette], Figure]
 WIDTH = 4.6
 """Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
 
+LEGEND_ROW = 0.22
+"""Height of one row of a legend in inches: what a figure grows by for each row, so that none is cut off."""
+
 _SETTINGS: Any = {
     "font.size": 10.5,
     "axes.spines.top": False,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from opencse.probing import Findings, SplitResults, Transformations
 from opencse.probing.published import SPLITS
 from opencse.probing.training_pairs import HISTOGRAM, PairKind
-from opencse.reports.drawing import figure, legend
+from opencse.reports.drawing import LEGEND_ROW, figure, legend
 from opencse.reports.palette import MODELS, Palette
 from opencse.reports.text import short
 
@@ -149,7 +149,8 @@ def length(models: Models, palette: Palette) -> Figure:
 
 def training_pairs(kinds: tuple[PairKind, ...], measure: str, palette: Palette) -> Figure:
     """Distribution of `overlap` or `cosine` over positive and negative pairs (DebCSE Figures 1 and 4)."""
-    drawn, axes = figure(palette, 2.9)
+    columns = 1 if len(kinds) > 3 else 2
+    drawn, axes = figure(palette, 2.9 + LEGEND_ROW * max(0, -(-len(kinds) // columns) - 2))
     styles = ("-", "--", ":", "-.")
     seen = {"positive": 0, "negative": 0}
     for kind in kinds:
@@ -166,5 +167,5 @@ def training_pairs(kinds: tuple[PairKind, ...], measure: str, palette: Palette) 
     axes.set_xlabel({"overlap": "lexical overlap of the pair", "cosine": "cosine of the pair"}[measure])
     axes.set_ylabel("share of pairs")
     axes.set_xlim(0, 1)
-    legend(axes, palette, columns=1 if len(kinds) > 3 else 2)
+    legend(axes, palette, columns=columns)
     return drawn

@@ -38,7 +38,7 @@ def percent(estimate: Estimate | None) -> str:
 def number(value: Estimate | float | None, digits: int = 3) -> str:
     """A number with so many decimals, with a true minus sign, or `undefined`."""
     plain = value.value if isinstance(value, Estimate) else value
-    return "undefined" if plain is None else f"{plain:.{digits}f}".replace("-", "−")
+    return "undefined" if plain is None else f"{plain:z.{digits}f}".replace("-", "−")  # z: no "−0"
 
 
 def interval(estimate: Estimate, digits: int = 3, scale: float = 1) -> str:

@@ -7,8 +7,9 @@ import math
 import shutil
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -124,12 +125,10 @@ class Loop:
             self._set_random_state(random_states[str(self.accelerator.process_index)])
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
         self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
-        old_handlers = {s: signal.signal(s, self._request_stop) for s in (signal.SIGINT, signal.SIGTERM)}
         try:
-            self._train()
+            with self._stopping_at_signals():
+                self._train()
         finally:
-            for number, handler in old_handlers.items():
-                signal.signal(number, handler)
             if self.log is not None:
                 self.log.close()
         return self._finish()
@@ -362,6 +361,8 @@ class Loop:
         own = torch.get_rng_state()
         if self.accelerator.device.type == "cuda":
             own = torch.cat([own, torch.cuda.get_rng_state(self.accelerator.device)])
+        elif self.accelerator.device.type == "mps":
+            own = torch.cat([own, torch.mps.get_rng_state()])
         if not self._distributed:
             return [own]
         gathered = self.accelerator.gather(own.to(self.accelerator.device)[None])
@@ -372,6 +373,21 @@ class Loop:
         torch.set_rng_state(state[:size])
         if self.accelerator.device.type == "cuda":
             torch.cuda.set_rng_state(state[size:], self.accelerator.device)
+        elif self.accelerator.device.type == "mps":
+            torch.mps.set_rng_state(state[size:])
+
+    @contextlib.contextmanager
+    def _stopping_at_signals(self) -> Iterator[None]:
+        """Let SIGINT and SIGTERM ask for a checkpoint; Python allows handlers in the main thread only."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        old_handlers = {s: signal.signal(s, self._request_stop) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in old_handlers.items():
+                signal.signal(number, handler)
 
     def _request_stop(self, number: int, frame: FrameType | None) -> None:
         if self._stop_requested:  # the second time, at once

@@ -54,12 +54,13 @@ def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> 
             raise unknown("key", key, allowed, where)
 
 
-def unknown(what: str, name: str, allowed: Iterable[str], where: str) -> OpencseError:
+def unknown(what: str, name: str, allowed: Iterable[str], where: str = "") -> OpencseError:
     """The error for an unknown name, with the nearest known one."""
     allowed = sorted(allowed)
     near = difflib.get_close_matches(name, allowed, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""
-    return OpencseError(f"{where}: unknown {what} '{name}'", f"{hint}Allowed: {', '.join(allowed)}.")
+    prefix = f"{where}: " if where else ""
+    return OpencseError(f"{prefix}unknown {what} '{name}'", f"{hint}Allowed: {', '.join(allowed)}.")
 
 
 def encode(value: object) -> Any:

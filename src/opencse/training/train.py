@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,7 +141,14 @@ def train(
     teachers = load_teachers(recipe, backbone, str(accelerator.device))
     with accelerator.main_process_first():
         bar = progress and main
-        store = open_store(corpus, sources, encoder.tokenizer, recipe.encoder.max_length, progress=bar)
+        store = open_store(
+            corpus,
+            sources,
+            encoder.tokenizer,
+            recipe.encoder.max_length,
+            allow_empty=bool(recipe.corpus.parts),  # the parts say which views are needed
+            progress=bar,
+        )
         vectors = teacher_vectors(recipe, teachers, corpus, sources, progress=bar)
     fingerprint = {"recipe": dump_recipe(recipe), "corpus": store.corpus_hash, "backbone": weights_hash(encoder)}
     fingerprint |= {f"teacher {name}": teacher.digest for name, teacher in teachers.items()}
@@ -160,6 +167,11 @@ def train(
     if resume and (out / "run.json").is_file() and (finished := _finished(out, recipe, fingerprint)):
         tell(f"{out}: this run is finished; nothing to resume")
         return finished
+    empty = [
+        f"no sentence has the view '{name}': nothing is learned from it"
+        for name, view in views.items()
+        if not store.present(view.source)
+    ]
     sampler = Sampler(store.rows, min(recipe.training.batch_size, store.rows), recipe.training.seed)
     record = {
         "recipe": recipe.name,
@@ -176,6 +188,8 @@ def train(
         write_json(out / "run.json", record)
         write_json(out / "environment.json", environment())
         (out / "recipe.toml").write_text(dump_recipe(recipe), encoding="utf-8")
+        for warning in empty:
+            tell(f"warning: {warning}")
         if store.skipped:
             tell(f"{store.skipped} blank rows were left out; {store.rows} are used")
     if track:
@@ -202,7 +216,7 @@ def train(
         progress=progress,
     )
     outcome = loop.run(resume)
-    warnings = _judge(outcome, recipe)
+    warnings = [*empty, *_judge(outcome, recipe)]
     if main:
         card = model_card(recipe, record, outcome)
         save_encoder(encoder, out / "model", card)
@@ -231,6 +245,9 @@ def _train_others(
         folder = out / "task_vectors" / name
         settings = [f"encoder.pooling={recipe.encoder.pooling}", *vector.set, f"training.seed={recipe.training.seed}"]
         other = load_recipe(vector.recipe, family=recipe.family, overrides=settings)
+        if recipe.training.max_steps is not None:  # a short trial is short in all its parts
+            steps = min(recipe.training.max_steps, other.training.max_steps or recipe.training.max_steps)
+            other = replace(other, training=replace(other.training, max_steps=steps))
         begun = not overwrite and (folder / "run.json").is_file()
         tell(f"training {other.name} for the task vector '{name}'")
         run = train(other, corpus, out=folder, resume=begun, overwrite=overwrite, tell=tell, **options)
