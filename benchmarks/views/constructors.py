@@ -19,7 +19,7 @@ from pathlib import Path
 
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
-from opencse.views import CONSTRUCTORS, Row
+from opencse.views import CONSTRUCTORS, SourceRow
 
 KINDS = tuple("antonym_swap negated_antonym negative_word role_swap passive number_swap entity_swap reordering".split())
 SHARD, LINES, SEED = "corpus/wiki_sentences_02.txt.gz", 200_000, 7
@@ -31,7 +31,7 @@ def draw(data: Path, count: int) -> list[str]:
     return random.Random(SEED).sample(lines, count)
 
 
-def sample(rows: list[Row], kind: str, wanted: int) -> None:
+def sample(rows: list[SourceRow], kind: str, wanted: int) -> None:
     opened, shown = CONSTRUCTORS[kind]().open(), 0
     for start in range(0, len(rows), 256):
         part = rows[start : start + 256]
@@ -43,7 +43,7 @@ def sample(rows: list[Row], kind: str, wanted: int) -> None:
             return
 
 
-def shares(rows: list[Row], kinds: list[str]) -> None:
+def shares(rows: list[SourceRow], kinds: list[str]) -> None:
     start = time.process_time()
     parsed = list(parse_without_asides(load_parser("syntax"), [row.text for row in rows]))
     parse = len(parsed) / (time.process_time() - start)
@@ -69,7 +69,7 @@ def main() -> None:
     args = parser.parse_args()
     kinds = args.kind or list(KINDS)
     count = max(args.sentences, 100 * args.sample)
-    rows = [Row(id=i, text=text) for i, text in enumerate(draw(args.data, count))]
+    rows = [SourceRow(id=i, text=text) for i, text in enumerate(draw(args.data, count))]
     if args.sample:
         for kind in kinds:
             sample(rows, kind, args.sample)

@@ -15,7 +15,7 @@ import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from opencse.views import Negation, Row
+from opencse.views import Negation, SourceRow
 
 SPELLINGS = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("shan't", "shall not"))
 CLITICS = (("n't", " not"), ("'re", " are"), ("'m", " am"), ("'ve", " have"), ("'ll", " will"), ("'s", " is"))
@@ -50,7 +50,7 @@ def main() -> None:
         "| mode | source | sentences | null | equal | differs in contraction | other |\n|---|---|---|---|---|---|---|"
     )
     for spec in (Negation(), Negation(mode="faithful")):
-        views = spec.open()([Row(id=i, text=sentence) for i, (_, sentence) in enumerate(keys)])
+        views = spec.open()([SourceRow(id=i, text=sentence) for i, (_, sentence) in enumerate(keys)])
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for (source, sentence), view in zip(keys, views, strict=True):
             few = references[source, sentence]

@@ -16,7 +16,7 @@ import hashlib
 import random
 from pathlib import Path
 
-from opencse.views import Negation, Row
+from opencse.views import Negation, SourceRow
 
 VERDICTS = Path(__file__).parent.parent / "results" / "negation-sample.tsv"
 SHARD, LINES, SAMPLE, SEED = "corpus/wiki_sentences_03.txt.gz", 250_000, 200, 2
@@ -40,7 +40,7 @@ def main() -> None:
     chosen = sorted(random.Random(SEED).sample(range(1, LINES + 1), SAMPLE))
     with gzip.open(args.data / SHARD, "rt", encoding="utf-8", newline="\n") as file:
         sentences = {i: line.rstrip("\n") for i, line in enumerate(file, 1) if i in set(chosen)}
-    views = Negation().open()([Row(id=i, text=sentences[i]) for i in chosen])
+    views = Negation().open()([SourceRow(id=i, text=sentences[i]) for i in chosen])
     verdicts = read_verdicts()
     good = judged = nulls = stale = 0
     for line, view in zip(chosen, views, strict=True):

@@ -87,10 +87,10 @@ def substitution(data: Path, rounds: int) -> list[str]:
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
     from opencse.models import resolve
-    from opencse.views import Row, Substitution
+    from opencse.views import SourceRow, Substitution
 
     texts = sentences(data, SENTENCES)
-    rows = [Row(id=i, text=text) for i, text in enumerate(texts)]
+    rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
         tokenizer = AutoTokenizer.from_pretrained(resolve("minilm"), local_files_only=True)
@@ -172,12 +172,12 @@ def masked_share(opened: object, texts: list[str]) -> list[str]:
 
 
 def negation(data: Path, rounds: int) -> list[str]:
-    from opencse.views import Negation, Row, build
+    from opencse.views import Negation, SourceRow, build
 
     texts = sentences(data, NEGATED)
     opened = Negation().open()
     share = NEGATED // rounds  # other sentences in each round: the parser remembers what it has just parsed
-    rows = [[Row(id=i, text=text) for i, text in enumerate(texts[k * share :][:share])] for k in range(rounds)]
+    rows = [[SourceRow(id=i, text=text) for i, text in enumerate(texts[k * share :][:share])] for k in range(rounds)]
     alone = max(timed(lambda: opened(few), share) for few in rows)  # noqa: B023
     out = [f"negation: {alone[0]:.0f} sentences/s in one process ({alone[1]:.0f} by processor time)"]
     with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from opencse.views import Row
+from opencse.views import SourceRow
 from tests.tiny import tiny_bert, tiny_roberta
 
 
@@ -47,8 +47,8 @@ def marian(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def as_rows(*texts: str) -> list[Row]:
-    return [Row(id=i, text=text) for i, text in enumerate(texts)]
+def as_rows(*texts: str) -> list[SourceRow]:
+    return [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
 
 
 @pytest.fixture

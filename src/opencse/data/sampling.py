@@ -17,10 +17,11 @@ from opencse.io.files import replaced_file
 from opencse.recipes import Corpus
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
-from opencse.views.constructor import Row
-from opencse.views.rewriting.attribute_clause import attribute_clause, says
+from opencse.views.constructor import SourceRow
+from opencse.views.rewriting.attribute_clause import attribute_clause, is_predicate
+from opencse.views.rewriting.lexicon import lexicon_bytes
 from opencse.views.rewriting.main_clause import MainClause
-from opencse.views.rewriting.opposites import opposed_adjectives, opposites_bytes
+from opencse.views.rewriting.opposites import opposed_adjectives
 
 TEXT_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
@@ -49,7 +50,7 @@ def assemble(
         OpencseError: The corpus or the table cannot be read, or there is no sentence.
     """
     sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
-    words = hashlib.sha256(opposites_bytes()).hexdigest() if settings.opposites else ""
+    words = hashlib.sha256(lexicon_bytes("opposites", "antonyms")).hexdigest() if settings.opposites else ""
     made_from = hashlib.sha256(
         json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed]).encode()
     ).hexdigest()
@@ -153,7 +154,7 @@ def _said(opposed: Mapping[str, str], clauses: float, chance: random.Random) -> 
     for start in range(0, len(texts), _CHUNK):
         part = texts[start : start + _CHUNK]
         for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
-            if says(tokens, opposed[text]):
+            if is_predicate(tokens, opposed[text]):
                 outright.append(text)
             elif clause := attribute_clause(text, tokens, opposed[text]):
                 built.append(clause)
@@ -168,6 +169,6 @@ def _cut(texts: Sequence[str], share: float, chance: random.Random) -> list[str]
     for start in range(0, len(chosen), _CHUNK):
         assert cutter is not None
         part = chosen[start : start + _CHUNK]
-        for i, view in zip(part, cutter([Row(id=i, text=out[i]) for i in part]), strict=True):
+        for i, view in zip(part, cutter([SourceRow(id=i, text=out[i]) for i in part]), strict=True):
             out[i] = view.text or out[i]
     return out

@@ -28,7 +28,7 @@ A specification is a light, frozen dataclass; `spec.open()` loads models and giv
 """
 
 from opencse.views.builder import build
-from opencse.views.constructor import Constructor, ConstructorSpec, Row, View
+from opencse.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
 from opencse.views.generation.back_translation import BackTranslation
 from opencse.views.generation.candidate_table import CandidateTable
 from opencse.views.generation.likely_words import Insertion, WordSubstitution
@@ -37,14 +37,17 @@ from opencse.views.generation.substitution import Substitution
 from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
 from opencse.views.perturbation.span_mask import SpanMask
 from opencse.views.perturbation.words import Deletion, RandomSentence, WordRepetition
-from opencse.views.rewriting.antonym_swap import AntonymSwap, NegatedAntonym
+from opencse.views.rewriting.antonym_swap import AntonymSwap
+from opencse.views.rewriting.entity_swap import EntitySwap
 from opencse.views.rewriting.main_clause import MainClause
-from opencse.views.rewriting.named_facts import EntitySwap, NumberSwap
+from opencse.views.rewriting.negated_antonym import NegatedAntonym
 from opencse.views.rewriting.negation import Negation
-from opencse.views.rewriting.negative_words import NegativeWord
+from opencse.views.rewriting.negative_word import NegativeWord
+from opencse.views.rewriting.number_swap import NumberSwap
+from opencse.views.rewriting.passive import Passive
 from opencse.views.rewriting.phrase_swap import PhraseSwap
 from opencse.views.rewriting.reordering import Reordering
-from opencse.views.rewriting.roles import Passive, RoleSwap
+from opencse.views.rewriting.role_swap import RoleSwap
 
 _KINDS: tuple[type[ConstructorSpec], ...] = (
     Negation,
@@ -79,6 +82,7 @@ __all__ = [
     "CONSTRUCTORS",
     "AntonymSwap",
     "BackTranslation",
+    "BuiltView",
     "CandidateTable",
     "Constructor",
     "ConstructorSpec",
@@ -99,10 +103,9 @@ __all__ = [
     "RandomSentence",
     "Reordering",
     "RoleSwap",
-    "Row",
+    "SourceRow",
     "SpanMask",
     "Substitution",
-    "View",
     "WordRepetition",
     "WordSubstitution",
     "build",

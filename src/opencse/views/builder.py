@@ -9,11 +9,11 @@ from typing import Any
 
 from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
-from opencse.views.constructor import UNIT, Constructor, ConstructorSpec, ManyConstructor, Opener, Row, View
-from opencse.views.sentence_store import Corpus, Sentences, open_sentences
+from opencse.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, ManyConstructor, Opener, SourceRow
+from opencse.views.sentence_store import CorpusAccess, Sentences, open_sentences
 
 PART_ROWS = 16 * UNIT
-Views = dict[str, list[View]]
+BuiltColumns = dict[str, list[BuiltView]]
 
 
 def build(
@@ -72,7 +72,7 @@ def build(
         sentences = open_sentences(read_texts(corpus_path, column), digest)
     openers: dict[str, Opener] = dict(order)
     if sentences is not None:
-        whole = Corpus(sentences=sentences, engine=engine, progress=progress, tell=tell)
+        whole = CorpusAccess(sentences=sentences, engine=engine, progress=progress, tell=tell)
         openers = {name: spec.prepare(whole) for name, spec in order.items()}
     unit = _Unit(order, openers, seed=seed, workers=engine.workers)
     digests = unit.open()
@@ -129,10 +129,10 @@ class _Unit:
         """Let go of the models."""
         self._open = None
 
-    def __call__(self, rows: Sequence[Row]) -> Views:
+    def __call__(self, rows: Sequence[SourceRow]) -> BuiltColumns:
         self.open()
         assert self._open is not None
-        views: Views = {}
+        views: BuiltColumns = {}
         for name, constructor in self._open.items():
             spec = self.specs[name]
             columns = spec.columns(name)
@@ -142,20 +142,20 @@ class _Unit:
             for k, column in enumerate(columns):
                 views[column] = made if columns == (name,) else [few[k] for few in made]
             rows = [
-                Row(id=row.id, text=row.text, views={**row.views, **{c: views[c][i].text for c in columns}})
+                SourceRow(id=row.id, text=row.text, views={**row.views, **{c: views[c][i].text for c in columns}})
                 for i, row in enumerate(rows)
             ]
         return views
 
 
-def _made(constructor: Constructor | ManyConstructor, rows: Sequence[Row], spec: ConstructorSpec) -> list[Any]:
+def _made(constructor: Constructor | ManyConstructor, rows: Sequence[SourceRow], spec: ConstructorSpec) -> list[Any]:
     """What a constructor makes of the column that it takes; nothing where that is null."""
     if spec.of == "text":
         return list(constructor(rows))
     there = [row for row in rows if row.views[spec.of] is not None]
-    taken = constructor([Row(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in there])
+    taken = constructor([SourceRow(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in there])
     views = dict(zip((row.id for row in there), taken, strict=True))
-    nothing = View(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
+    nothing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
     return [views.get(row.id, nothing) for row in rows]
 
 
@@ -189,7 +189,7 @@ def _follow(written: Iterable[int], rows: int, finished: int, progress: bool) ->
             bar.update(count)
 
 
-_Job = tuple[Path, bool, list[Row]]
+_Job = tuple[Path, bool, list[SourceRow]]
 
 
 def _jobs(
@@ -204,10 +204,10 @@ def _jobs(
             yield part, unit[-1].id + 1 == i * rows_per_part + len(chunk), unit
 
 
-def _units(texts: Sequence[str], first: int, size: int) -> Iterator[list[Row]]:
+def _units(texts: Sequence[str], first: int, size: int) -> Iterator[list[SourceRow]]:
     """Cut texts into units of rows, numbered from `first`."""
     for start in range(0, len(texts), size):
-        yield [Row(id=first + start + k, text=text) for k, text in enumerate(texts[start : start + size])]
+        yield [SourceRow(id=first + start + k, text=text) for k, text in enumerate(texts[start : start + size])]
 
 
 class _JobUnit:
@@ -219,15 +219,15 @@ class _JobUnit:
     def open(self) -> None:
         self.unit.open()
 
-    def __call__(self, job: _Job) -> Views:
+    def __call__(self, job: _Job) -> BuiltColumns:
         return self.unit(job[2])
 
 
 def _written(
-    results: Iterable[tuple[_Job, Views]], specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]
+    results: Iterable[tuple[_Job, BuiltColumns]], specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]
 ) -> Iterator[int]:
     """Write each part when its last unit is there; yield the rows of each unit."""
-    pending: list[tuple[list[Row], Views]] = []
+    pending: list[tuple[list[SourceRow], BuiltColumns]] = []
     for (part, last, rows), views in results:
         pending.append((rows, views))
         if last:
@@ -258,7 +258,7 @@ class _Part:
 
 def _write(
     part: Path,
-    units: Sequence[tuple[list[Row], Views]],
+    units: Sequence[tuple[list[SourceRow], BuiltColumns]],
     specs: Mapping[str, ConstructorSpec],
     head: Mapping[str, Any],
 ) -> None:

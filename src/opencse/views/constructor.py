@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from opencse.views.sentence_store import Corpus
+    from opencse.views.sentence_store import CorpusAccess
 
 Score = float | int | str | None
 UNIT = 512  # rows that are built together: batches form within them, whatever the number of workers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class SourceRow:
     """One sentence of the corpus.
 
     Attributes:
@@ -34,7 +34,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class View:
+class BuiltView:
     """What a constructor made of one sentence.
 
     Attributes:
@@ -56,7 +56,7 @@ class Constructor(Protocol):
         """A hash of the weights and tables that the output depends on, "" for none."""
         ...
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Return one view per row, the same whatever the other rows are."""
         ...
 
@@ -69,7 +69,7 @@ class ManyConstructor(Protocol):
         """As in `Constructor`."""
         ...
 
-    def __call__(self, rows: Sequence[Row]) -> list[list[View]]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         """Return for each row one view per column."""
         ...
 
@@ -121,7 +121,7 @@ class ConstructorSpec:
         """The columns that `[build.NAME]` makes: NAME, or several."""
         return (name,)
 
-    def prepare(self, corpus: Corpus) -> Opener:
+    def prepare(self, corpus: CorpusAccess) -> Opener:
         """Do, once and before any row is built, what needs the whole corpus; most constructors need nothing."""
         return self
 
@@ -135,13 +135,13 @@ class ConstructorSpec:
         raise NotImplementedError
 
 
-def row_seed(seed: int, kind: str, row: Row) -> int:
+def row_seed(seed: int, kind: str, row: SourceRow) -> int:
     """Return a 64-bit seed of one row: it depends on the row's number, not on what was drawn for other rows."""
     digest = hashlib.blake2b(f"{seed}\0{kind}\0{row.id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
-def row_random(seed: int, kind: str, row: Row) -> random.Random:
+def row_random(seed: int, kind: str, row: SourceRow) -> random.Random:
     """Return the generator of one row."""
     return random.Random(row_seed(seed, kind, row))
 
@@ -155,11 +155,11 @@ def bundle_digest(*parts: str | bytes) -> str:
     return joined.hexdigest()
 
 
-def with_error_rate(rows: Sequence[Row], made: Sequence[tuple[str | None, str]]) -> list[View]:
+def with_error_rate(rows: Sequence[SourceRow], made: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
     """Return views with the match error rate to their texts beside them."""
     from opencse.surface import match_error_rate
 
     done = [i for i, (text, _) in enumerate(made) if text is not None]
     rates = match_error_rate([rows[i].text for i in done], [str(made[i][0]) for i in done], workers=1)
     rate = dict(zip(done, rates.tolist(), strict=True))
-    return [View(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(made)]
+    return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(made)]

@@ -23,7 +23,7 @@ _CHUNK = 8192
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class CorpusAccess:
     """What a specification may use to prepare itself.
 
     Attributes:

@@ -76,9 +76,9 @@ def statistics(
     read_header(first)  # refuses other files
     columns = built_columns(first)
     table = pq.read_table(views, columns=["text", *columns, *(f"{name}.rule" for name in columns)])
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     if table.num_rows > limit:
-        table = table.take(np.sort(chance.choice(table.num_rows, limit, replace=False)))
+        table = table.take(np.sort(rng.choice(table.num_rows, limit, replace=False)))
     texts = table["text"].to_pylist()
     vectors = None if encode is None else _unit(encode(texts))
     out = [
@@ -86,7 +86,7 @@ def statistics(
         for name in columns
     ]
     if len(texts) > 1:
-        shift = (np.arange(len(texts)) + chance.integers(1, len(texts), len(texts))) % len(texts)
+        shift = (np.arange(len(texts)) + rng.integers(1, len(texts), len(texts))) % len(texts)
         out.append(_describe("another row", texts, [texts[i] for i in shift], [], vectors, encode))
     return out
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import opencse
 from opencse.errors import OpencseError
-from opencse.views.constructor import ConstructorSpec, Row, View
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow
 
 FORMAT = 1
 HEADER = b"opencse.views"
@@ -111,7 +111,10 @@ def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.
 
 
 def table(
-    rows: Sequence[Row], views: Mapping[str, Sequence[View]], specs: Mapping[str, ConstructorSpec], layout: pa.Schema
+    rows: Sequence[SourceRow],
+    views: Mapping[str, Sequence[BuiltView]],
+    specs: Mapping[str, ConstructorSpec],
+    layout: pa.Schema,
 ) -> pa.Table:
     """Return rows and their views in this layout."""
     columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.views import Row, Substitution
+from opencse.views import SourceRow, Substitution
 from opencse.views.generation.substitution import SAN_SCORES, passes_filter
 
 TEXTS = [
@@ -74,7 +74,7 @@ def test_the_same_alone_as_among_others(model, decode, request, rows):
 
 def test_fallback_and_overlap(bert):
     opened = Substitution(model=bert).open()
-    rows = [Row(id=0, text="?", views={"negation": "not ?"}), Row(id=1, text=" ", views={"negation": None})]
+    rows = [SourceRow(id=0, text="?", views={"negation": "not ?"}), SourceRow(id=1, text=" ", views={"negation": None})]
     spoilt, blank = opened(rows)
     assert (spoilt.text, spoilt.rule) == ("not ?", "spoilt, negation")
     assert spoilt.scores["overlap"] == 0.5

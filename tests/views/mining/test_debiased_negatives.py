@@ -17,7 +17,7 @@ from opencse.errors import OpencseError
 from opencse.io.cache import cache_root
 from opencse.recipes import load_recipe
 from opencse.surface import edit_distance, lexical_overlap, match_error_rate
-from opencse.views import DebiasedNegatives, Deletion, HardNegatives, Row, build
+from opencse.views import DebiasedNegatives, Deletion, HardNegatives, SourceRow, build
 from opencse.views.mining import mined_spec as mined
 from opencse.views.storage import read_header
 from tests.views.mining.helpers import key, saved_encoder, vectors
@@ -200,7 +200,7 @@ def test_memory_is_within_what_is_stated(spec):
             return [texts[i] for i in ids.tolist()]
 
     index = SimpleNamespace(sentences=Sentences(), vectors=SimpleNamespace(take=lambda ids: matrix[ids]))
-    rows = [Row(id=i, text=texts[i]) for i in range(spec.unit)]
+    rows = [SourceRow(id=i, text=texts[i]) for i in range(spec.unit)]
     spec.draw(rows[:8], index, 0)  # imports
     tracemalloc.start()
     try:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, zscore
 
-from opencse.views.constructor import Row, row_seed
+from opencse.views.constructor import SourceRow, row_seed
 from opencse.views.mining.scores import draw, gumbel, probabilities, selection_scores
 from tests.reference import mining as reference
 
@@ -26,7 +26,7 @@ def pool(mode: str, role: str = "negative", weight: float = 0.8) -> tuple[np.nda
 
 
 def draws(scores: np.ndarray, there: np.ndarray, count: int, temperature: float, times: int) -> np.ndarray:
-    seeds = np.array([row_seed(0, "test", Row(id=i, text="")) for i in range(times)], dtype=np.uint64)
+    seeds = np.array([row_seed(0, "test", SourceRow(id=i, text="")) for i in range(times)], dtype=np.uint64)
     ids = np.tile(np.arange(scores.shape[1]) * 7919, (times, 1))
     repeated = (np.repeat(part, times, axis=0) for part in (scores, there))
     return draw(*repeated, gumbel(seeds, ids), count=count, temperature=temperature)

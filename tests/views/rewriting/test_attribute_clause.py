@@ -4,7 +4,7 @@ import pytest
 
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
-from opencse.views.rewriting.attribute_clause import attribute_clause, says
+from opencse.views.rewriting.attribute_clause import attribute_clause, is_predicate
 
 
 @pytest.fixture(scope="module")
@@ -34,4 +34,4 @@ def test_what_is_said_in_passing(parser, text, word, expected) -> None:
 @pytest.mark.parametrize(("text", "expected"), [("The water is dirty.", True), ("The dirty water is cold.", False)])
 def test_what_is_said_outright(parser, text, expected) -> None:
     (tokens,) = parse_without_asides(parser, [text])
-    assert says(tokens, "dirty") is expected
+    assert is_predicate(tokens, "dirty") is expected

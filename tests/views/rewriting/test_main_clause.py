@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.views import MainClause, Row
+from opencse.views import MainClause, SourceRow
 
 CASES = {
     "The bridge, which was built in 1902, is safe because it was repaired.": "The bridge is safe.",
@@ -22,13 +22,13 @@ def cutter():
 
 @pytest.mark.parametrize("text", CASES)
 def test_cuts(cutter, text) -> None:
-    (view,) = cutter([Row(id=0, text=text)])
+    (view,) = cutter([SourceRow(id=0, text=text)])
     assert (view.text or "") == CASES[text], view
 
 
 def test_length_limits() -> None:
-    row = Row(id=0, text="When the rain stopped, the old man left the house.")
+    row = SourceRow(id=0, text="When the rain stopped, the old man left the house.")
     (view,) = MainClause(words=(3, 5)).open()([row])
     assert (view.text, view.rule) == (None, "too long")
-    with pytest.raises(ValueError, match="least and a greatest"):
+    with pytest.raises(ValueError, match="minimum and a maximum"):
         MainClause(words=(9, 3))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.views import Negation, Row
+from opencse.views import Negation, SourceRow
 
 # sentence, its negation ("" for null)
 CASES = """
@@ -53,7 +53,7 @@ def negator():
 
 
 def negate(negator, *texts):
-    return [view.text for view in negator([Row(id=i, text=text) for i, text in enumerate(texts)])]
+    return [view.text for view in negator([SourceRow(id=i, text=text) for i, text in enumerate(texts)])]
 
 
 @pytest.mark.parametrize("case", CASES.strip().split("\n"))
@@ -67,7 +67,7 @@ def test_spacing_and_quotes_are_kept(negator):
 
 
 def test_scores_and_rules_are_recorded(negator):
-    view, null = negator([Row(id=0, text="The drug is safe."), Row(id=1, text="There is no evidence.")])
+    view, null = negator([SourceRow(id=0, text="The drug is safe."), SourceRow(id=1, text="There is no evidence.")])
     assert (view.rule, view.scores["mer"]) == ("copula", pytest.approx(1 / 5))
     assert (null.text, null.rule, null.scores["mer"]) == (None, "negative words", None)
 

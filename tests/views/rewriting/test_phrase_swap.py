@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from opencse.surface import lexical_overlap
-from opencse.views import PhraseSwap, Row
+from opencse.views import PhraseSwap, SourceRow
 
 # sentence, what may come out of it ("" for null)
 CASES = {
@@ -15,9 +15,11 @@ CASES = {
     "He sold 12 cars in 40 days.": {"He sold 40 days in 12 cars."},
     "A red car hit the big truck.": {"A big car hit the red truck.", "The big truck hit a red car."},
     "A red car hit an old lorry.": {"An old lorry hit a red car."},
+    "A red car hit the unique truck.": {"A unique car hit the red truck.", "The unique truck hit a red car."},
     "It rains.": {""},
     "Tom and Ann sang.": {""},  # coordinated: nothing would change
-    "Tom met Ann.": {""},  # the verb says the same either way
+    "Tom met Ann.": {""},  # the verb is symmetric
+    "Tom accompanied Ann.": {""},
     "In Rome he sang in June.": {""},  # two like places in the sentence
     "The king is the brother.": {""},
     "Lima is the capital of Peru.": {"Peru is the capital of Lima."},
@@ -32,13 +34,13 @@ def swapper():
 
 @pytest.mark.parametrize("text", CASES)
 def test_swaps(swapper, text) -> None:
-    (view,) = swapper([Row(id=0, text=text)])
+    (view,) = swapper([SourceRow(id=0, text=text)])
     assert (view.text or "") in CASES[text], view
 
 
 def test_words_stay_and_order_changes(swapper) -> None:
     texts = [text for text, out in CASES.items() if out != {""}]
-    rows = [Row(id=i, text=text) for i, text in enumerate(texts)]
+    rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
     for row, view in zip(rows, swapper(rows), strict=True):
         assert view.text is not None
         assert view.text != row.text
@@ -49,5 +51,5 @@ def test_words_stay_and_order_changes(swapper) -> None:
 
 
 def test_a_row_does_not_depend_on_the_others(swapper) -> None:
-    rows = [Row(id=i, text=text) for i, text in enumerate(CASES)]
+    rows = [SourceRow(id=i, text=text) for i, text in enumerate(CASES)]
     assert [swapper([row])[0] for row in rows] == swapper(rows)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.views import Reordering, Row
+from opencse.views import Reordering, SourceRow
 
 CASES = """
 In 1990, he left the city.|He left the city in 1990.
@@ -36,4 +36,4 @@ def opened():
 @pytest.mark.parametrize("case", CASES.strip().split("\n"))
 def test_rules(opened, case):
     sentence, *moved = case.split("|")
-    assert opened([Row(id=0, text=sentence)])[0].text in [new or None for new in moved]
+    assert opened([SourceRow(id=0, text=sentence)])[0].text in [new or None for new in moved]

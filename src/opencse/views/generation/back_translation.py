@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from opencse.errors import OpencseError
 from opencse.models import resolve
-from opencse.views.constructor import ConstructorSpec, Row, View, bundle_digest, row_random, row_seed
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, row_seed
 from opencse.views.generation.candidate_table import Candidate, Pick, check_window, choose
 
 FREQUENT = tuple(
@@ -84,12 +84,12 @@ class BackTranslator:
         self._pairs = [tuple(Translator(name, spec) for name in pair) for pair in spec.models]
         self.digest = bundle_digest(*(one.digest for pair in self._pairs for one in pair))
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Translate each row's text there and back, and choose."""
         spec = self._spec
         return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
 
-    def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Translate each row's text there and back, in every variant."""
         spec = self._spec
         found: list[list[Candidate]] = [[] for _ in rows]
@@ -102,31 +102,31 @@ class BackTranslator:
                     found[i].append(Candidate(text=text, label=spec.models[pivot][0]))
         return found
 
-    def _noisy(self, row: Row, salt: str, there: Translator) -> str:
+    def _noisy(self, row: SourceRow, salt: str, there: Translator) -> str:
         """Insert frequent words, or mask words, at random places (DebCSE §4.2)."""
         spec = self._spec
         if spec.noise == "none":
             return row.text
-        chance = row_random(self._seed, f"noise.{salt}", row)
-        count = chance.randint(*spec.noise_words)
+        rng = row_random(self._seed, f"noise.{salt}", row)
+        count = rng.randint(*spec.noise_words)
         if spec.noise == "insert":
-            return inserted(row.text, [chance.choice(FREQUENT) for _ in range(count)], chance)
-        return masked(row.text, count, there.unknown, chance)
+            return inserted(row.text, [rng.choice(FREQUENT) for _ in range(count)], rng)
+        return masked(row.text, count, there.unknown, rng)
 
 
-def inserted(text: str, words: Sequence[str], chance: random.Random) -> str:
+def inserted(text: str, words: Sequence[str], rng: random.Random) -> str:
     """Put words between the words of a text, each at a random place."""
     for word in words:
         starts = [match.start() for match in re.finditer(r"\S+", text)]
-        place = chance.choice([*starts, len(text)])
+        place = rng.choice([*starts, len(text)])
         text = f"{text[:place]}{word} {text[place:]}" if place < len(text) else f"{text} {word}"
     return text
 
 
-def masked(text: str, count: int, mask: str, chance: random.Random) -> str:
+def masked(text: str, count: int, mask: str, rng: random.Random) -> str:
     """Replace words at random places by a mask."""
     spans = [match.span() for match in re.finditer(r"\S+", text)]
-    for start, end in sorted(chance.sample(spans, min(count, len(spans))), reverse=True):
+    for start, end in sorted(rng.sample(spans, min(count, len(spans))), reverse=True):
         text = text[:start] + mask + text[end:]
     return text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from opencse.errors import OpencseError
-from opencse.views.constructor import ConstructorSpec, Row, View, row_random
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
 Pick = Literal["highest", "lowest", "random", "first"]
 
@@ -30,7 +30,7 @@ class CandidateSource(Protocol):
         """As in `Constructor`."""
         ...
 
-    def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Return all candidates of each row."""
         ...
 
@@ -42,14 +42,14 @@ def check_window(window: tuple[float, float]) -> None:
 
 
 def choose(
-    rows: Sequence[Row],
+    rows: Sequence[SourceRow],
     candidates: Sequence[Sequence[Candidate]],
     *,
     window: tuple[float, float],
     pick: Pick,
     seed: int,
     kind: str,
-) -> list[View]:
+) -> list[BuiltView]:
     """Choose one candidate per row whose match error rate lies in the window (both ends included).
 
     The rate keeps out near-copies (lower end) and corrupted translations (upper end). Copies up to case, and all but
@@ -75,7 +75,7 @@ def choose(
     for row, few, left in zip(rows, candidates, fitting, strict=True):
         if not left:
             why = "none in window" if few else "no candidate"
-            out.append(View(text=None, rule=why, scores={"mer": None, "candidates": len(few)}))
+            out.append(BuiltView(text=None, rule=why, scores={"mer": None, "candidates": len(few)}))
             continue
         if pick == "random":
             rate, chosen = row_random(seed, kind, row).choice(left)
@@ -83,7 +83,9 @@ def choose(
             rate, chosen = left[0]
         else:
             rate, chosen = (max if pick == "highest" else min)(left, key=lambda pair: pair[0])
-        out.append(View(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": len(few)}))
+        out.append(
+            BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": len(few)})
+        )
     return out
 
 
@@ -154,11 +156,11 @@ class TableChooser:
                 if text is not None and one is not None:
                     self._candidates.setdefault(str(text).strip(), []).append(Candidate(text=str(one), label=label))
 
-    def candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Look up each row's text."""
         return [self._candidates.get(row.text.strip(), []) for row in rows]
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Look up each row's text, and choose."""
         spec = self._spec
         return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)

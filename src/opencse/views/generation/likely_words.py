@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from opencse.views.constructor import ConstructorSpec, Row, View, row_random, with_error_rate
-from opencse.views.rewriting.edits import Edit, apply
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
+from opencse.views.rewriting.edits import Edit, apply_edits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ class Prober:
         self._lm = MaskedLM(spec.model, device=spec.device, batch_size=spec.batch_size)
         self.digest = self._lm.digest
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Touch each row's text."""
         import numpy as np
 
@@ -85,10 +85,10 @@ class Prober:
                 last = word = self._likeliest(found, ids[place], last)
                 start, end = offsets[place]
                 edits.append((start, start, word + " ") if insert else (start, end, word))
-            made[i] = (apply(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
+            made[i] = (apply_edits(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
         return with_error_rate(rows, made)
 
-    def _places(self, row: Row, encoded: Any, index: int) -> list[int]:
+    def _places(self, row: SourceRow, encoded: Any, index: int) -> list[int]:
         """Choose whole words (single pieces with a letter, so that a replacement is a word as well)."""
         words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
         single = [
@@ -100,10 +100,10 @@ class Prober:
             and (offsets[k][0] == 0 or row.text[offsets[k][0] - 1].isspace())
         ]
         count = len(row.text.split())
-        chance = row_random(self._seed, self._spec.kind, row)
-        wanted = max(1, math.floor(count * chance.uniform(*self._spec.share)))
+        rng = row_random(self._seed, self._spec.kind, row)
+        wanted = max(1, math.floor(count * rng.uniform(*self._spec.share)))
         room = self._lm.max_length - len(words)
-        return sorted(chance.sample(single, max(0, min(wanted, len(single), room))))
+        return sorted(rng.sample(single, max(0, min(wanted, len(single), room))))
 
     def _shown(self, ids: Sequence[int], places: Sequence[int], insert: bool) -> tuple[list[int], list[int]]:
         """Return the ids with masks, and where the masks are."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from opencse.errors import OpencseError
-from opencse.views.constructor import ConstructorSpec, Row, View, bundle_digest, with_error_rate
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, with_error_rate
 
 PROMPTS = {
     "substitution": (  # SAN, Table 12
@@ -117,7 +117,7 @@ class Prompter:
         self._pace = _Pace(spec.requests_per_minute / workers)
         self.digest = bundle_digest(self._template)
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Ask for each row's text, several at a time."""
         with ThreadPoolExecutor(self._spec.concurrency) as pool:
             answers = list(pool.map(self._ask, [row.text for row in rows]))
@@ -134,7 +134,7 @@ class Prompter:
         for view, answer in zip(with_error_rate(rows, made), answers, strict=True):
             price = (answer.tokens_in * self._spec.price_in + answer.tokens_out * self._spec.price_out) / 1e6
             counts = {"tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "cost": price}
-            out.append(View(text=view.text, rule=view.rule, scores={**view.scores, **counts}))
+            out.append(BuiltView(text=view.text, rule=view.rule, scores={**view.scores, **counts}))
         return out
 
     def _ask(self, text: str) -> _Answer:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from opencse.views.constructor import ConstructorSpec, Row, View, bundle_digest, row_seed, with_error_rate
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed, with_error_rate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +105,7 @@ class Substituter:
         self._of_id = np.array([self._of_tag.get(tag, self._of_x) if tag else 0.0 for tag in tags])
         self.digest = bundle_digest(self._lm.digest, self._parser.digest)
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Substitute in each row's text."""
         import numpy as np
 
@@ -114,10 +114,10 @@ class Substituter:
         spec = self.spec
         sources = [_with_final_mark(row.text.strip()[: spec.max_characters]) for row in rows]
         texts = list(sources)
-        chances = [np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row))) for row in rows]
+        rngs = [np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row))) for row in rows]
         live = [i for i, text in enumerate(texts) if text.strip()]
         for _ in range(spec.iterations):
-            for i, text in zip(live, self.cycle([texts[i] for i in live], [chances[i] for i in live]), strict=True):
+            for i, text in zip(live, self.cycle([texts[i] for i in live], [rngs[i] for i in live]), strict=True):
                 texts[i] = text
         unchanged = lexical_overlap(sources, texts) == 1.0
         made: list[tuple[str | None, str]] = []
@@ -130,19 +130,19 @@ class Substituter:
                 made.append((text, "substituted"))
         overlap = lexical_overlap([row.text for row in rows], [text or "" for text, _ in made]).tolist()
         return [
-            View(text=view.text, rule=view.rule, scores={**view.scores, "overlap": share if view.text else None})
+            BuiltView(text=view.text, rule=view.rule, scores={**view.scores, "overlap": share if view.text else None})
             for view, share in zip(with_error_rate(rows, made), overlap, strict=True)
         ]
 
-    def cycle(self, texts: Sequence[str], chances: Sequence[np.random.Generator]) -> list[str]:
+    def cycle(self, texts: Sequence[str], rngs: Sequence[np.random.Generator]) -> list[str]:
         """Mask and predict once."""
         encoded = self._lm.encode(texts)
         ids = encoded["input_ids"]
         probability = self.mask_probabilities(texts, encoded)
-        masked = [chance.random(len(row)) < p for row, p, chance in zip(ids, probability, chances, strict=True)]
+        masked = [rng.random(len(row)) < p for row, p, rng in zip(ids, probability, rngs, strict=True)]
         return [
             self._lm.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
-            for row in self._predict(ids, masked, chances)
+            for row in self._predict(ids, masked, rngs)
         ]
 
     def mask_probabilities(self, texts: Sequence[str], encoded: Any) -> list[np.ndarray]:
@@ -179,7 +179,7 @@ class Substituter:
         return np.array([self._of_tag.get(tags[k], self._of_x) for k in place])
 
     def _predict(
-        self, ids: Sequence[list[int]], masked: Sequence[np.ndarray], chances: Sequence[np.random.Generator]
+        self, ids: Sequence[list[int]], masked: Sequence[np.ndarray], rngs: Sequence[np.random.Generator]
     ) -> list[list[int]]:
         import numpy as np
 
@@ -193,10 +193,10 @@ class Substituter:
         ]
         for i, scores in self._lm.scores(shown, where):
             sample = self.spec.decode == "sample"
-            out[i][where[i]] = self._sample(scores, chances[i]) if sample else scores.argmax(-1)
+            out[i][where[i]] = self._sample(scores, rngs[i]) if sample else scores.argmax(-1)
         return [row.tolist() for row in out]
 
-    def _sample(self, scores: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+    def _sample(self, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw one id per row of (positions, vocabulary) scores, one uniform number each."""
         import numpy as np
 
@@ -205,7 +205,7 @@ class Substituter:
             least = np.partition(scores, -self.spec.top_k, axis=1)[:, -self.spec.top_k, None]
             scores = np.where(scores >= least, scores, -np.inf)
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        reached = np.cumsum(weights, axis=1) >= chance.random((len(scores), 1)) * weights.sum(axis=1, keepdims=True)
+        reached = np.cumsum(weights, axis=1) >= rng.random((len(scores), 1)) * weights.sum(axis=1, keepdims=True)
         return reached.argmax(axis=1)
 
 
@@ -213,7 +213,7 @@ def _with_final_mark(text: str) -> str:
     return text + "." if text and text[-1] not in string.punctuation else text
 
 
-def _fallback(row: Row, column: str, rule: str) -> tuple[str | None, str]:
+def _fallback(row: SourceRow, column: str, rule: str) -> tuple[str | None, str]:
     text = row.views.get(column) if column else None
     return text, f"{rule}, {column}" if text is not None else rule
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from opencse.surface.pools import pool_distance, symbols
-from opencse.views.constructor import Row, row_seed
+from opencse.views.constructor import SourceRow, row_seed
 from opencse.views.mining import scores
 from opencse.views.mining.mined_spec import Draw, Index, MinedSpec, bounds, check_window
 from opencse.views.mining.pools import Pools, in_window, random_block, scoring_memory, without_copies
@@ -64,9 +64,9 @@ class DebiasedNegatives(MinedSpec):
         drawn = step * pool * 120 + min(block, _CODED) * 3000  # scores of all candidates, and texts with their codes
         return a * pool * 12 + block * 48 + max(scoring_memory(a, dimension, pool), drawn)
 
-    def draw(self, rows: Sequence[Row], index: Index, seed: int) -> Draw:
+    def draw(self, rows: Sequence[SourceRow], index: Index, seed: int) -> Draw:
         """See `MinedSpec`."""
-        unit = Row(id=rows[0].id // self.unit, text="")
+        unit = SourceRow(id=rows[0].id // self.unit, text="")
         keys = index.sentences.keys
         block = random_block(len(index.sentences), self.block, row_seed(seed, f"{self.kind} block", unit))
         block = without_copies(block, keys[block])

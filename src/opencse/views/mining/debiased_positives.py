@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from opencse.surface.pools import pool_distance, symbols
-from opencse.views.constructor import ConstructorSpec, Row, View, bundle_digest, row_seed
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
 from opencse.views.generation.back_translation import BackTranslation
 from opencse.views.generation.candidate_table import Candidate, CandidateSource, CandidateTable, distinct
 from opencse.views.mining import scores
@@ -89,7 +89,7 @@ class PositiveDrawer:
         weights = weights_hash(self._embedder.model)
         self.digest = bundle_digest(weights, self._source.digest) if self._source else weights
 
-    def __call__(self, rows: Sequence[Row]) -> list[list[View]]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         """Draw for each row."""
         pools = self._candidates(rows)
         places, cosine, there = self._drawn(rows, pools)
@@ -97,17 +97,19 @@ class PositiveDrawer:
         out = []
         for few, size in zip(pools, sizes, strict=True):
             why = "no candidate" if not few else "pool used up" if size else "none in window"
-            out.append([View(text=None, rule=why, scores={"candidates": size})] * self._spec.count)
+            out.append([BuiltView(text=None, rule=why, scores={"candidates": size})] * self._spec.count)
         row, k = np.nonzero(places >= 0)
         chosen = [pools[i][place] for i, place in zip(row.tolist(), places[row, k].tolist(), strict=True)]
         values = surface_scores(
             [rows[i].text for i in row.tolist()], [one.text for one in chosen], cosine[row, places[row, k]]
         )
         for i, rank, one, scored in zip(row.tolist(), k.tolist(), chosen, values, strict=True):
-            out[i][rank] = View(text=one.text, rule=one.label or "chosen", scores={**scored, "candidates": sizes[i]})
+            out[i][rank] = BuiltView(
+                text=one.text, rule=one.label or "chosen", scores={**scored, "candidates": sizes[i]}
+            )
         return out
 
-    def _candidates(self, rows: Sequence[Row]) -> list[list[Candidate]]:
+    def _candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """All different candidates of each row."""
         found = self._source.candidates(rows) if self._source else [[] for _ in rows]
         out = []
@@ -118,7 +120,7 @@ class PositiveDrawer:
         return out
 
     def _drawn(
-        self, rows: Sequence[Row], pools: Sequence[Sequence[Candidate]]
+        self, rows: Sequence[SourceRow], pools: Sequence[Sequence[Candidate]]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Places in the pool that are drawn, (a, m); cosines, and which candidates are in the window, (a, n)."""
         spec = self._spec

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from opencse.views.constructor import Row, bundle_digest, row_seed
+from opencse.views.constructor import SourceRow, bundle_digest, row_seed
 from opencse.views.mining.faiss_index import FaissIndex, open_faiss
 from opencse.views.mining.mined_spec import Draw, Index, MinedSpec, Prepared, bounds, check_window
 from opencse.views.mining.pools import Pools, nearest, random_block, scoring_memory, without_copies
 from opencse.views.mining.scores import draw, gumbel
-from opencse.views.sentence_store import Corpus
+from opencse.views.sentence_store import CorpusAccess
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class HardNegatives(MinedSpec):
         mapped = rows * dimension * 4 if self.search == "faiss" else 0  # the index, shared by all processes
         return scoring_memory(min(self.unit, rows), dimension, self.span[1]) + candidates * 48 + mapped
 
-    def prepare(self, corpus: Corpus) -> Prepared:
+    def prepare(self, corpus: CorpusAccess) -> Prepared:
         """Embed the corpus and, for "faiss", build the index, unless they are in the cache."""
         prepared = super().prepare(corpus)
         if self.search == "faiss":
@@ -89,7 +89,7 @@ class HardNegatives(MinedSpec):
             return weights
         return bundle_digest(weights, FaissIndex(index.vectors, self.probes).meta["sha256"])
 
-    def draw(self, rows: Sequence[Row], index: Index, seed: int) -> Draw:
+    def draw(self, rows: Sequence[SourceRow], index: Index, seed: int) -> Draw:
         """See `MinedSpec`."""
         ids = np.array([row.id for row in rows])
         anchors = index.vectors.take(ids)
@@ -116,7 +116,7 @@ class HardNegatives(MinedSpec):
             sizes=found.sizes,
         )
 
-    def _bounds(self, rows: Sequence[Row], anchors: np.ndarray, index: Index) -> tuple[float, np.ndarray]:
+    def _bounds(self, rows: Sequence[SourceRow], anchors: np.ndarray, index: Index) -> tuple[float, np.ndarray]:
         """Least cosine, and the greatest of each row; -inf where there should be a positive and is none."""
         low, high = bounds(self.window)
         limit = np.full(len(rows), high)
@@ -141,7 +141,7 @@ class HardNegatives(MinedSpec):
         if self.search == "faiss":
             return FaissIndex(index.vectors, self.probes).nearest(anchors, keys[ids], keys, size, low, high)
         if self.search == "block":
-            unit = Row(id=int(ids[0]) // self.unit, text="")
+            unit = SourceRow(id=int(ids[0]) // self.unit, text="")
             candidates = random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit))
         else:
             candidates = np.arange(len(keys))

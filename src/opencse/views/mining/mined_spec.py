@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from opencse.surface import lexical_overlap, match_error_rate
-from opencse.views.constructor import ConstructorSpec, Row, View
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow
 from opencse.views.mining.vectors import Embedding, Vectors, open_vectors, unit_vectors
-from opencse.views.sentence_store import Corpus, Sentences
+from opencse.views.sentence_store import CorpusAccess, Sentences
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
@@ -81,7 +81,7 @@ class MinedSpec(ConstructorSpec):
         """NAME_1, …, NAME_m."""
         return tuple(f"{name}_{k + 1}" for k in range(self.count))
 
-    def prepare(self, corpus: Corpus) -> Prepared:
+    def prepare(self, corpus: CorpusAccess) -> Prepared:
         """Embed the corpus, unless its vectors are in the cache."""
         embedding = Embedding(model=self.model, precision=self.precision)
         vectors = open_vectors(corpus.sentences, embedding, corpus.engine, progress=corpus.progress)
@@ -101,7 +101,7 @@ class MinedSpec(ConstructorSpec):
         """A hash of what the draw depends on besides texts, parameters and seed."""
         return index.vectors.weights_hash
 
-    def draw(self, rows: Sequence[Row], index: Index, seed: int) -> Draw:
+    def draw(self, rows: Sequence[SourceRow], index: Index, seed: int) -> Draw:
         """Draw for rows of one unit; the result depends on nothing but the corpus, the parameters and the seed."""
         raise NotImplementedError
 
@@ -124,9 +124,9 @@ class Miner:
         self._spec, self._index, self._seed = spec, index, seed
         self.digest = spec.digest(index)
 
-    def __call__(self, rows: Sequence[Row]) -> list[list[View]]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         """Draw for each row."""
-        out: list[list[View]] = []
+        out: list[list[BuiltView]] = []
         start = 0
         while start < len(rows):
             unit = rows[start].id // UNIT
@@ -135,19 +135,19 @@ class Miner:
             start = stop
         return out
 
-    def _views(self, rows: Sequence[Row]) -> list[list[View]]:
+    def _views(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         draw = self._spec.draw(rows, self._index, self._seed)
         row, place = np.nonzero(draw.ids >= 0)  # places are filled from the first
         ids = draw.ids[row, place]
         texts = self._index.sentences.take(ids)
         sizes = draw.sizes.tolist()
-        out: list[list[View]] = [[] for _ in rows]
+        out: list[list[BuiltView]] = [[] for _ in rows]
         scored = surface_scores([rows[i].text for i in row.tolist()], texts, draw.cosine[row, place])
         for i, number, text, values in zip(row.tolist(), ids.tolist(), texts, scored, strict=True):
-            out[i].append(View(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]}))
+            out[i].append(BuiltView(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]}))
         for views, size in zip(out, sizes, strict=True):
             if len(views) < self._spec.count:
-                none = View(text=None, rule="pool used up" if size else "empty pool", scores={"candidates": size})
+                none = BuiltView(text=None, rule="pool used up" if size else "empty pool", scores={"candidates": size})
                 views += [none] * (self._spec.count - len(views))
         return out
 

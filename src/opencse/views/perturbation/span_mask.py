@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.views.constructor import ConstructorSpec, Row, View, row_random, with_error_rate
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
 
 _WORD = re.compile(r"\S+")
 
@@ -51,11 +51,11 @@ class SpanMasker:
     def __init__(self, spec: SpanMask, seed: int) -> None:
         self._spec, self._seed = spec, seed
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Mask a span of each row's text."""
         return with_error_rate(rows, [self._masked(row) for row in rows])
 
-    def _masked(self, row: Row) -> tuple[str | None, str]:
+    def _masked(self, row: SourceRow) -> tuple[str | None, str]:
         words = list(_WORD.finditer(row.text))
         if len(words) < self._spec.least_words:
             return None, "too short"

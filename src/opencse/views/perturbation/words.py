@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.views.constructor import ConstructorSpec, Row, View, row_random, with_error_rate
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
 
 _WORD = re.compile(r"\S+")
 
@@ -33,13 +33,13 @@ class WordRepetition(ConstructorSpec):
         """Nothing to load."""
         return Noise(lambda row, rows: self._repeated(row, seed))
 
-    def _repeated(self, row: Row, seed: int) -> tuple[str | None, str]:
+    def _repeated(self, row: SourceRow, seed: int) -> tuple[str | None, str]:
         words = list(_WORD.finditer(row.text))
         if not words:
             return None, "empty"
-        chance = row_random(seed, self.kind, row)
-        count = min(chance.randint(0, max(2, int(self.share * len(words)))), len(words))
-        chosen = set(chance.sample(range(len(words)), count))
+        rng = row_random(seed, self.kind, row)
+        count = min(rng.randint(0, max(2, int(self.share * len(words)))), len(words))
+        chosen = set(rng.sample(range(len(words)), count))
         out, place = [], 0
         for i, word in enumerate(words):
             out.append(row.text[place : word.end()] + (" " + word.group() if i in chosen else ""))
@@ -68,7 +68,7 @@ class Deletion(ConstructorSpec):
         """Nothing to load."""
         return Noise(lambda row, rows: self._deleted(row, seed))
 
-    def _deleted(self, row: Row, seed: int) -> tuple[str | None, str]:
+    def _deleted(self, row: SourceRow, seed: int) -> tuple[str | None, str]:
         words = list(_WORD.finditer(row.text))
         if len(words) <= self.words:
             return None, "too short"
@@ -94,7 +94,7 @@ class RandomSentence(ConstructorSpec):
         """Nothing to load."""
         return Noise(lambda row, rows: self._other(row, rows, seed))
 
-    def _other(self, row: Row, rows: Sequence[Row], seed: int) -> tuple[str | None, str]:
+    def _other(self, row: SourceRow, rows: Sequence[SourceRow], seed: int) -> tuple[str | None, str]:
         others = [other for other in rows if other.id != row.id]
         if not others:
             return None, "no other row"
@@ -107,9 +107,9 @@ class Noise:
 
     digest = ""
 
-    def __init__(self, make: Callable[[Row, Sequence[Row]], tuple[str | None, str]]) -> None:
+    def __init__(self, make: Callable[[SourceRow, Sequence[SourceRow]], tuple[str | None, str]]) -> None:
         self._make = make
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Change each row's text."""
         return with_error_rate(rows, [self._make(row, rows) for row in rows])

@@ -1,7 +1,7 @@
-"""Attribute clause: what a sentence says of a thing in passing ("the dirty water of it"), as a sentence of its own.
+"""Attributes as statements: "the dirty water of the lake" becomes "the water of the lake is dirty".
 
-Raw text says of few things outright that they are dirty, locked or loud, and the same few words make up most of what it
-does say so; as attributes nearly all adjectives occur.
+Raw text has few statements such as "is dirty", and most of them use the same few adjectives; as attributes nearly all
+adjectives occur.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from opencse.views.rewriting.phrases import as_span, noun_phrase, subtree, text_
 
 _KEPT = frozenset("the this that these those his her its their our my your".split())
 _DROPPED = frozenset("a an".split())
-_LONGEST_OF = 4  # tokens of "of the lake" that are kept
+_MAX_OF = 4  # tokens of "of the lake" that are kept
 
 
 def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | None:
-    """Say outright of a noun what an adjective before it says in passing.
+    """Return a sentence that states an attribute of a noun as its predicate.
 
     Args:
         text: The sentence.
@@ -25,7 +25,7 @@ def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | Non
         word: The adjective, in lower case.
 
     Returns:
-        The clause, in the tense of the sentence; None where the word is no plain attribute of a common noun.
+        The statement, in the tense of the sentence; None if the word is not the attribute of a common noun.
     """
     for i, token in enumerate(tokens):
         if token.tag == "JJ" and token.relation == "amod" and token.text.lower() == word:
@@ -38,13 +38,13 @@ def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | Non
     return None
 
 
-def says(tokens: Sequence[Token], word: str) -> bool:
-    """Whether the sentence says this adjective outright of something ("is dirty")."""
+def is_predicate(tokens: Sequence[Token], word: str) -> bool:
+    """Whether an adjective is the predicate of some clause ("is dirty")."""
     return any(tokens[t.head].text.lower() == word for t in tokens if t.relation == "cop")
 
 
 def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
-    """The noun phrase around an adjective, without it and with a definite article."""
+    """Return the noun phrase around an adjective, without it and with a definite article."""
     head = tokens[i].head
     phrase = noun_phrase(tokens, head) if head > i and tokens[head].tag in ("NN", "NNS") else None
     if phrase is None or not phrase[0] <= i < phrase[1] or any(t.head == i for t in tokens):
@@ -54,7 +54,7 @@ def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
     if first.tag in ("DT", "PRP$"):
         article = first.text.lower()
         if article not in _KEPT | _DROPPED:
-            return None  # "no", "every", "any": nothing is said of one thing
+            return None  # "no", "every", "any" name no particular thing
         words = [article if article in _KEPT else "the", *words[1:]]
     else:
         words = ["the", *words]
@@ -64,10 +64,10 @@ def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
 
 
 def _of(text: str, tokens: Sequence[Token], head: int) -> list[str]:
-    """What follows the noun with "of", where it is short."""
+    """Return the short phrase with "of" that follows a noun, if there is one."""
     for i, token in enumerate(tokens):
         if token.head == head and i > head and token.relation.startswith("nmod"):
             span = as_span(subtree(tokens, i))
-            if span and span[0] == head + 1 and span[1] - span[0] < _LONGEST_OF and tokens[span[0]].text == "of":
+            if span and span[0] == head + 1 and span[1] - span[0] < _MAX_OF and tokens[span[0]].text == "of":
                 return [text_of(text, tokens, span)]
     return []

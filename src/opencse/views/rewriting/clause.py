@@ -27,15 +27,15 @@ NEGATIVE = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Clause:
-    """The main clause, by token numbers.
+    """The main clause, by indices of tokens.
 
     Attributes:
         tokens: All tokens of the sentence.
         predicate: The root.
         finite: The token that carries tense: an auxiliary, a copula or the main verb; None in an imperative.
-        tag: Fine tag of the finite verb, mended where the tagger contradicts the form; "VB" for an imperative.
+        tag: Fine tag of the finite verb, corrected where the tagger contradicts the form; "VB" for an imperative.
         auxiliary: Whether "not" can follow the finite verb directly (be, have, do, modals).
-        subject: Head of the subject, None without.
+        subject: Head of the subject; None if there is no subject.
         negators: Tokens that negate the clause as a whole ("not", "n't", "never").
         negatives: Other negative words in it ("no", "nothing", "hardly", "not" within a phrase).
     """
@@ -66,7 +66,7 @@ class Clause:
         return last
 
     def _joins(self, i: int) -> bool:
-        """Whether a dependent is a conjunct, also one in a list ("came, saw and left") that got another relation."""
+        """Whether a dependent is a conjunct, including one of a list ("came, saw and left") with another relation."""
         token = self.tokens[i]
         if token.relation in ("ccomp", "parataxis", "dep"):
             same = token.tag in FINITE and token.tag == self.tokens[token.head].tag
@@ -74,23 +74,23 @@ class Clause:
         return token.relation == "conj"
 
     def shared_verbs(self) -> list[int]:
-        """Verbs joined to the predicate that have neither subject nor auxiliary of their own."""
-        out: list[int] = []
+        """Return the verbs that are coordinated with the predicate and have no subject or auxiliary of their own."""
+        verbs: list[int] = []
         front = [self.predicate]
         while front:
             joined = [i for h in front for i in self.children(h) if self._joins(i)]
             for i in joined:
                 if self.has(i, SUBJECTS) or any(self.tokens[j].relation in AUXILIARIES for j in self.children(i)):
-                    return sorted(out)  # from here on the clauses stand on their own
+                    return sorted(verbs)  # the clauses from here on are independent
                 if not self.tokens[i].tag.startswith("V"):
-                    return sorted(out)
-                out.append(i)
+                    return sorted(verbs)
+                verbs.append(i)
             front = joined
-        return sorted(out)
+        return sorted(verbs)
 
 
 def main_clause(tokens: Sequence[Token]) -> Clause | None:
-    """Return the main clause of the first root that has one with a finite verb or an imperative."""
+    """Return the main clause: that of the first root with a finite verb or an imperative; None if there is none."""
     for root in (i for i, token in enumerate(tokens) if token.head == i and token.pos != "PUNCT"):
         clause = _clause(tokens, root)
         if clause is not None:
@@ -100,7 +100,7 @@ def main_clause(tokens: Sequence[Token]) -> Clause | None:
 
 def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
     if any(token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens):
-        return None  # what the parser took for the main clause is a subordinate one
+        return None  # the parser took a subordinate clause for the main one
     bare = Clause(
         tokens=tokens, predicate=root, finite=None, tag="", auxiliary=False, subject=None, negators=(), negatives=()
     )
@@ -119,7 +119,7 @@ def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
         return replace(clause, finite=root, tag=verb.tag, auxiliary=True)
     if negators and verb.text.lower() in ("do", "does", "did", "have", "has", "had"):  # "I do not."
         return replace(clause, finite=root, tag=verb.tag, auxiliary=True)
-    tag = _mended_tag(clause, verb)
+    tag = _corrected_tag(clause, verb)
     if tag == "VB":
         return replace(clause, tag="VB")
     return replace(clause, finite=root, tag=tag) if tag else None
@@ -136,7 +136,7 @@ def is_finite_auxiliary(token: Token) -> bool:
 
 
 def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Find what negates the clause itself, and negative words deeper in it (but not in clauses of their own)."""
+    """Return the words that negate the clause as a whole, and the negative words deeper in it, without subclauses."""
     tokens = clause.tokens
     whole: list[int] = []
     inner: list[int] = []
@@ -156,8 +156,8 @@ def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int
     return tuple(sorted(whole)), tuple(sorted(inner))
 
 
-def _mended_tag(clause: Clause, verb: Token) -> str:
-    """Return the fine tag of a main verb without auxiliary, mended by its form; "" where it cannot be finite."""
+def _corrected_tag(clause: Clause, verb: Token) -> str:
+    """Return the fine tag of a main verb without auxiliary, corrected by its form; "" if it cannot be finite."""
     form, subject = verb.text.lower(), clause.subject
     if not form.isalpha() or not verb.tag.startswith("VB"):
         return ""

@@ -1,4 +1,4 @@
-"""Coordinated phrases whose order says nothing: "the cats and the dogs", "Anna, Ben and Carl"."""
+"""Conjuncts whose order does not matter: "the cats and the dogs", "Anna, Ben and Carl"."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from opencse.syntax.tokens import Token
-from opencse.views.rewriting.phrases import Span, as_span, exchanged, subtree
+from opencse.views.rewriting.articles import indefinite_article
+from opencse.views.rewriting.phrases import Span, as_span, exchange_phrases, subtree
 
 _CLASSES = {"NN": "noun", "NNS": "noun", "NNP": "name", "NNPS": "name", "JJ": "adjective"}
 _PARTS = ("det", "amod", "compound", "flat", "nummod")
 _SHARED = ("both", "either", "neither")
-# Words that speak of the order.
+# Words that refer to the order.
 _ORDERED = frozenset("respectively former latter first second last then vice".split())
-_MOST = 6
+_MAX_CONJUNCTS = 6
 
 
-def turned(text: str, tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the sentence with the first and the last of some conjuncts in each other's place.
+def exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the sentence with the first and the last of its conjuncts exchanged, for each coordination.
 
-    Nouns, names and adjectives; only where no modifier could belong to both, and none points back at the first.
+    Conjuncts are nouns, names or adjectives. Those that may share a modifier, and sentences that refer to the order
+    ("respectively"), are left out.
     """
     if any(token.text.lower() in _ORDERED for token in tokens):
         return
@@ -29,18 +31,18 @@ def turned(text: str, tokens: Sequence[Token]) -> Iterator[str]:
             conjuncts.setdefault(token.head, [token.head]).append(i)
     for members in conjuncts.values():
         spans = _spans(tokens, members)
-        new = exchanged(text, tokens, spans[0], spans[-1]) if spans else None
+        new = exchange_phrases(text, tokens, spans[0], spans[-1]) if spans else None
         if new is None or spans is None or not _article_fits(tokens, spans[0][0], spans[-1][0]):
             continue
         start, end = tokens[spans[0][0]].start, tokens[spans[-1][1]].end
-        if "(" not in text[start:end] + text[end:].lstrip()[:1]:  # else what is in it would stay behind
+        if "(" not in text[start:end] + text[end:].lstrip()[:1]:  # else its content would stay behind
             yield new
 
 
 def _spans(tokens: Sequence[Token], members: Sequence[int]) -> list[Span] | None:
-    """The conjuncts as runs with nothing but commas and the conjunction between; None where that is not so."""
+    """Return the conjuncts as spans with only commas and the conjunction between them; None if there is more."""
     kind = _CLASSES.get(tokens[members[0]].tag)
-    if kind is None or len(members) > _MOST or any(_CLASSES.get(tokens[i].tag) != kind for i in members):
+    if kind is None or len(members) > _MAX_CONJUNCTS or any(_CLASSES.get(tokens[i].tag) != kind for i in members):
         return None
     phrases = [_phrase(tokens, i, first=i == members[0], end=members[-1]) for i in members]
     if any(phrase is None for phrase in phrases):
@@ -52,7 +54,7 @@ def _spans(tokens: Sequence[Token], members: Sequence[int]) -> list[Span] | None
         if not bare[0] and all(bare[1:]) and opened[0] and spans[0][1] - spans[0][0] == 1:
             if tokens[spans[0][0]].text.lower() in ("a", "an"):
                 return None
-            spans[0] = (members[0], members[0])  # "the cats and dogs": the article is everyone's
+            spans[0] = (members[0], members[0])  # "the cats and dogs": they share the article
         elif not all(opened):
             return None  # "old men and women"
     if kind == "name" and len({span[1] - span[0] for span in spans}) > 1:
@@ -66,7 +68,7 @@ def _spans(tokens: Sequence[Token], members: Sequence[int]) -> list[Span] | None
 
 
 def _phrase(tokens: Sequence[Token], head: int, *, first: bool, end: int) -> Span | None:
-    """A conjunct with its article, adjectives and the parts of a name; None where it has anything else."""
+    """Return a conjunct with its article, its adjectives and the parts of a name; None if it has other dependents."""
     places = {head}
     for i, token in enumerate(tokens):
         if token.head != head or i == head or token.relation in ("cc", "conj", "punct", "case", "cc:preconj", "cop"):
@@ -80,22 +82,23 @@ def _phrase(tokens: Sequence[Token], head: int, *, first: bool, end: int) -> Spa
 
 
 def _shared(token: Token) -> bool:
+    """Whether a word before the first conjunct belongs to all of them: "both", "their"."""
     return token.text.lower() in _SHARED or token.tag == "PRP$"
 
 
 def _before_names(tokens: Sequence[Token], first: int) -> bool:
+    """Whether a preposition or a verb stands before the first name, so that both names are not one."""
     return first > 0 and tokens[first - 1].tag in ("IN", "VBD", "VBZ", "VBP", "TO")
 
 
 def _article_fits(tokens: Sequence[Token], old: int, new: int) -> bool:
-    """Whether an article before the first place may stay as it is."""
+    """Whether an article before the first conjunct stays correct before the last one."""
     before = tokens[old - 1].text.lower() if old else ""
-    vowels = [tokens[i].text[:1].lower() in "aeiou" for i in (old, new)]
-    return before not in ("a", "an") or vowels[0] == vowels[1]
+    return before not in ("a", "an") or before == indefinite_article(tokens[new].text)
 
 
 def _ends(tokens: Sequence[Token], last: int, kind: str) -> bool:
-    """Whether the word after the conjuncts cannot be one more part of the last of them alone."""
+    """Whether the word after the conjuncts cannot belong to the last of them alone."""
     if last + 1 >= len(tokens):
         return True
     after = tokens[last + 1]

@@ -1,50 +1,85 @@
-"""What the constructors share that make one sentence from another by its grammar alone."""
+"""The base of all kinds that rewrite a sentence by its grammar: parsing, the generator of each row, and the scores."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
-from opencse.views.constructor import Row, View, bundle_digest, row_random, with_error_rate
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, with_error_rate
+from opencse.views.rewriting.lexicon import Table, lexicon_bytes
 
-Made = tuple[str | None, str]
-"""The new sentence, or None, and the rule: what was done, or why nothing."""
+Rewrite = tuple[str | None, str]
+"""The new sentence, or None if no rule applies, and the rule that was applied, or the reason why none was."""
 
 
-class Rewriter:
-    """A parser and a function that makes one sentence from another by its grammar.
+@dataclass(frozen=True, kw_only=True)
+class GrammarView(ConstructorSpec):
+    """A kind of view that rewrites each sentence by its grammar; a subclass implements `rewrite`.
 
-    Args:
-        syntax: Which pipeline parses.
-        make: From text, tokens and the row's generator to the new sentence, or None, and the rule.
-        seed: The source of chance.
-        kind: Name of the constructor.
-        data: Tables that the output depends on.
+    Class attributes:
+        tables: Word lists that the output depends on.
+        random_stream: Name under which the generators of the rows are seeded; by default the kind.
+
+    Attributes:
+        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
     """
 
-    def __init__(
-        self,
-        syntax: str,
-        make: Callable[[str, Sequence[Token], random.Random], Made],
-        *,
-        seed: int,
-        kind: str,
-        data: bytes = b"",
-    ) -> None:
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+    tables: ClassVar[tuple[Table, ...]] = ()
+    random_stream: ClassVar[str] = ""
+
+    syntax: str = "syntax"
+
+    @property
+    def skips_asides(self) -> bool:
+        """Whether brackets are left out of the parse ("Ann (born 1970) is …")."""
+        return True
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Rewrite one sentence; the result depends on the arguments and on the options of this kind alone.
+
+        Args:
+            text: The sentence.
+            tokens: Its tokens, at least one.
+            rng: The generator of the row.
+        """
+        raise NotImplementedError
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> GrammarRewriter:
+        """Load the parser."""
+        return GrammarRewriter(self, seed=seed)
+
+
+class GrammarRewriter:
+    """The opened form of any `GrammarView`: rows in, views with match error rates out.
+
+    Args:
+        spec: The kind and its options.
+        seed: Seed of the generators of all rows.
+    """
+
+    def __init__(self, spec: GrammarView, *, seed: int = 0) -> None:
         from opencse.syntax import load_parser
 
-        self._parser = load_parser(syntax)
-        self._make, self._seed, self._kind = make, seed, kind
-        self.digest = bundle_digest(self._parser.digest, data)
+        self._spec, self._seed = spec, seed
+        self._parser = load_parser(spec.syntax)
+        self.digest = bundle_digest(self._parser.digest, lexicon_bytes(*spec.tables))
 
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Rewrite each row's text."""
-        parsed = parse_without_asides(self._parser, [row.text for row in rows])
-        return with_error_rate(rows, [self._one(row, tokens) for row, tokens in zip(rows, parsed, strict=True)])
+        texts = [row.text for row in rows]
+        parsed = parse_without_asides(self._parser, texts) if self._spec.skips_asides else self._parser.parse(texts)
+        return with_error_rate(rows, [self._rewrite(row, tokens) for row, tokens in zip(rows, parsed, strict=True)])
 
-    def _one(self, row: Row, tokens: Sequence[Token]) -> Made:
+    def _rewrite(self, row: SourceRow, tokens: Sequence[Token]) -> Rewrite:
         if not tokens:
             return None, "empty"
-        return self._make(row.text, tokens, row_random(self._seed, self._kind, row))
+        return self._spec.rewrite(row.text, tokens, row_random(self._seed, self._stream, row))
+
+    @property
+    def _stream(self) -> str:
+        return self._spec.random_stream or self._spec.kind

@@ -1,85 +1,71 @@
-"""Negation: the sentence with its main clause negated, or freed of its negation (OssCSE §4, SNCSE).
+"""Negation of the main clause, or removal of its negation (OssCSE §4, SNCSE).
 
 `sound` (default) edits the original string: "not" after a form of be, have, do or a modal, do-support elsewhere,
-existing negation removed, null where no rule is safe. `faithful` follows SNCSE's published rules and joins tokens
-with spaces.
+existing negation removed, null if no rule is safe. `faithful` follows SNCSE's published rules and joins tokens with
+spaces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
-from opencse.views.constructor import ConstructorSpec, Row, View, bundle_digest, row_random, with_error_rate
 from opencse.views.rewriting import negation_rules, sncse_negation
+from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
+from opencse.views.rewriting.lexicon import Table
+from opencse.views.rewriting.negation_by_antonym import negate_by_antonym
 
 
 @dataclass(frozen=True, kw_only=True)
-class Negation(ConstructorSpec):
-    """Negate the main clause.
+class Negation(GrammarView):
+    """Negate the main clause, or remove its negation.
+
+    Sources: Shi et al., OssCSE (EMNLP 2023), §4; Wang et al., SNCSE (ICIC 2023).
 
     Attributes:
-        mode: "sound", or "faithful" for SNCSE's rules (then the options below do not count).
-        by: "not", "antonym", or one of them where the other cannot ("not-antonym", "antonym-not").
-        remove: Whether a sentence that is negative already loses its negation; if not, it gives null.
+        mode: "sound", or "faithful" for SNCSE's rules; the options below then have no effect.
+        by: "not", "antonym", or both in the order in which they are tried ("not-antonym", "antonym-not").
+        remove: Remove the negation of a sentence that is negative already; if false, such a sentence gives null.
         contract: Write "isn't", "doesn't".
-        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
+
+    Example:
+        [build.negation]
+        kind = "negation"
+        by = "not-antonym"
+        contract = true
     """
 
     kind: ClassVar[str] = "negation"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+    tables: ClassVar[tuple[Table, ...]] = ("antonyms",)
+    random_stream: ClassVar[str] = "antonym"
 
     mode: Literal["sound", "faithful"] = "sound"
     by: Literal["not", "antonym", "not-antonym", "antonym-not"] = "not"
     remove: bool = True
     contract: bool = False
-    syntax: str = "syntax"
 
     def __post_init__(self) -> None:
         if self.mode == "faithful" and (self.by != "not" or self.contract or not self.remove):
             raise ValueError("mode 'faithful' takes no options: drop by, contract and remove, or set mode to 'sound'")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Negator:
-        """Load the parser, and the antonyms if they are asked for."""
-        return Negator(self, seed=seed)
+    @property
+    def skips_asides(self) -> bool:
+        """Whether brackets are left out of the parse: SNCSE's rules see the whole sentence."""
+        return self.mode == "sound"
 
-
-class Negator:
-    """An opened `Negation`."""
-
-    def __init__(self, spec: Negation, *, seed: int = 0) -> None:
-        from opencse.syntax import load_parser
-        from opencse.views.rewriting.antonyms import Antonyms
-
-        self.spec = spec
-        self._seed = seed
-        self._parser = load_parser(spec.syntax)
-        self._antonyms = Antonyms() if "antonym" in spec.by else None
-        self.digest = bundle_digest(self._parser.digest, self._antonyms.digest if self._antonyms else "")
-
-    def __call__(self, rows: Sequence[Row]) -> list[View]:
-        """Negate each row's text."""
-        if self.spec.mode == "faithful":
-            parsed = self._parser.parse([row.text for row in rows])
-        else:
-            parsed = parse_without_asides(self._parser, [row.text for row in rows])
-        return with_error_rate(rows, [self._one(row, tokens) for row, tokens in zip(rows, parsed, strict=True)])
-
-    def _one(self, row: Row, tokens: tuple[Token, ...]) -> tuple[str | None, str]:
-        if self.spec.mode == "faithful":
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Negate one sentence by the first way that works."""
+        if self.mode == "faithful":
             return sncse_negation.negate(tokens)
-        rule = "empty"
-        for way in self.spec.by.split("-"):
+        negated, rule = None, ""
+        for way in self.by.split("-"):
             if way == "not":
-                text, rule = negation_rules.negate(
-                    row.text, tokens, remove=self.spec.remove, contract=self.spec.contract
-                )
+                negated, rule = negation_rules.negate(text, tokens, remove=self.remove, contract=self.contract)
             else:
-                assert self._antonyms is not None
-                text, rule = self._antonyms.negate(row.text, tokens, row_random(self._seed, "antonym", row))
-            if text is not None:
-                return text, rule
-        return None, rule
+                negated, rule = negate_by_antonym(text, tokens, rng)
+            if negated is not None:
+                break
+        return negated, rule

@@ -1,4 +1,4 @@
-"""The rules of sound negation: what to insert where, what to remove, and when to keep away."""
+"""The rules of negation: where "not" is inserted, how a negation is removed, and when neither is safe."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect, is_past
 from opencse.views.rewriting.clause import AUXILIARIES, BE, NOT, Clause, main_clause
-from opencse.views.rewriting.edits import Edit, apply, decapitalised, like
-
-Result = tuple[str | None, str]
+from opencse.views.rewriting.edits import Edit, apply_edits, decapitalise, match_case
+from opencse.views.rewriting.grammar_view import Rewrite
 
 # Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
 SENTENTIAL = frozenset(
@@ -19,29 +18,29 @@ SENTENTIAL = frozenset(
     moreover nevertheless instead additionally consequently accordingly similarly likewise meanwhile
     otherwise""".split()
 )
-# Words that live on a negation: without it they are left hanging, so such a negation is not removed.
-HANGING = frozenset(
+# Negative polarity items and the like: they need the negation, so it is not removed.
+POLARITY_ITEMS = frozenset(
     """any anything anyone anybody anywhere anymore ever yet either until till necessarily only just merely simply but
     rather nor unless slightest longer so quite""".split()
 )
 LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
-REMARKS = frozenset("note see consider suppose recall assume say notice compare cf".split())  # no requests
+REMARKS = frozenset("note see consider suppose recall assume say notice compare cf".split())  # not requests
 CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
 UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
 NO_CONTRACTION = ("am", "may", "might", "shall", "ought")
 
 
-def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract: bool = False) -> Result:
+def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract: bool = False) -> Rewrite:
     """Negate the main clause of a sentence, or remove its negation.
 
     Args:
         text: The sentence.
         tokens: Its tokens.
-        remove: Whether existing negation is removed; null if not.
+        remove: Remove an existing negation; if false, such a sentence gives None.
         contract: Write "isn't" rather than "is not".
 
     Returns:
-        The sentence, or None, and the rule: what was done, or why nothing.
+        The sentence, or None if no rule is safe, and the rule or the reason.
     """
     if not tokens:
         return None, "empty"
@@ -60,13 +59,14 @@ def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract:
         return None, "the more the more"
     following = tokens[clause.finite + 1] if clause.finite + 1 < len(tokens) else None
     if tokens[clause.finite].text.lower() == "had" and following and following.text.lower() == "better":
-        return apply(text, [(following.end, following.end, " not")]), "had better"
+        return apply_edits(text, [(following.end, following.end, " not")]), "had better"
     if clause.auxiliary:
         return _after_auxiliary(text, clause, contract)
     return _do_support(text, clause, contract)
 
 
-def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Result:
+def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Rewrite:
+    """Insert "not" after a form of be, have, do or a modal, past sentence adverbs; in questions past the subject."""
     assert clause.finite is not None
     assert clause.subject is not None
     tokens, finite = clause.tokens, clause.tokens[clause.finite]
@@ -82,20 +82,20 @@ def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Result:
             return None, "inverted"
         if contract and word not in NO_CONTRACTION:
             return _contracted(text, finite, edits), "question"
-        return apply(text, [(tokens[last].end, tokens[last].end, " not"), *edits]), "question"
+        return apply_edits(text, [(tokens[last].end, tokens[last].end, " not"), *edits]), "question"
     place = _past_adverbs(clause, clause.finite)
     if place + 1 < len(tokens) and tokens[place + 1].text.lower() in LIMITING:
         return None, "not only"
     kind = "copula" if word in BE else "auxiliary"
     if contract and place == clause.finite and not word.startswith(("'", "’")) and word not in NO_CONTRACTION:
         return _contracted(text, finite, edits), kind
-    inserted = like("not", finite.text) if finite.text.isupper() and len(finite.text) > 1 else "not"
+    inserted = match_case("not", finite.text) if finite.text.isupper() and len(finite.text) > 1 else "not"
     glue = "" if word == "can" and place == clause.finite else " "
-    return apply(text, [(tokens[place].end, tokens[place].end, glue + inserted), *edits]), kind
+    return apply_edits(text, [(tokens[place].end, tokens[place].end, glue + inserted), *edits]), kind
 
 
 def _fits(clause: Clause, helper: str) -> bool:
-    """Whether what depends on an auxiliary has a form that it can govern: "had hopes" is no perfect tense."""
+    """Whether the verb after an auxiliary has a form that it can govern: "had hopes" is not a perfect tense."""
     if clause.finite == clause.predicate or helper in BE or helper in ("'d", "’d", "'s", "’s"):
         return True
     verbs = [
@@ -109,12 +109,13 @@ def _fits(clause: Clause, helper: str) -> bool:
 
 
 def _contracted(text: str, finite: Token, edits: list[Edit]) -> str:
+    """Return the text with "n't" joined to the finite verb."""
     new = CONTRACTED.get(finite.text.lower(), finite.text.lower() + "n't")
-    return apply(text, [(finite.start, finite.end, like(new, finite.text)), *edits])
+    return apply_edits(text, [(finite.start, finite.end, match_case(new, finite.text)), *edits])
 
 
 def _past_adverbs(clause: Clause, place: int) -> int:
-    """Step over adverbs about the whole statement, and the commas around them: "is, however, not"."""
+    """Return the index after which "not" stands: past sentence adverbs and their commas ("is, however, not")."""
     tokens, last = clause.tokens, place
     at = place + 1
     while at < len(tokens):
@@ -132,8 +133,8 @@ def _past_adverbs(clause: Clause, place: int) -> int:
     return last
 
 
-def _do_support(text: str, clause: Clause, contract: bool) -> Result:
-    """Write "does not like": do before the verb and the adverbs that belong to it."""
+def _do_support(text: str, clause: Clause, contract: bool) -> Rewrite:
+    """Negate by do-support: put "does not" before the verb and the adverbs that belong to it."""
     assert clause.finite is not None
     assert clause.subject is not None
     tokens, verb = clause.tokens, clause.tokens[clause.finite]
@@ -170,11 +171,11 @@ def _do_support(text: str, clause: Clause, contract: bool) -> Result:
         if shared is None or i < clause.finite:
             break
         edits += [(tokens[i].start, tokens[i].end, shared), *_or(clause, i)]
-    return apply(text, edits), f"do-support {clause.tag}"
+    return apply_edits(text, edits), f"do-support {clause.tag}"
 
 
 def _meets_finite(clause: Clause) -> bool:
-    """Whether another finite verb follows with no room for a subject: "taxa included here were", no main verb then."""
+    """Whether another finite verb follows without a subject: "taxa included here were …" has another main verb."""
     assert clause.finite is not None
     for token in clause.tokens[clause.finite + 1 :]:
         if token.tag in ("MD", "VBZ", "VBD") or token.text.lower() in BE:
@@ -185,7 +186,7 @@ def _meets_finite(clause: Clause) -> bool:
 
 
 def _checked_base(verb: Token, tag: str) -> str | None:
-    """Return the base of a finite verb if inflecting it gives the form back, up to spelling variants."""
+    """Return the base of a finite verb; None if its form is not what inflection of the base gives."""
     form = verb.text.lower()
     if not form.isalpha() or (verb.start and verb.text.istitle()):  # a name or tag not in ("VBZ", "VBP", "VBD"):
         return None
@@ -209,14 +210,14 @@ def _or(clause: Clause, verb: int) -> list[Edit]:
     """Turn the "and" that joins a verb into "or"."""
     joins = [i for i in clause.children(verb) if clause.tokens[i].relation == "cc" and i < verb]
     return [
-        (clause.tokens[i].start, clause.tokens[i].end, like("or", clause.tokens[i].text))
+        (clause.tokens[i].start, clause.tokens[i].end, match_case("or", clause.tokens[i].text))
         for i in joins
         if clause.tokens[i].text.lower() == "and"
     ]
 
 
-def _imperative(text: str, clause: Clause) -> Result:
-    """Write "Do not open": only where the verb opens the sentence or follows "please" or a comma."""
+def _imperative(text: str, clause: Clause) -> Rewrite:
+    """Negate an imperative ("Do not open"), only if the verb opens the sentence or follows "please" or a comma."""
     tokens, verb = clause.tokens, clause.tokens[clause.predicate]
     copula = next((i for i in clause.children(clause.predicate) if clause.tokens[i].relation == "cop"), None)
     start = clause.predicate if copula is None else copula
@@ -227,13 +228,13 @@ def _imperative(text: str, clause: Clause) -> Result:
     if verb.text.lower() in REMARKS or re.search(r"[^s]s$", verb.text.lower()):  # "Roads in ..." is a mistagged noun
         return None, "remark"
     if verb.text.lower() == "let" and start + 1 < len(tokens) and tokens[start + 1].text.lower() in ("'s", "’s", "us"):
-        return apply(text, [(tokens[start + 1].end, tokens[start + 1].end, " not")]), "let us"
-    edits: list[Edit] = [(verb.start, verb.end, like("do", verb.text) + " not " + decapitalised(verb.text))]
-    return apply(text, [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))]), "imperative"
+        return apply_edits(text, [(tokens[start + 1].end, tokens[start + 1].end, " not")]), "let us"
+    edits: list[Edit] = [(verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))]
+    return apply_edits(text, [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))]), "imperative"
 
 
-def _remove(text: str, clause: Clause) -> Result:
-    """Take "not", "n't" or "never" out of the main clause."""
+def _remove(text: str, clause: Clause) -> Rewrite:
+    """Remove "not", "n't" or "never" from the main clause."""
     tokens = clause.tokens
     if len(clause.negators) > 1:
         return None, "negative words"
@@ -241,15 +242,15 @@ def _remove(text: str, clause: Clause) -> Result:
     word = tokens[place].text.lower()
     end = next((t.start for t in tokens[place + 1 :] if t.text in (".", "?", "!", ";")), len(text))
     after = [t.text.lower() for t in tokens[place + 1 :] if t.start < end]
-    if HANGING.intersection(after) or "at all" in " ".join(after):
+    if POLARITY_ITEMS.intersection(after) or "at all" in " ".join(after):
         return None, "hanging on negation"
     previous = place - 1 if place else None
-    gone: Edit = (tokens[previous].end if previous is not None else 0, tokens[place].end, "")
+    removed: Edit = (tokens[previous].end if previous is not None else 0, tokens[place].end, "")
     helper = tokens[clause.finite] if clause.finite is not None else None
     if word == "never":
         if place == 0 or clause.finite is None:
             return None, "never"
-        return apply(text, [gone]), "never removed"
+        return apply_edits(text, [removed]), "never removed"
     if helper is None:  # "Do not go", where the parser has "do" as an auxiliary or as nothing
         return None, "negative imperative"
     stem = helper.text.lower()
@@ -257,15 +258,17 @@ def _remove(text: str, clause: Clause) -> Result:
     if stem == "ai" or any(token.text.lower() == "or" for token in between):  # "may or may not"
         return None, "negative words"
     if stem in UNCONTRACTED and word in NOT[1:]:
-        return apply(text, [(helper.start, tokens[place].end, like(UNCONTRACTED[stem], helper.text))]), "not removed"
+        return apply_edits(
+            text, [(helper.start, tokens[place].end, match_case(UNCONTRACTED[stem], helper.text))]
+        ), "not removed"
     verb = tokens[clause.predicate]
     supports = stem in ("do", "does", "did") and clause.finite != clause.predicate and verb.tag in ("VB", "VBP")
     if not supports or (clause.subject is not None and clause.subject > (clause.finite or 0)):
-        return apply(text, [gone]), "not removed"
+        return apply_edits(text, [removed]), "not removed"
     return _without_do(text, clause, helper, place)
 
 
-def _without_do(text: str, clause: Clause, helper: Token, place: int) -> Result:
+def _without_do(text: str, clause: Clause, helper: Token, place: int) -> Rewrite:
     """Turn "does not like" into "likes", and "Do not open" into "Open"."""
     tokens, verb = clause.tokens, clause.tokens[clause.predicate]
     if clause.predicate < place or place + 1 >= len(tokens):
@@ -273,9 +276,11 @@ def _without_do(text: str, clause: Clause, helper: Token, place: int) -> Result:
     following = tokens[place + 1]
     cut: Edit = (helper.start, following.start, "")
     if clause.subject is None and helper.text.lower() == "do":
-        return apply(text, [(helper.start, following.end, like(following.text, helper.text))]), "imperative not removed"
+        return apply_edits(
+            text, [(helper.start, following.end, match_case(following.text, helper.text))]
+        ), "imperative not removed"
     if clause.shared_verbs():  # "did not sing or dance": emphatic "did sing or dance"
-        return apply(text, [(tokens[place - 1].end, tokens[place].end, "")]), "not removed"
+        return apply_edits(text, [(tokens[place - 1].end, tokens[place].end, "")]), "not removed"
     tag = {"do": "VBP", "does": "VBZ", "did": "VBD"}[helper.text.lower()]
     new = inflect(verb.text.lower(), tag)
-    return apply(text, [cut, (verb.start, verb.end, like(new, verb.text))]), "do-support removed"
+    return apply_edits(text, [cut, (verb.start, verb.end, match_case(new, verb.text))]), "do-support removed"

@@ -1,4 +1,4 @@
-"""Which verbs have an opposite that can stand in their place: with an object or without one, and with which."""
+"""Verbs that can be replaced by their opposite, and the objects and complements with which they can."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _ALSO_WITH_INFINITIVE = frozenset("allow forbid permit encourage".split())
 
 
 def opposed_verb(tokens: Sequence[Token], i: int, opposite_of: Callable[[str], str | None]) -> str | None:
-    """Return the opposite of a verb, inflected as it is, if what stands around it lets it take its place.
+    """Return the opposite of a verb in the same inflection; None if it does not fit the objects and complements.
 
     Args:
         tokens: The sentence.
-        i: The verb's number.
-        opposite_of: From a verb's base to the base of its opposite.
+        i: Index of the verb.
+        opposite_of: Returns the base of the opposite for the base of a verb, or None.
     """
     verb = tokens[i]
     if verb.relation in ("amod", "aux", "cop"):
@@ -64,6 +64,7 @@ def opposed_verb(tokens: Sequence[Token], i: int, opposite_of: Callable[[str], s
 
 
 def _fits(tokens: Sequence[Token], i: int, base: str, children: Sequence[int]) -> bool:
+    """Whether the verb at index i has the objects with which its opposite is one."""
     verb, relations = tokens[i], {tokens[k].relation for k in children}
     passive = bool(relations & {"nsubj:pass", "nsubjpass", "aux:pass"})
     has_object = bool(relations & {"obj", "dobj"})

@@ -1,36 +1,20 @@
-"""The opposite of a word in its sentence: which words have one that holds in nearly every context, and its form there.
-
-A list of our own names one opposite for each of seventeen hundred words. It is followed by pairs of Open English
-WordNet of which one is the other with a negative prefix ("stable", "unstable"): other pairs of WordNet are opposites in
-one sense of many ("second", "first" but "a second later").
-"""
+"""The opposite of a word in its sentence: the words that have one in this context, and the form that it takes there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from opencse.syntax.tokens import Token
-from opencse.views.rewriting.antonyms import lexicon_path
-from opencse.views.rewriting.edits import Edit, like
+from opencse.views.rewriting import lexicon
+from opencse.views.rewriting.articles import article_edits
+from opencse.views.rewriting.edits import Edit, match_case
 from opencse.views.rewriting.opposed_verbs import VERB_TAGS, opposed_verb
 
 _POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}
-_PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
-# Prefixed pairs that are no opposites of each other in common use, and words with too many senses.
-_NO_PAIR = frozenset(
-    """due undue human considerable inconsiderable different valuable famous social certain independent dependent
-    fraternal critical historical original civil christian limited conditional appropriate political
-    sexual cellular partial particular mediate immediate ordinary equal literate typical involved
-    concerned related associate engage claim charge color order arm arrange appear appearing posed pose
-    part join miss cover do tie bind interested uninterested like earth wind veil finished wanted personal
-    impersonal constant inconstant formed loyal essential inessential frequently equally sexual possibly
-    fold tune balance cross wrap bend make embark""".split()
-)
 _PLURALS = {"man": "men", "woman": "women", "wife": "wives", "lady": "ladies", "gentleman": "gentlemen"}
-# Verbs of which "for" and "against", and of which particles, say opposite things.
+# Verbs with which "for" and "against" are opposites, and verbs with particles that are.
 _SIDES = frozenset("vote campaign argue testify lobby fight speak".split())
 _PARTICLES = {
     one: (other, frozenset(verbs.split()))
@@ -46,11 +30,11 @@ _WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
 
 @dataclass(frozen=True, kw_only=True)
 class Opposite:
-    """One word that can be replaced.
+    """A word of a sentence and its opposite.
 
     Attributes:
-        place: Number of the token.
-        word: What takes its place, inflected as it is.
+        place: Index of the word's token.
+        word: The opposite, in the same inflection.
         pos: "ADJ", "ADV", "NOUN", "VERB", "ADP", "PART" ("moved in") or "DEGREE" ("more" and "less").
     """
 
@@ -59,32 +43,10 @@ class Opposite:
     pos: str
 
 
-@cache
-def opposites_bytes() -> bytes:
-    """Return the bytes of both lists."""
-    return lexicon_path().with_name("opposites.tsv").read_bytes() + lexicon_path().read_bytes()
+def find_opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
+    """Yield every word of a sentence that its opposite can replace in this context.
 
-
-@cache
-def _table() -> dict[tuple[str, str], str]:
-    own, wordnet = (
-        [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[1:] if line]
-        for path in (lexicon_path().with_name("opposites.tsv"), lexicon_path())
-    )
-    table = {(word, pos): opposite for word, opposite, pos in own}
-    for word, opposite, pos in wordnet:
-        longer, shorter = sorted((word, opposite), key=len, reverse=True)
-        prefix = _PREFIX.match(longer)
-        plain = prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
-        if plain and not {word, opposite} & _NO_PAIR:
-            table.setdefault((word, pos), opposite)
-    return table
-
-
-def opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
-    """Yield every word of a sentence that has an opposite, as far as its context lets it be replaced.
-
-    Where the opposite stands in the sentence as well ("forward or backward"), the word is left alone.
+    A word is left out if its opposite occurs in the sentence as well ("forward or backward").
     """
     words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):
@@ -96,24 +58,19 @@ def opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
 
 
 def opposed_adjectives(text: str) -> dict[str, str]:
-    """The words of a sentence that are adjectives with an opposite, or are written like one, and these opposites.
+    """Return the opposites of all words of a sentence that can be adjectives, by word.
 
-    A look at the words alone: takes microseconds where a parse takes milliseconds.
+    It does not parse, so it takes microseconds instead of milliseconds, and finds words that are no adjectives here.
     """
-    table = _table()
+    table = lexicon.opposites()
     return {word: table[word, "ADJ"] for word in _WORD.findall(text) if (word, "ADJ") in table}
 
 
-def replacement(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
-    """Return the edits that put an opposite in its place, with the article before it mended."""
+def opposite_edits(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
+    """Return the edits that replace a word by its opposite, and correct the article before it."""
     token = tokens[found.place]
-    edits: list[Edit] = [(token.start, token.end, like(found.word, token.text))]
-    before = tokens[found.place - 1] if found.place else None
-    if before is not None and before.text.lower() in ("a", "an") and before.end + 1 == token.start:
-        article = "an" if re.match(r"[aeio]|u(?!ni[^nm]|se|su)", found.word) else "a"
-        if article != before.text.lower():
-            edits.append((before.start, before.end, like(article, before.text)))
-    return edits
+    edits: list[Edit] = [(token.start, token.end, match_case(found.word, token.text))]
+    return [*edits, *article_edits(text, tokens, found.place, found.word)]
 
 
 def _glued(text: str, token: Token) -> bool:
@@ -123,7 +80,7 @@ def _glued(text: str, token: Token) -> bool:
 
 
 def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Find degrees: "more than 100", "the most important"."""
+    """Return the opposite degree: of "more than 100", "the most important"."""
     word, new = tokens[i].text.lower(), {"more": "less", "less": "more", "most": "least", "least": "most"}
     following = tokens[i + 1] if i + 1 < len(tokens) else None
     if word not in new or following is None or (i and tokens[i - 1].text.lower() in ("no", "any", "not")):
@@ -135,7 +92,7 @@ def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
 
 
 def _particle(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Find particles: "walked up", "moved in", "turned on"."""
+    """Return the opposite particle: of "walked up", "moved in", "turned on"."""
     token = tokens[i]
     new, verbs = _PARTICLES.get(token.text.lower(), ("", frozenset()))
     loose = token.relation.split(":")[0] in ("compound", "prt", "advmod") and tokens[token.head].lemma.lower() in verbs
@@ -143,19 +100,20 @@ def _particle(tokens: Sequence[Token], i: int) -> Opposite | None:
 
 
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
+    """Return the opposite of an adjective, adverb, noun, verb or preposition that fits its context."""
     token = tokens[i]
     word, relation = token.text.lower(), token.relation.split(":")[0]
     if relation in ("compound", "flat", "fixed", "goeswith", "cc", "dep"):
         return None
     if token.tag in VERB_TAGS:
-        verb = opposed_verb(tokens, i, lambda base: _table().get((base, "VERB")))
+        verb = opposed_verb(tokens, i, lambda base: lexicon.opposites().get((base, "VERB")))
         return Opposite(place=i, word=verb, pos="VERB") if verb else None
     pos = _POS.get(token.tag, "")
-    if pos == "NOUN" and token.tag == "NNS" and (word, pos) not in _table():
+    if pos == "NOUN" and token.tag == "NNS" and (word, pos) not in lexicon.opposites():
         singular = re.sub("ies$", "y", word) if word.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", word)
-        new = _table().get((singular, pos))
+        new = lexicon.opposites().get((singular, pos))
         return Opposite(place=i, word=_plural(new), pos=pos) if new else None
-    new = _table().get((word, pos))
+    new = lexicon.opposites().get((word, pos))
     fits = {"ADJ": _adjective_fits, "ADV": _adverb_fits, "NOUN": _noun_fits, "ADP": _preposition_fits}
     return Opposite(place=i, word=new, pos=pos) if new and fits[pos](tokens, i) else None
 

@@ -1,23 +1,23 @@
-"""Phrases of a parsed sentence: subtrees, base noun phrases, and their exchange."""
+"""Phrases of a parsed sentence: subtrees, base noun phrases, and the exchange of two phrases."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from opencse.syntax.tokens import Token
-from opencse.views.rewriting.edits import apply, decapitalised
+from opencse.views.rewriting.edits import apply_edits, decapitalise
 
 Span = tuple[int, int]
-"""First and last token of a run, both included."""
+"""Index of the first and of the last token of a phrase, both included."""
 
-LONGEST = 150
-"""Tokens of the longest sentence whose phrases are looked at: what is longer is no sentence, and costs its square."""
+MAX_TOKENS = 150
+"""Longest sentence whose phrases are searched: longer texts are rarely one sentence, and the time is quadratic."""
 
 _INNER = ("det", "amod", "compound", "nummod", "flat", "poss", "nmod:poss", "fixed", "goeswith", "nn")
 
 
 def subtree(tokens: Sequence[Token], head: int) -> set[int]:
-    """Return a token and all that hang on it, by number."""
+    """Return the indices of a token and of all its direct and indirect dependents."""
     found, front = {head}, {head}
     while front:
         front = {i for i, token in enumerate(tokens) if token.head in front and i not in found}
@@ -26,15 +26,15 @@ def subtree(tokens: Sequence[Token], head: int) -> set[int]:
 
 
 def as_span(places: set[int]) -> Span | None:
-    """Return the run that the numbers form; None where they have a gap."""
+    """Return the span of the given indices; None if they have a gap."""
     first, last = min(places), max(places)
     return (first, last) if last - first + 1 == len(places) else None
 
 
 def noun_phrase(tokens: Sequence[Token], head: int, longest: int = 6) -> Span | None:
-    """Return a noun with its article, adjectives and compounds, without what follows it ("the end" of "the end of it").
+    """Return the base noun phrase of a noun: its article, adjectives and compounds, but not what follows it.
 
-    None where these are no run of at most `longest` tokens.
+    None if these are not one span of at most `longest` tokens.
     """
     places = {head}
     for i, token in enumerate(tokens):
@@ -45,23 +45,30 @@ def noun_phrase(tokens: Sequence[Token], head: int, longest: int = 6) -> Span | 
 
 
 def text_of(text: str, tokens: Sequence[Token], span: Span) -> str:
-    """Return the characters of a run of tokens."""
+    """Return the characters of a span of tokens."""
     return text[tokens[span[0]].start : tokens[span[1]].end]
 
 
 def recased(piece: str, first: Token, *, was_first: bool, is_first: bool) -> str:
-    """Give a moved phrase the capital that its new place asks for."""
+    """Return a moved phrase with the capital letter that its new place needs.
+
+    Args:
+        piece: The phrase.
+        first: Its first token.
+        was_first: Whether it opened the sentence.
+        is_first: Whether it opens the sentence now.
+    """
     if is_first:
         return piece[:1].upper() + piece[1:]
     if was_first and first.pos != "PROPN" and first.tag not in ("NNP", "NNPS"):
-        return decapitalised(piece)
+        return decapitalise(piece)
     return piece
 
 
-def exchanged(text: str, tokens: Sequence[Token], one: Span, other: Span) -> str | None:
-    """Return the text with two phrases in each other's place; None where they overlap or read alike.
+def exchange_phrases(text: str, tokens: Sequence[Token], one: Span, other: Span) -> str | None:
+    """Return the text with two phrases exchanged; None if they overlap or read alike.
 
-    None as well where one is part of a word: "re-election or exile" must not become "re-exile or election".
+    None as well if one is part of a word: "re-election or exile" must not become "re-exile or election".
     """
     left, right = sorted((one, other))
     if left[1] >= right[0]:
@@ -76,4 +83,4 @@ def exchanged(text: str, tokens: Sequence[Token], one: Span, other: Span) -> str
     before = recased(before, tokens[left[0]], was_first=at_start, is_first=False)
     after = recased(after, tokens[right[0]], was_first=False, is_first=at_start)
     spans = [(tokens[s[0]].start, tokens[s[1]].end) for s in (left, right)]
-    return apply(text, [(*spans[0], after), (*spans[1], before)])
+    return apply_edits(text, [(*spans[0], after), (*spans[1], before)])

@@ -1,9 +1,9 @@
-"""SNCSE's published negation, token by token, with its weak spots.
+"""Negation by SNCSE's published rules, token by token, with their weaknesses.
 
 Rules: a "not" is deleted; else "not" follows the first auxiliary before the root; else by the root: after be and
-modals, "do/does/did not" with the lemma by its tag, or "Not" before everything. Tokens are joined by single spaces,
-"n't" and "never" are not seen. The published rules speak of spaCy's English scheme, where a copula is the root; with
-Universal Dependencies the copula is taken for the root.
+modals, "do/does/did not" with the lemma by its tag, or "Not" before everything. Tokens are joined by single spaces;
+"n't" and "never" are not recognised. The published rules assume spaCy's English scheme, in which a copula is the root;
+with Universal Dependencies the copula is treated as the root.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SUPPORT = {"VBP": "do", "VBZ": "does", "VBD": "did"}
 
 
 def negate(tokens: Sequence[Token]) -> tuple[str | None, str]:
-    """Return SNCSE's soft negative of a sentence and its rule; null only for an empty one."""
+    """Return SNCSE's soft negative of a sentence and its rule; None only for an empty sentence."""
     words = [token.text for token in tokens]
     if not words:
         return None, "empty"

@@ -1,4 +1,4 @@
-"""Who does what to whom: subject, verb group and object of a main clause, active or passive."""
+"""Transitive clauses, active or passive: subject, verb group and object, and phrases in another role."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from opencse.syntax.tokens import Token
+from opencse.syntax.verbs import base_form
 from opencse.views.rewriting.clause import BE, Clause, main_clause
-from opencse.views.rewriting.phrases import Span, as_span, subtree
+from opencse.views.rewriting.edits import match_case
+from opencse.views.rewriting.phrases import Span, as_span, recased, subtree, text_of
 
 SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
 OBJECT_FORM = {new: old for old, new in SUBJECT_FORM.items()} | {"she": "her", "i": "me"}
-_LONGEST = 14
-# Phrases that point back at the subject: in another place they would point elsewhere.
-_POINTING = frozenset(
+_MAX_TOKENS = 14  # of a phrase
+# Words that refer back to something: in another place they would refer to something else.
+_ANAPHORIC = frozenset(
     """myself yourself himself herself itself ourselves yourselves themselves oneself his her hers its their theirs my
     our your other another each so such same own""".split()
 )
@@ -31,12 +33,12 @@ class Transitive:
     Attributes:
         clause: The clause.
         subject: First and last token of the whole subject.
-        other: Likewise of the object, or of the agent without "by".
-        subject_head: Its noun.
-        other_head: Likewise.
+        other: First and last token of the whole object, or of the agent without "by".
+        subject_head: The noun of the subject.
+        other_head: The noun of the object or agent.
         passive: Whether `other` is an agent.
         by: The token "by" of an agent.
-        helpers: Auxiliaries, left to right.
+        helpers: The auxiliaries, from left to right.
     """
 
     clause: Clause
@@ -50,7 +52,12 @@ class Transitive:
 
 
 def transitive(text: str, tokens: Sequence[Token]) -> Transitive | None:
-    """Return the main clause of a sentence as subject, verb and object; None where the grammar is in any doubt."""
+    """Return the main clause of a sentence as subject, verb and object; None if the grammar is in any doubt.
+
+    Args:
+        text: The sentence.
+        tokens: Its tokens.
+    """
     if any(token.text == "." for token in tokens[:-1]):
         return None  # more than one sentence
     clause = main_clause(tokens)
@@ -69,7 +76,7 @@ def transitive(text: str, tokens: Sequence[Token]) -> Transitive | None:
     if found is None:
         return None
     by, head = found
-    subject, other = _phrase(clause, clause.subject), _phrase(clause, head, without=by)
+    subject, other = _noun_phrase(clause, clause.subject), _noun_phrase(clause, head, without=by)
     if subject is None or other is None or not subject[1] < min([verb, *helpers]) <= verb < other[0]:
         return None
     if not _only_adverbs(clause, subject[1] + 1, verb, helpers) or not _ends(clause, head, other, by):
@@ -87,7 +94,7 @@ def transitive(text: str, tokens: Sequence[Token]) -> Transitive | None:
 
 
 def _ends(clause: Clause, head: int, span: Span, by: int | None) -> bool:
-    """Whether a phrase after the verb surely ends where the parser says."""
+    """Whether a phrase after the verb certainly ends where the parser says."""
     tokens = clause.tokens
     for i in subtree(tokens, head) - {head, by}:
         if tokens[i].relation == "case" and tokens[i].text.lower() not in ("of", "'s", "’s", "'", "’"):
@@ -99,13 +106,13 @@ def _ends(clause: Clause, head: int, span: Span, by: int | None) -> bool:
         return tokens[span[1] + 2].tag in ("IN", "WRB", "RB", "PRP", "VBG")
     if following.tag == "CC":  # "mandated McCoy and Spock be male"
         return span[1] + 2 < len(tokens) and tokens[span[1] + 2].tag[:2] in ("VB", "MD", "PR", "IN")
-    # "highlighted the need for a union", "is caused by acids in the blood": what follows may belong to the noun
+    # "highlighted the need for a union", "is caused by acids in the blood": the next phrase may belong to the noun
     joined = _AFTER_AGENT if by is not None else _AFTER_OBJECT
     return following.tag in ("IN", "WRB", "RB") and following.text.lower() not in joined
 
 
 def shares_subject(tokens: Sequence[Token]) -> bool:
-    """Whether some verb in the sentence is joined to another and has no subject of its own ("sang and danced")."""
+    """Whether some verb of the sentence is coordinated and has no subject of its own ("sang and danced")."""
     if any(a.tag == "CC" and b.tag in ("VBD", "VBZ", "VBP", "MD") for a, b in pairwise(tokens)):
         return True
     verbs = [i for i, t in enumerate(tokens) if t.relation in ("conj", "parataxis", "dep") and t.tag.startswith("V")]
@@ -113,7 +120,7 @@ def shares_subject(tokens: Sequence[Token]) -> bool:
 
 
 def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
-    """Whether a noun phrase takes a plural verb; None where that cannot be told."""
+    """Whether a noun phrase takes a plural verb; None if this is unclear."""
     token = tokens[head]
     if any(t.relation == "conj" and t.head == head for t in tokens[span[0] : span[1] + 1]):
         joins = {t.text.lower() for t in tokens[span[0] : span[1] + 1] if t.relation == "cc"}
@@ -145,6 +152,7 @@ def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
 
 
 def _object(clause: Clause, children: Sequence[int]) -> tuple[None, int] | None:
+    """Return (None, the noun of the object), if the object follows the verb directly."""
     objects = [i for i in children if clause.tokens[i].relation in ("obj", "dobj")]
     gap = clause.tokens[clause.predicate + 1 : objects[0]] if objects else []
     inner = subtree(clause.tokens, objects[0]) if objects else set()
@@ -154,7 +162,7 @@ def _object(clause: Clause, children: Sequence[int]) -> tuple[None, int] | None:
 
 
 def _agent(clause: Clause, children: Sequence[int]) -> tuple[int, int] | None:
-    """Find "by" and the noun: `obl:agent` with its case (Universal Dependencies), `agent` with its object (spaCy)."""
+    """Return "by" and its noun: `obl:agent` with a case (Universal Dependencies), or `agent` with an object (spaCy)."""
     tokens = clause.tokens
     for i in children:
         if i < clause.predicate:
@@ -168,17 +176,17 @@ def _agent(clause: Clause, children: Sequence[int]) -> tuple[int, int] | None:
     return None
 
 
-def _phrase(clause: Clause, head: int, without: int | None = None) -> Span | None:
-    """Return the whole noun phrase if it is one run without commas, clauses and words that point elsewhere."""
+def _noun_phrase(clause: Clause, head: int, without: int | None = None) -> Span | None:
+    """Return the whole noun phrase if it is one span without commas, clauses and anaphoric words."""
     tokens = clause.tokens
     places = subtree(tokens, head) - {without}
     span = as_span(places)
-    if span is None or span[1] - span[0] >= _LONGEST or tokens[head].tag in ("EX", "WP", "WDT", "VBG", "JJ", "RB"):
+    if span is None or span[1] - span[0] >= _MAX_TOKENS or tokens[head].tag in ("EX", "WP", "WDT", "VBG", "JJ", "RB"):
         return None
     words = [tokens[i].text.lower() for i in range(span[0], span[1] + 1)]
     if span[0] == 0 and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
-        return None  # a name that was not known as one, or not: its capital would be a guess
-    if any(word in _POINTING or word in _STOP for word in words[:-1]) or words[-1] in (*_POINTING - {"her"}, *_STOP):
+        return None  # perhaps an unknown name: whether it keeps its capital would be a guess
+    if any(word in _ANAPHORIC or word in _STOP for word in words[:-1]) or words[-1] in (*_ANAPHORIC - {"her"}, *_STOP):
         return None
     clauses = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep", "list")
     if any(tokens[i].relation.split(":")[0] in clauses for i in places - {head}):
@@ -201,7 +209,7 @@ def _only_adverbs(clause: Clause, first: int, verb: int, helpers: tuple[int, ...
 
 
 def agreeing(word: str, plural: bool, *, first_person: bool = False) -> str:
-    """Return a form of be, have or do that agrees with a subject; other words come back as they are."""
+    """Return a form of be, have or do that agrees with a subject; other words are returned unchanged."""
     low = word.lower()
     if low in BE and low not in ("is", "are", "was", "were", "am"):
         return word
@@ -210,3 +218,32 @@ def agreeing(word: str, plural: bool, *, first_person: bool = False) -> str:
     many = {"is": "are", "am": "are", "was": "were", "has": "have", "does": "do"}
     one = {"are": "is", "am": "is", "were": "was", "have": "has", "do": "does"}
     return (many if plural else one).get(low, word)
+
+
+def verb_base(verb: Token) -> str:
+    """Return the base of a verb in any form."""
+    return verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
+
+
+def characters(tokens: Sequence[Token], span: Span) -> tuple[int, int]:
+    """Return the characters of a span of tokens: the first, and the one after the last."""
+    return tokens[span[0]].start, tokens[span[1]].end
+
+
+def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, place: Span) -> str:
+    """Return a phrase as it reads in another role and at another place.
+
+    Args:
+        text: The sentence.
+        tokens: Its tokens.
+        span: The phrase.
+        subject: Whether it becomes the subject; pronouns change their case.
+        place: The span that it replaces; at the start of the sentence the phrase gets a capital.
+    """
+    piece = text_of(text, tokens, span)
+    forms = SUBJECT_FORM if subject else OBJECT_FORM
+    if span[0] == span[1]:
+        piece = "she" if subject and piece.lower() == "her" else forms.get(piece.lower(), piece)
+        if piece.lower() in ("he", "she", "they", "we", "it", *OBJECT_FORM.values()) and place[0] == 0:
+            piece = match_case(piece, "X")
+    return recased(piece, tokens[span[0]], was_first=span[0] == 0 and piece != "I", is_first=place[0] == 0)

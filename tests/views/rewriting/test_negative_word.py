@@ -4,9 +4,9 @@ import pytest
 
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
-from opencse.views import NegativeWord, Row
-from opencse.views.rewriting.edits import apply
-from opencse.views.rewriting.negative_words import ways
+from opencse.views import NegativeWord, SourceRow
+from opencse.views.rewriting.edits import apply_edits
+from opencse.views.rewriting.negative_word import possible_edits
 
 CASES = """
 Every baker on our street washed his hands.|No baker on our street washed his hands.
@@ -41,11 +41,11 @@ def parser():
 def test_all_that_can_be_done(parser, case) -> None:
     sentence, *expected = case.split("|")
     (tokens,) = parse_without_asides(parser, [sentence])
-    assert [apply(sentence, edits) for edits, _ in ways(sentence, tokens)] == expected
+    assert [apply_edits(sentence, edits) for edits, _ in possible_edits(sentence, tokens)] == expected
 
 
 def test_one_of_the_ways_is_drawn_by_the_seed() -> None:
-    rows = [Row(id=i, text="The plumber found cracks.") for i in range(30)]
+    rows = [SourceRow(id=i, text="The plumber found cracks.") for i in range(30)]
     made = [[view.text for view in NegativeWord().open(seed=seed)(rows)] for seed in (1, 1, 2)]
     assert made[0] == made[1] != made[2]
     assert set(made[0]) == {
@@ -56,5 +56,5 @@ def test_one_of_the_ways_is_drawn_by_the_seed() -> None:
 
 
 def test_none_where_there_is_no_place(parser) -> None:
-    (view,) = NegativeWord().open()([Row(id=0, text="On the hill stood a tower.")])
+    (view,) = NegativeWord().open()([SourceRow(id=0, text="On the hill stood a tower.")])
     assert (view.text, view.rule) == (None, "no place for it")

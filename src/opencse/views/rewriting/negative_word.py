@@ -1,21 +1,20 @@
-"""Denial by other words than "not": "no nurse", "nobody", "never", "no longer", "failed to"; and such words undone."""
+"""Contradictions by a negative word other than "not": "no nurse", "nobody", "never", "no longer", "failed to"."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect
-from opencse.views.constructor import ConstructorSpec
 from opencse.views.rewriting.clause import BE, FINITE, NEGATIVE, Clause, main_clause
-from opencse.views.rewriting.edits import Edit, apply, like
-from opencse.views.rewriting.grammar_view import Made, Rewriter
+from opencse.views.rewriting.edits import Edit, apply_edits, match_case
+from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 
-Way = tuple[list[Edit], str]
-"""Edits, and the rule."""
+EditsAndRule = tuple[list[Edit], str]
+"""The edits of one possible change, and the name of its rule."""
 
 _QUANTIFIERS = ("every", "each", "all", "some")
 _PRONOUNS = {
@@ -35,7 +34,7 @@ _ADVERBS = {
     "frequently": "rarely",
     "still": "no longer",
 }
-_UNDONE = {
+_OPPOSITE = {
     "nobody": "somebody",
     "nothing": "something",
     "nowhere": "somewhere",
@@ -48,7 +47,7 @@ _UNDONE = {
 _DO = ("do", "does", "did")
 # "no many books", "no only small ones"
 _NEVER_AFTER_NO = frozenset("many much several few fewer various numerous countless certain multiple most".split())
-# Nobody fails to do these.
+# States, and what happens to the subject: "failed to own" is no contradiction of "owned".
 _STATES = frozenset(
     """need want wish hope fear hate love like prefer know think believe doubt suppose own belong contain consist
     comprise mean cost weigh seem appear lie depend resemble include remain stay exist occur happen possess lack deserve
@@ -57,87 +56,93 @@ _STATES = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class NegativeWord(ConstructorSpec):
-    """Contradict a sentence by a negative word other than "not", or by taking such a word back.
+class NegativeWord(GrammarView):
+    """Contradict a sentence by a negative word other than "not", or by undoing such a word.
 
-    Attributes:
-        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
+    The rules: "no" or "none of" with the subject, "nobody", "never", "rarely", "no longer", "failed to", "no" with the
+    object; with a negative word in the sentence, its opposite ("always" for "never"). Null if none of them fits.
+
+    Example:
+        [build.negative_word]
+        kind = "negative_word"
     """
 
     kind: ClassVar[str] = "negative_word"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    syntax: str = "syntax"
-
-    def open(self, *, seed: int = 0, workers: int = 1) -> Rewriter:
-        """Load the parser."""
-        return Rewriter(self.syntax, _denied, seed=seed, kind=self.kind)
-
-
-def _denied(text: str, tokens: Sequence[Token], chance: random.Random) -> Made:
-    found = ways(text, tokens)
-    if not found:
-        return None, "no place for it"
-    edits, rule = chance.choice(found)
-    return apply(text, edits), rule
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Apply one of the possible edits, drawn at random."""
+        found = possible_edits(text, tokens)
+        if not found:
+            return None, "no place for it"
+        edits, rule = rng.choice(found)
+        return apply_edits(text, edits), rule
 
 
-def ways(text: str, tokens: Sequence[Token]) -> list[Way]:
-    """All that can be done to a sentence."""
+def possible_edits(text: str, tokens: Sequence[Token]) -> list[EditsAndRule]:
+    """Return every change of a sentence that contradicts it by a negative word.
+
+    Args:
+        text: The sentence.
+        tokens: Its tokens.
+    """
     negative = [i for i, token in enumerate(tokens) if token.text.lower() in NEGATIVE]
     if negative:
-        return list(_undone(tokens, negative[0])) if len(negative) == 1 else []
+        return list(_undo(tokens, negative[0])) if len(negative) == 1 else []
     clause = main_clause(tokens)
     question = text.rstrip(" \"'”’)").endswith("?")
     if clause is None or clause.finite is None or clause.subject is None or question or clause.subject > clause.finite:
         return []
-    subject = list(_subject(clause))  # "every nurse never" would leave open which of both is meant
+    subject = list(_subject(clause))  # "every nurse never …" would be ambiguous
     return subject or [*_adverb(clause), *_verb(clause), *_object(clause)]
 
 
-def _undone(tokens: Sequence[Token], place: int) -> Iterator[Way]:
+def _undo(tokens: Sequence[Token], place: int) -> Iterator[EditsAndRule]:
+    """Replace a negative word by its opposite."""
     word = tokens[place]
     joined = place + 1 < len(tokens) and tokens[place + 1].start == word.end and tokens[place + 1].text == "-"
-    new = None if joined else _UNDONE.get(word.text.lower())  # "never-ending" has no contrary of this form
+    new = None if joined else _OPPOSITE.get(word.text.lower())  # "never-ending" has no opposite of this form
     following = tokens[place + 1].text.lower() if place + 1 < len(tokens) else ""
     if word.text.lower() == "no" and following in ("longer", "one", "more", "doubt", "matter", "."):
         if following == "longer":
-            yield [(word.start, tokens[place + 1].end, like("still", word.text))], "still"
+            yield [(word.start, tokens[place + 1].end, match_case("still", word.text))], "still"
         elif following == "one":
-            yield [(word.start, tokens[place + 1].end, like("someone", word.text))], "someone"
+            yield [(word.start, tokens[place + 1].end, match_case("someone", word.text))], "someone"
         return
     if new is not None and (new != "some" or word.relation == "det"):
-        yield [(word.start, word.end, like(new, word.text))], new
+        yield [(word.start, word.end, match_case(new, word.text))], new
 
 
-def _subject(clause: Clause) -> Iterator[Way]:
+def _subject(clause: Clause) -> Iterator[EditsAndRule]:
+    """Negate the subject: "no nurse", "none of the nurses", "nobody"."""
     assert clause.subject is not None
     tokens, subject = clause.tokens, clause.subject
     word = tokens[subject].text
     if word.lower() in _PRONOUNS:
         new = _PRONOUNS[word.lower()]
-        yield [(tokens[subject].start, tokens[subject].end, like(new, word))], new
+        yield [(tokens[subject].start, tokens[subject].end, match_case(new, word))], new
     for i in clause.children(subject):
         quantifier = tokens[i].text.lower()
         if i > subject or quantifier not in _QUANTIFIERS:
             continue
         following = tokens[i + 1].text.lower()
         if following == "of":
-            yield [(tokens[i].start, tokens[i].end, like("none", tokens[i].text))], "none of"
+            yield [(tokens[i].start, tokens[i].end, match_case("none", tokens[i].text))], "none of"
         elif quantifier == "all" and tokens[i + 1].tag in ("DT", "PRP$"):
-            yield [(tokens[i].start, tokens[i].end, like("none of", tokens[i].text))], "none of"
+            yield [(tokens[i].start, tokens[i].end, match_case("none of", tokens[i].text))], "none of"
         elif not following[0].isdigit():
-            yield [(tokens[i].start, tokens[i].end, like("no", tokens[i].text))], "no"
+            yield [(tokens[i].start, tokens[i].end, match_case("no", tokens[i].text))], "no"
 
 
-def _adverb(clause: Clause) -> Iterator[Way]:
+def _adverb(clause: Clause) -> Iterator[EditsAndRule]:
+    """Replace an adverb of frequency: "never" for "always"."""
     for token in clause.tokens:
         new = _ADVERBS.get(token.text.lower())
         if new is not None and token.head in (clause.predicate, clause.finite):
-            yield [(token.start, token.end, like(new, token.text))], new
+            yield [(token.start, token.end, match_case(new, token.text))], new
 
 
-def _verb(clause: Clause) -> Iterator[Way]:
+def _verb(clause: Clause) -> Iterator[EditsAndRule]:
+    """Put "never", "no longer" or "fail to" before the verb, or after its auxiliary."""
     assert clause.finite is not None
     tokens, finite = clause.tokens, clause.tokens[clause.finite]
     form = finite.text.lower()
@@ -162,7 +167,8 @@ def _verb(clause: Clause) -> Iterator[Way]:
         yield [(finite.start, finite.end, f"{inflect('fail', clause.tag)} to {base}")], "fail to"
 
 
-def _object(clause: Clause) -> Iterator[Way]:
+def _object(clause: Clause) -> Iterator[EditsAndRule]:
+    """Put "no" before the object: "has no car"."""
     tokens = clause.tokens
     for i in clause.children(clause.predicate):
         if tokens[i].relation not in ("obj", "dobj") or i < clause.predicate or tokens[i].tag not in ("NN", "NNS"):
