@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from objectives.checks import check, check_degenerate, draw, run
 from opencse.objectives import PairPreserving, SimilarityPreserving, TargetSimilarity
-from reference.target_similarity import target_similarity
+from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.reference.target_similarity import target_similarity
 
 VIEWS = ("anchor", "paraphrase", "negation", "related")
 SAME, OPPOSITE, RELATED = (("anchor", "paraphrase"),), (("anchor", "negation"),), (("anchor", "related"),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reference.contrastive import cosine
+from tests.reference.contrastive import cosine
 
 Vectors = dict[str, np.ndarray]
 

@@ -34,6 +34,56 @@ class View:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PolarityHead:
+    """A head on a frozen encoder that tells whether two sentences say the same or the opposite.
+
+    It is trained before the encoder, on pairs of views whose relation is known from their construction.
+
+    Attributes:
+        same: Pairs of views that say the same.
+        opposite: Pairs of views that contradict each other.
+        depths: Layers whose token averages it reads, as shares of the depth: 1 is the last layer.
+        width: Dimensions of its output.
+        hidden: Units of its hidden layer; 0 for a linear head.
+        rows: Training rows that it is trained on at most, from the first.
+        steps: Optimiser steps.
+        batch_size: Pairs in a step, half of them of each polarity.
+        lr: Peak learning rate.
+        weight_decay: Decoupled weight decay.
+        dropout: Of its input.
+    """
+
+    same: tuple[tuple[str, str], ...]
+    opposite: tuple[tuple[str, str], ...]
+    depths: tuple[float, ...] = (1.0, 0.67, 0.33)
+    width: int = 8
+    hidden: int = 256
+    rows: int = 9000
+    steps: int = 1500
+    batch_size: int = 384
+    lr: float = 2e-3
+    weight_decay: float = 0.05
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not self.same or not self.opposite:
+            raise ValueError("same and opposite must name at least one pair of views each")
+        if not self.depths or not all(0 <= depth <= 1 for depth in self.depths):
+            raise ValueError("depths must be shares from 0 to 1")
+        if min(self.width, self.rows, self.steps) < 1 or self.hidden < 0:
+            raise ValueError("width, rows and steps must be at least 1, and hidden at least 0")
+        if self.batch_size < 2 or self.batch_size % 2:
+            raise ValueError("batch_size must be even: half of the pairs say the same, half the opposite")
+        if self.lr <= 0 or self.weight_decay < 0 or not 0 <= self.dropout < 1:
+            raise ValueError("lr must be positive, weight_decay at least 0, and dropout at least 0 and below 1")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """All views in a pair."""
+        return tuple(dict.fromkeys(view for pair in (*self.same, *self.opposite) for view in pair))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Teacher:
     """Another sentence encoder, whose vectors of the training text some terms read.
 
@@ -44,12 +94,14 @@ class Teacher:
         pooling: As in `Encoder`; by default what the teacher's own folder says, and the run's own for `backbone`.
         prompt: What is put around the text; with `{mask}` for pooling `mask`. By default the teacher's own prompt.
         max_length: Tokens that the teacher reads of each text, special ones included; all that it takes by default.
+        polarity: A head whose output replaces the model's embeddings: the cosine of two is the polarity of the pair.
     """
 
     model: str
     pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] | None = None
     prompt: str | None = None
     max_length: int | None = None
+    polarity: PolarityHead | None = None
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -233,6 +285,10 @@ class Recipe:
                         f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
                         f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
                     )
+        for name, settings in self.teachers.items():
+            for view in settings.polarity.views if settings.polarity else ():
+                if view not in self.views:
+                    raise ValueError(f"teachers.{name}.polarity needs the view '{view}', which is not defined")
         known = {view.text for view in self.views.values()}
         for name, part in self.corpus.parts.items():
             for column in (*part.needs, *part.keeps):
@@ -279,11 +335,20 @@ class Recipe:
 
     @property
     def columns(self) -> dict[str, bool]:
-        """The text columns that the used views read, and whether rows may lack them."""
+        """The text columns that terms and polarity heads read, and whether rows may lack them."""
         found: dict[str, bool] = {}
         for view in self.used_views.values():
             found[view.text] = found.get(view.text, True) and view.optional
+        for head in self.polarity_heads.values():
+            for name in head.views:
+                found.setdefault(self.views[name].text, True)
         return found
+
+    @property
+    def polarity_heads(self) -> dict[str, PolarityHead]:
+        """The heads of the teachers that some term reads."""
+        heads = {name: self.teachers[name].polarity for name in self.used_teachers}
+        return {name: head for name, head in heads.items() if head is not None}
 
     def warnings(self) -> list[str]:
         """What is legal but probably not meant."""

@@ -13,7 +13,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,12 +24,14 @@ from tqdm import tqdm
 from opencse.data.token_store import Source, usable_rows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
+from opencse.encoder.layer_means import with_layer_means
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
 from opencse.io.cache import cache_place
-from opencse.io.corpus import chunks
+from opencse.io.corpus import chunks, read_rows
 from opencse.io.files import replaced_folder, write_json
-from opencse.recipes import Recipe, Teacher
+from opencse.recipes import PolarityHead, Recipe, Teacher
+from opencse.training.polarity import polarity_head
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -62,25 +65,60 @@ class LoadedTeacher:
         return self.embedder.encode(texts)
 
 
-def load_teachers(recipe: Recipe, backbone: str | Path, device: str) -> dict[str, LoadedTeacher]:
-    """Load every teacher that the recipe's terms read.
+def load_teachers(
+    recipe: Recipe,
+    backbone: str | Path,
+    device: str,
+    corpus: str | Path | None = None,
+    *,
+    progress: bool = False,
+) -> dict[str, LoadedTeacher]:
+    """Load every teacher that the recipe's terms read, and train the polarity heads that the cache does not have.
 
     Args:
         recipe: Its teachers and terms are read.
         backbone: What the teacher `backbone` stands for.
         device: Where to run them.
+        corpus: The training rows, in any format of `opencse.io.corpus`, of which polarity heads learn.
+        progress: Show progress bars.
 
     Raises:
-        OpencseError: A teacher cannot be loaded; it is named.
+        OpencseError: A teacher cannot be loaded or its head cannot be trained; it is named.
     """
     found = {}
     for name in recipe.used_teachers:
         try:
-            found[name] = _load(recipe.teachers[name], recipe, backbone, device)
+            loaded = _load(recipe.teachers[name], recipe, backbone, device)
+            if (head := recipe.teachers[name].polarity) is not None:
+                assert corpus is not None
+                loaded = _with_polarity(loaded, head, recipe, corpus, progress)
+            found[name] = loaded
         except OpencseError as error:
             problem = f"teachers.{name}: {error.problem}"
             raise OpencseError(problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")) from error
     return found
+
+
+def _with_polarity(
+    teacher: LoadedTeacher, settings: PolarityHead, recipe: Recipe, corpus: str | Path, progress: bool
+) -> LoadedTeacher:
+    """The same encoder with a polarity head in place of what comes after its transformer."""
+    seed = recipe.training.seed
+    embedder = Embedder(
+        with_layer_means(teacher.model, settings.depths),
+        prompt=teacher.embedder.prompt,
+        precision=teacher.embedder.precision,
+        progress="polarity teacher" if progress else None,
+    )
+    means = replace(teacher, embedder=embedder)
+    columns = {view: recipe.views[view].text for view in settings.views}
+    drawn = islice(read_rows(corpus, list(columns.values())), settings.rows)
+    rows = [dict(zip(columns, row, strict=True)) for row in drawn]
+    texts = hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
+    key = _hash(teacher.digest, json.dumps(asdict(settings)), texts, str(seed))
+    head = polarity_head(means.encode, embedder.dimension, rows, settings, key=key, seed=seed, progress=progress)
+    embedder.model.append(head.to(embedder.model.device))
+    return replace(means, digest=key)
 
 
 def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, device: str) -> LoadedTeacher:

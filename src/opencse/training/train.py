@@ -138,9 +138,9 @@ def train(
     sources, views = _sources(recipe, encoder, backbone)
     denoisers = _denoisers(recipe, encoder, views)
     network = _network(recipe, encoder, backbone, denoisers)
-    teachers = load_teachers(recipe, backbone, str(accelerator.device))
     with accelerator.main_process_first():
         bar = progress and main
+        teachers = load_teachers(recipe, backbone, str(accelerator.device), corpus, progress=bar)
         store = open_store(
             corpus,
             sources,
