@@ -88,7 +88,7 @@ def train(
         backbone: A folder, a hub id or a bundled name.
         out: The run's folder.
         dev: Scored pairs that choose the best step: a file, `"stsb"` (STS-B dev below `data`) or `"none"`. By default
-            STS-B dev where `data` is given, and none otherwise.
+            the development sets that the recipe names (`Selection.tasks`) where `data` is given, and none otherwise.
         data: The STS files (`opencse.evaluation.load_sts`).
         tell: Receives short notes for the user.
         **options: `variant`, `overrides`, `resume`, `overwrite`, `track`, `progress`: see `opencse.training.train`.
@@ -96,8 +96,12 @@ def train(
     Raises:
         OpencseError: Anything that the user can mend.
     """
-    pairs = _dev_pairs(dev, data)
-    if pairs is None:
+    if not isinstance(recipe, Recipe):
+        family = family_of(backbone_config(backbone))
+        settings = {key: options.pop(key) for key in ("variant", "overrides") if key in options}
+        recipe = load_recipe(recipe, family=family, **settings)
+    pairs = _dev_pairs(dev, data, recipe.selection.tasks)
+    if not pairs:
         tell(
             "no development pairs (--dev or --data): the last step's weights are kept, and nothing checks that "
             "the model keeps what it could do before"
@@ -107,7 +111,7 @@ def train(
         demo.corpus(corpus),
         backbone=backbone,
         out=out,
-        dev=None if pairs is None else lambda encoder: _scorer(encoder, pairs),
+        dev=None if not pairs else lambda encoder: _scorer(encoder, pairs),
         tell=tell,
         **options,
     )
@@ -265,27 +269,33 @@ def _with_views(recipe: Recipe, corpus: Path, table: str | Path | None, out: Pat
     return beside(corpus, built, list(recipe.columns))
 
 
-def _dev_pairs(dev: str | Path | None, data: str | Path | None) -> ScoredPairs | None:
+def _dev_pairs(dev: str | Path | None, data: str | Path | None, tasks: Sequence[str]) -> list[ScoredPairs]:
+    """The development sets that choose the best step; several count by their mean score."""
     if str(dev) == "none" or (dev is None and data is None):
-        return None
+        return []
     if dev is not None and str(dev) != "stsb":
-        return read_pairs(demo.pairs(dev))
+        return [read_pairs(demo.pairs(dev))]
     if data is None:
         raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
-    return load_sts(data, text=_text(data), tasks=["STS-B"], split="dev")[0]
+    if dev is not None or str(data) == "hub":  # which has no other development set
+        tasks = ["STS-B"]
+    return load_sts(data, text=_text(data), tasks=tasks, split="dev")
 
 
-def _scorer(encoder: SentenceTransformer, pairs: ScoredPairs) -> Callable[[], float]:
+def _scorer(encoder: SentenceTransformer, sets: Sequence[ScoredPairs]) -> Callable[[], float]:
     """A function that scores the encoder's current weights; the pairs are tokenised once."""
-    embedder, task = Embedder(encoder), PairsTask(pairs=pairs)
-    texts = distinct_texts([task])
+    embedder, tasks = Embedder(encoder), [PairsTask(pairs=pairs) for pairs in sets]
+    texts = distinct_texts(tasks)
     prepared = embedder.prepare(texts)
 
     def current() -> float:
-        result = task.score(Embeddings(texts, embedder.encode(prepared)))
-        if result.score is None:
-            raise OpencseError(f"{pairs.name}: the development score is undefined ({result.undefined})")
-        return result.score
+        embeddings, scores = Embeddings(texts, embedder.encode(prepared)), []
+        for task in tasks:
+            result = task.score(embeddings)
+            if result.score is None:
+                raise OpencseError(f"{task.pairs.name}: the development score is undefined ({result.undefined})")
+            scores.append(result.score)
+        return sum(scores) / len(scores)
 
     return current
 

@@ -14,7 +14,7 @@ def small_counts(monkeypatch):
     monkeypatch.setattr(
         sources,
         "PUBLISHED_ROWS",
-        {("STS13", "test"): 4, ("STS-B", "test"): 2, ("STS-B", "dev"): 1, ("SICK-R", "test"): 2},
+        {("STS13", "test"): 4, ("STS-B", "test"): 2, ("STS-B", "dev"): 1, ("SICK-R", "test"): 2, ("SICK-R", "dev"): 1},
     )
 
 
@@ -137,3 +137,17 @@ def test_the_real_files_have_the_published_sizes(data_folder):
     for text in ("senteval", "raw"):
         assert [len(pairs) for pairs in load_sts(data_folder, text=text)] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]
     assert len(load_sts(data_folder, tasks=["STS-B"], split="dev")[0]) == 1500
+
+
+def test_the_development_set_of_sick_is_its_trial_split(small_counts, senteval, tmp_path):
+    head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n"
+    (senteval / "SICK" / "SICK_trial.txt").write_text(f"{head}4\ta cat\ta dog\t3.5\n", encoding="utf-8")
+    (dev,) = load_sts(senteval, tasks=["SICK-R"], split="dev")
+    assert (dev.sentence1, dev.scores) == (("a cat",), (3.5,))
+    folder = tmp_path / "own" / "SICKR"
+    folder.mkdir(parents=True)
+    (folder.parent / "STSB").mkdir()
+    with gzip.open(folder / "trial.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write("sentence1\tsentence2\tscore\tsentence1_senteval\tsentence2_senteval\nA\tB\t2\ta\tb\n")
+    (dev,) = load_sts(tmp_path / "own", tasks=["SICK-R"], split="dev")
+    assert (dev.sentence1, dev.scores) == (("a",), (2.0,))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from opencse.objectives import AlternatingNormalization
 from tests.objectives.checks import check, check_degenerate, draw, run
@@ -15,7 +16,7 @@ EVERY = {v: np.ones(5, bool) for v in VIEWS}
 
 
 def term(**settings) -> AlternatingNormalization:
-    return AlternatingNormalization(**{"positives": POSITIVES, "negatives": NEGATIVES} | settings)
+    return AlternatingNormalization(**{"positives": POSITIVES, "negatives": NEGATIVES, "min_rows": 2} | settings)
 
 
 def slow(of: AlternatingNormalization, has=EVERY, **settings):
@@ -118,3 +119,22 @@ def test_degenerate_batches(settings) -> None:
 def test_impossible_settings_are_refused(settings) -> None:
     with pytest.raises(ValueError):
         term(**settings)
+
+
+def test_few_rows_are_normalised_by_the_statistics_of_all_views() -> None:
+    """Over two rows of its own, every feature of a batch-normalised vector is +1 or -1."""
+    x = {view: torch.tensor(a) for view, a in draw(VIEWS, rows=6).items()}
+    two = torch.tensor([True, True, False, False, False, False])
+    every = torch.cat([x[v] if v != "positive_1" else x[v][two] for v in VIEWS])
+    own = term(min_rows=2)._target(x["positive_1"], two, every)[two]
+    torch.testing.assert_close(own.abs(), torch.full_like(own, 4**-0.5), rtol=0, atol=0.02)
+    pooled = term(min_rows=3)._target(x["positive_1"], two, every)[two]
+    expected = (x["positive_1"][two] - every.mean(0)) / (every.var(0, correction=0) + 1e-5).sqrt()
+    torch.testing.assert_close(pooled, torch.nn.functional.normalize(expected, dim=-1))
+
+
+def test_a_single_row_counts_with_pooled_statistics_and_not_with_its_own() -> None:
+    arrays = draw(VIEWS, rows=4)
+    has = {"positive_1": np.arange(4) == 0, "positive_2": np.zeros(4, bool)}
+    assert run(term(min_rows=2), arrays, has)[0] == 0
+    assert run(term(min_rows=3), arrays, has)[0] > 0

@@ -160,3 +160,22 @@ def test_weights_are_found_for_several_teachers_only() -> None:
         ListMLE(weighting="rlrd")
     with pytest.raises(ValueError, match="several teachers"):
         replace(ListMLE(teachers=("a", "b"), weighting="learned"), teacher_weights=(1.0, 2.0))
+
+
+def test_another_term_serves_its_weights_to_a_second_list() -> None:
+    """RLRD's policy weighs the teachers once, for the list of twins and for that of the negatives."""
+    arrays = draw(("anchor", "twin", "negative"), rows=4)
+    teachers = {t: draw(tuple(arrays), rows=4, seed=seed) for t, seed in (("a", 5), ("b", 6))}
+    second = ListMLE(name="second", candidates="negative", teachers=("a", "b"), weights_from="first")
+    weights = torch.tensor([0.9, 0.1], dtype=torch.float64)
+    loss, _, context = run(second, arrays, teachers=teachers, teacher_weights={"first": weights})
+    fixed = ListMLE(name="second", candidates="negative", teachers=("a", "b"), teacher_weights=(9.0, 1.0))
+    expected, _, _ = run(fixed, arrays, teachers=teachers)
+    assert loss == pytest.approx(expected)
+    assert loss != pytest.approx(run(replace(fixed, teacher_weights=()), arrays, teachers=teachers)[0])
+    torch.testing.assert_close(context.teacher_weights["second"], weights)
+
+
+def test_weights_of_ones_own_and_of_another_term_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="weights_from"):
+        ListMLE(teachers=("a", "b"), weights_from="first", weighting="rlrd")

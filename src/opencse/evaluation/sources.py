@@ -27,9 +27,11 @@ PUBLISHED_ROWS = {
     ("STS-B", "dev"): 1500,
     ("STS-B", "train"): 5749,
     ("SICK-R", "test"): 4927,
+    ("SICK-R", "dev"): 500,
 }
 """Pairs per task and split, as published."""
 
+_FILE = {("SICK-R", "dev"): "trial"}  # what the data set itself calls this split
 _FOLDER = {"STS-B": "STSB", "SICK-R": "SICKR"}
 _HUB = {
     **{f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)},
@@ -57,7 +59,7 @@ def load_sts(
         text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
             as released. A SentEval folder has only the first, the hub only the second.
         tasks: Names among `STS_TASKS`.
-        split: `test`, or `dev` for STS-B.
+        split: `test`, or `dev` for STS-B and SICK-R (not on the hub, which lacks SICK's).
 
     Raises:
         OpencseError: The source is no such folder, lacks the text variant, or a count is not the published one.
@@ -105,7 +107,7 @@ def _checked(pairs: ScoredPairs, split: str) -> ScoredPairs:
 
 def _from_tsv(root: Path, task: str, split: str, text: str) -> ScoredPairs:
     """Read this project's layout: raw and SentEval text side by side in one file."""
-    folder = root / _FOLDER.get(task, task)
+    folder, split = root / _FOLDER.get(task, task), _FILE.get((task, split), split)
     path = next((p for p in (folder / f"{split}.tsv.gz", folder / f"{split}.tsv") if p.exists()), None)
     if path is None:
         raise OpencseError(f"{folder / split}.tsv.gz does not exist", "Fetch the task's file, or leave the task out.")
@@ -130,7 +132,7 @@ def _from_senteval(root: Path, task: str, split: str) -> ScoredPairs:
         path = root / "STS" / "STSBenchmark" / f"sts-{split}.csv"  # tab-separated in spite of its name; no header
         rows = [_row(path, line, cells, 5, 6, 4) for line, cells in _cells(path)]
     else:
-        path = root / "SICK" / "SICK_test_annotated.txt"
+        path = root / "SICK" / ("SICK_trial.txt" if split == "dev" else "SICK_test_annotated.txt")
         rows = [_row(path, line, cells, 1, 2, 3) for line, cells in _cells(path) if line > 1]  # line 1 is a header
     return _pairs(task, rows, "senteval")
 

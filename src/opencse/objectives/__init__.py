@@ -7,6 +7,7 @@ from opencse.objectives.false_negatives import FalseNegatives, NoiseNegatives
 from opencse.objectives.list_mle import ListMLE
 from opencse.objectives.list_net import ListNet
 from opencse.objectives.margin import Margin
+from opencse.objectives.masked_language_model import MaskedLanguageModel
 from opencse.objectives.momentum import MomentumContrastive
 from opencse.objectives.objective import Objective
 from opencse.objectives.pair_preserving import PairPreserving
@@ -27,6 +28,7 @@ _KINDS: tuple[type[Term], ...] = (
     AlternatingNormalization,
     Recall,
     ReplacedTokenDetection,
+    MaskedLanguageModel,
     RankingConsistency,
     ListNet,
     ListMLE,
@@ -52,6 +54,7 @@ __all__ = [
     "ListMLE",
     "ListNet",
     "Margin",
+    "MaskedLanguageModel",
     "MomentumContrastive",
     "NoiseNegatives",
     "Objective",

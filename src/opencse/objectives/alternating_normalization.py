@@ -13,6 +13,8 @@ from torch import Tensor
 
 from opencse.objectives.term import Context, Embeddings, Term
 
+_EPSILON = 1e-5  # that of batch_norm
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlternatingNormalization(Term):
@@ -39,6 +41,8 @@ class AlternatingNormalization(Term):
         negative_scope: Whether a row meets the mined negatives of its `own` row or of `all` rows.
         normalize: Batch-normalise z; without it both towers are the plain vectors (the paper's ablation).
         stop_gradient: Let no gradient flow through z.
+        min_rows: A view that fewer rows of the batch have is normalised by the statistics of all views together: over
+            two rows of its own, z would be ±1 in every feature. 2 for a view's own statistics always, as published.
     """
 
     kind: ClassVar[str] = "alternating_normalization"
@@ -51,11 +55,14 @@ class AlternatingNormalization(Term):
     negative_scope: Literal["own", "all"] = "own"
     normalize: bool = True
     stop_gradient: bool = False
+    min_rows: int = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.temperature <= 0:
             raise ValueError("temperature must be positive")
+        if self.min_rows < 2:
+            raise ValueError("min_rows must be at least 2: one row has no spread")
         if not self.positives:
             raise ValueError("at least one view of positives is needed")
 
@@ -67,8 +74,12 @@ class AlternatingNormalization(Term):
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(m B² d) time for m positives."""
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
-        known = {view: present[view] & (present[view].sum() > 1) for view in self.views}  # one row has no spread
-        target = {view: self._target(embeddings[view], known[view]) for view in self.views}
+        least = 0 if self.min_rows > 2 else 1  # one row has no spread of its own
+        known = {view: present[view] & (present[view].sum() > least) for view in self.views}
+        every = torch.cat([embeddings[view][known[view]] for view in self.views])
+        if len(every) < 2:
+            known = {view: torch.zeros_like(known[view]) for view in self.views}
+        target = {view: self._target(embeddings[view], known[view], every) for view in self.views}
         negatives = [(target[view], known[view]) for view in self.negatives]
         losses, cosines = [], []
         for positive in self.positives:
@@ -86,10 +97,17 @@ class AlternatingNormalization(Term):
                 context.report(f"{self.name}/cos_{view}", own.sum() / max(len(own), 1))
         return torch.cat(losses).sum() / pairs.numel()
 
-    def _target(self, vectors: Tensor, here: Tensor) -> Tensor:
-        """The unit vectors z of a role, (B, d); statistics are those of the rows `here`; zero elsewhere."""
+    def _target(self, vectors: Tensor, here: Tensor, every: Tensor) -> Tensor:
+        """The unit vectors z of a view, (B, d), zero but in the rows `here`.
+
+        Statistics are those of these rows, or of `every` vector of any view where they are few.
+        """
         if self.normalize and here.any():
-            rows = F.batch_norm(vectors[here], None, None, training=True)
+            if here.sum() >= self.min_rows:
+                rows = F.batch_norm(vectors[here], None, None, training=True)
+            else:
+                variance, mean = torch.var_mean(every, dim=0, correction=0)
+                rows = (vectors[here] - mean) * (variance + _EPSILON).rsqrt()
             vectors = torch.zeros_like(vectors).index_put((here.nonzero().squeeze(1),), rows)
         unit = F.normalize(vectors, dim=-1)
         return unit.detach() if self.stop_gradient else unit

@@ -58,6 +58,7 @@ class Distillation(Term):
         weighting: Whether w is `fixed`; `learned`, inverse to the loss against each teacher alone; or drawn by
             RLRD's policy (`rlrd`), which is rewarded for a low loss.
         policy: Settings of the latter.
+        weights_from: Name of an earlier term with the same teachers whose w this one takes; its own where empty.
         temperature: t, of the student.
         teacher_temperature: t', of the teachers; t where absent.
         exclude_self: Leave each anchor's own candidate out of its list.
@@ -69,6 +70,7 @@ class Distillation(Term):
     teacher_weights: tuple[float, ...] = ()
     weighting: Literal["fixed", "learned", "rlrd"] = "fixed"
     policy: Policy = field(default_factory=Policy)
+    weights_from: str = ""
     temperature: float = 0.05
     teacher_temperature: float | None = None
     exclude_self: bool = False
@@ -83,6 +85,8 @@ class Distillation(Term):
             raise ValueError(f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights")
         if self.teacher_weights and (min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0):
             raise ValueError("teacher_weights must not be negative, nor all zero")
+        if self.weights_from and (self.teacher_weights or self.weighting != "fixed"):
+            raise ValueError("weights_from takes another term's weights: leave out teacher_weights and weighting")
         if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
             raise ValueError(f"weighting '{self.weighting}' is for several teachers without teacher_weights")
 
@@ -110,7 +114,9 @@ class Distillation(Term):
             nothing = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
             return nothing if module is None else nothing + module.nothing().to(nothing.dtype)
         lists = [Lists(found.student, teacher, found.kept) for teacher in found.teachers]
-        if module is None:
+        if self.weights_from and self.weights_from in context.teacher_weights:
+            weights = context.teacher_weights[self.weights_from].to(found.student)
+        elif module is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
             weights = found.student.new_tensor([w / sum(fixed) for w in fixed])
         else:
@@ -121,6 +127,7 @@ class Distillation(Term):
             weights = module.choose(features).to(found.student.dtype)
             for name, weight in zip(self.teachers, weights, strict=True):
                 context.report(f"{self.name}/weight_{name}", weight)
+        context.teacher_weights[self.name] = weights.detach()
         mixed = Lists(found.student, torch.einsum("k,kij->ij", weights, found.teachers), found.kept)
         context.report(f"{self.name}/correlation", _correlation(mixed))
         loss = self.list_loss(mixed)

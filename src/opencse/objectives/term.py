@@ -46,6 +46,7 @@ class Context:
         processes: For terms that compute on this process's rows.
         precision: The precision in which the encoder runs, as a context; losses are computed in full precision.
         reports: Diagnostics by name, filled by the terms (detached scalars).
+        teacher_weights: By the name of each earlier distillation term the weights (K,) that it gave its teachers.
     """
 
     step: int = 0
@@ -56,6 +57,7 @@ class Context:
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     reports: dict[str, Tensor] = field(default_factory=dict)
+    teacher_weights: dict[str, Tensor] = field(default_factory=dict)
 
     def report(self, name: str, value: Tensor) -> None:
         """Record a diagnostic, such as an in-batch accuracy, for the log."""

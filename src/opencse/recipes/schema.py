@@ -18,15 +18,20 @@ class View:
         prompt: What is put around the text. With `{mask}` it is a template for mask pooling, such as
             `'This sentence of "{}" means {mask}.'`; without, it is a plain prefix such as `"query: {}"`.
         dropout: A dropout rate of the view's own (HiNCE's p2); the model's where absent.
+        repetition: Tokens of the text are repeated, from none up to this share of them and at most nine, drawn anew at
+            each step (ESimCSE's dup_rate). Repetition comes after the cut to the maximum length.
         optional: Rows may lack the text (null); the terms then leave those rows out.
     """
 
     text: str = "text"
     prompt: str | None = None
     dropout: float | None = None
+    repetition: float = 0.0
     optional: bool = False
 
     def __post_init__(self) -> None:
+        if not 0 <= self.repetition <= 1:
+            raise ValueError("repetition must be a share from 0 to 1")
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise ValueError("dropout must be at least 0 and below 1")
         if self.prompt is not None and self.prompt.count("{}") != 1:
@@ -272,6 +277,10 @@ class Recipe:
         names = [t.name for t in self.terms]
         if len(set(names)) != len(names):
             raise ValueError(f"two terms share a name ({', '.join(names)}): give each a `name` of its own")
+
+        def before(term: Term) -> tuple[Term, ...]:
+            return self.terms[: self.terms.index(term)]
+
         for term in self.terms:
             for view in term.views:
                 if view not in self.views:
@@ -279,6 +288,11 @@ class Recipe:
                         f"term '{term.name}' needs the view '{view}', which is not defined "
                         f"(views: {', '.join(self.views) or 'none'})"
                     )
+            other = getattr(term, "weights_from", "")
+            if other and not any(t.name == other and t.teachers == term.teachers for t in before(term)):
+                raise ValueError(
+                    f"term '{term.name}' takes the weights of '{other}', which is no earlier term with its teachers"
+                )
             for teacher in term.teachers:
                 if teacher not in self.teachers:
                     raise ValueError(

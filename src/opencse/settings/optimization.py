@@ -106,14 +106,18 @@ class Selection:
         keep: The `best` step; or the `last` one, for terms whose success the pairs do not show.
         tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. A model that
             has fallen further goes back towards the untouched weights, in a straight line, until it has not.
+        tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
     """
 
     every: int = 125
     patience: int | None = None
     keep: Literal["best", "last"] = "best"
     tolerance: float = 0.0
+    tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
 
     def __post_init__(self) -> None:
+        if not self.tasks:
+            raise ValueError("tasks must name at least one development set")
         if self.every < 1 or (self.patience is not None and self.patience < 1):
             raise ValueError("every and patience must be at least 1")
         if self.tolerance < 0:

@@ -25,12 +25,19 @@ class ViewTokens:
         frame: The ids around it.
         budget: The most content tokens that are kept.
         dropout: The view's own dropout rate; None for the model's.
+        repetition: Share of the tokens up to which tokens are repeated.
     """
 
     source: int
     frame: Frame
     budget: int
     dropout: float | None
+    repetition: float = 0.0
+
+    @property
+    def most_repeated(self) -> int:
+        """The most tokens that repetition can add."""
+        return max(0, _repeated_below(self.repetition, len(self.frame) + self.budget) - 1)
 
 
 @dataclass
@@ -117,7 +124,10 @@ class Assembler:
             for r, row in enumerate(rows):
                 content = self._store.ids(view.source, int(row))
                 if content is not None:
-                    tokens = np.concatenate([before, content[: view.budget].astype(np.int64), after])
+                    content = content[: view.budget].astype(np.int64)
+                    if view.repetition:
+                        content = _with_repetitions(content, view.repetition, len(view.frame))
+                    tokens = np.concatenate([before, content, after])
                     by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, tokens))
                     present[v, r] = True
                     if name in lines:
@@ -151,3 +161,17 @@ class Assembler:
             block[i, : len(line)] = line
             mask[i, : len(line)] = 1
         return torch.from_numpy(block), torch.from_numpy(mask)
+
+
+def _repeated_below(share: float, length: int) -> int:
+    """One more than the most tokens that are repeated of `length`, special ones included (ESimCSE's code)."""
+    return min(10, int(share * length))
+
+
+def _with_repetitions(content: np.ndarray, share: float, special: int) -> np.ndarray:
+    """Repeat distinct tokens in place; how many, and which, are drawn from PyTorch's generator."""
+    below = min(_repeated_below(share, len(content) + special), len(content) + 1)
+    count = int(torch.randint(below, ())) if below > 0 else 0
+    times = np.ones(len(content), dtype=np.int64)
+    times[torch.randperm(len(content))[:count].numpy()] = 2
+    return np.repeat(content, times)

@@ -314,9 +314,10 @@ def _sources(
         source = Source(view.text, _string_prompt(view, encoder, masked), recipe.columns[view.text])
         if source not in sources:
             sources.append(source)
-        views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout)
+        views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout, view.repetition)
     limit = encoder.max_seq_length
-    if limit is not None and any(len(v.frame) + v.budget > limit for v in views.values()):
+    longest = max(len(v.frame) + v.budget + v.most_repeated for v in views.values())
+    if limit is not None and longest > limit:
         raise OpencseError(
             f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",
             "Lower it with --set encoder.max_length=…",

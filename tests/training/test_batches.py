@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from opencse.encoder.prompts import Frame
+from opencse.training.batches import Assembler, ViewTokens, _with_repetitions
+
+FRAME = Frame((101,), (102,))
+
+
+class Store:
+    def __init__(self, *lengths: int) -> None:
+        self.rows = [np.arange(1, n + 1) for n in lengths]
+
+    def ids(self, source: int, row: int) -> np.ndarray:
+        return self.rows[row]
+
+
+def test_repetition_adds_up_to_its_share_in_place_and_anew() -> None:
+    """ESimCSE's code: of L tokens, special ones included, a number below min(10, ⌊share · L⌋) is repeated once."""
+    torch.manual_seed(0)
+    content = np.arange(18)
+    counts = set()
+    for _ in range(300):
+        found = _with_repetitions(content, 0.32, 2)
+        values, times = np.unique(found, return_counts=True)
+        np.testing.assert_array_equal(values, content)
+        assert list(found) == sorted(found)
+        assert set(times) <= {1, 2}
+        counts.add(len(found) - 18)
+    assert counts == {0, 1, 2, 3, 4, 5}  # ⌊0.32 · 20⌋ = 6
+
+
+@pytest.mark.parametrize(("length", "most"), [(1, 0), (2, 0), (5, 1), (30, 9), (200, 9)])
+def test_short_texts_stay_and_long_ones_gain_nine_tokens_at_most(length: int, most: int) -> None:
+    torch.manual_seed(1)
+    found = {len(_with_repetitions(np.arange(length), 0.32, 2)) - length for _ in range(200)}
+    assert max(found) == most
+    view = ViewTokens(0, FRAME, length, None, 0.32)
+    assert view.most_repeated == most
+
+
+def test_only_the_view_that_asks_for_it_is_repeated() -> None:
+    views = {"anchor": ViewTokens(0, FRAME, 30, None), "twin": ViewTokens(0, FRAME, 30, None, 0.32)}
+    torch.manual_seed(2)
+    batch = Assembler(Store(20, 20, 20, 20), views, 0, tokens=["anchor", "twin"])([0, 1, 2, 3])
+    assert batch.tokens["anchor"][0].shape[1] == 22
+    lengths = batch.tokens["twin"][1].sum(1).tolist()
+    assert max(lengths) > 22
+    assert (batch.tokens["twin"][0][:, 0] == 101).all()
