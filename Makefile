@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types docs check clean
+.PHONY: install demo test test-all lint types docs tables check clean
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -40,6 +40,9 @@ types: .venv/.dev
 docs: .venv/.docs  ## the documentation as a site in site/; every link, name, command and path in it is checked
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --jobs auto --quiet docs site
 	$(BIN)/python docs/_site/check.py site
+
+tables:  ## write the tables of the pages anew from benchmarks/results
+	$(PYTHON) docs/_site/tables.py --write
 
 check: lint types test
 

@@ -1,4 +1,4 @@
-"""Check the built site: no page asks another host for anything.
+"""Check the built site: no page asks another host for anything, and its tables are those of the data.
 
 python docs/_site/check.py SITE
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+
+import tables
 
 REQUEST = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc=["']?(?:https?:)?//[^"' >]+"""
@@ -31,7 +33,7 @@ def main(site: Path) -> int:
     found = requests(site)
     for each in found:
         print("request to another host:", each)
-    return 1 if found else 0
+    return 1 if found + [tables.main(write=False)] != [0] else 0
 
 
 if __name__ == "__main__":
