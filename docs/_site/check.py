@@ -33,7 +33,7 @@ def main(site: Path) -> int:
     found = requests(site)
     for each in found:
         print("request to another host:", each)
-    return 1 if found + [tables.main(write=False)] != [0] else 0
+    return int(bool(found) | bool(tables.main(write=False)))
 
 
 if __name__ == "__main__":
