@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 LAYERS = (
-    ("errors",),
+    ("errors", "progress"),
     ("io", "surface", "engines", "models", "objectives", "settings"),
     ("syntax", "encoder"),
     ("views",),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opencse import progress
 from opencse.cli import options
 
 if TYPE_CHECKING:
@@ -50,12 +51,16 @@ def build(
         typer.Option(help="With --stats: scored pairs; counts the mined negatives that are known near-duplicates."),
     ] = None,
     near: Annotated[float, typer.Option(help="With --pairs: the score from which two sentences mean the same.")] = 4.0,
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 
     Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its
     rule and its scores. A build that was stopped goes on where it was.
     """
+    options.begin(device, quiet=quiet, verbose=verbose)
     from opencse.data.columns import with_backbone
     from opencse.errors import OpencseError
     from opencse.io import demo
@@ -74,7 +79,7 @@ def build(
         engine=_engine(engine, address, workers),
         resume=resume,
         column=column,
-        tell=lambda note: typer.echo(note, err=True),
+        tell=progress.note,
     )
     if stats:
         _show_statistics(str(out), model)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opencse.cli import options
 from opencse.cli.evaluate import TextVariant
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ def compare(
     ] = None,
     text: Annotated[TextVariant, typer.Option(help="Text variant of the STS tasks.")] = TextVariant.senteval,
     resamples: Annotated[int, typer.Option(min=100, help="Bootstrap samples.")] = 1000,
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Group runs that differ in their seed alone, and compare the groups with the first.
 
@@ -58,6 +62,7 @@ def compare(
 
     opencse compare runs/* --data sts/ --format latex
     """
+    options.begin(device, quiet=quiet, verbose=verbose)
     from dataclasses import asdict
 
     from opencse.compare import compare, find_runs, group_runs, pair_cosines, read_run
@@ -89,6 +94,6 @@ def _loader(run: RunRecord) -> Callable[[], Encode]:
         from opencse.encoder import load_encoder
         from opencse.encoder.embedder import Embedder
 
-        return Embedder(load_encoder(run.folder), progress=f"encode {run.folder.name}")
+        return Embedder(load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}")
 
     return load

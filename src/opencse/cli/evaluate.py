@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opencse.cli import options
 from opencse.errors import OpencseError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class ClassifierName(StrEnum):
 class PrecisionName(StrEnum):
     """Number format of the encoder."""
 
+    auto = "auto"
     fp32 = "fp32"
     bf16 = "bf16"
 
@@ -85,8 +87,9 @@ def evaluate(
         ),
     ] = ClassifierName.senteval,
     precision: Annotated[
-        PrecisionName, typer.Option(help="`bf16` is about twice as fast; scores move by hundredths of a point.")
-    ] = PrecisionName.fp32,
+        PrecisionName,
+        typer.Option(help="`auto`: bf16 if that is faster on this machine. It moves scores by hundredths of a point."),
+    ] = PrecisionName.auto,
     pooling: Annotated[
         str | None,
         typer.Option(help="For an encoder without pooling of its own: cls, mean, first_last, … (un-tuned baselines)."),
@@ -112,6 +115,9 @@ def evaluate(
             "-o", "--output", help="Write there: a JSON file, or for `mteb` a folder. Without it JSON is printed."
         ),
     ] = None,
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Score a sentence encoder on tasks of six suites, or on your own data.
 
@@ -127,14 +133,18 @@ def evaluate(
 
     opencse evaluate out/model --pairs my_pairs.csv
     """
+    options.begin(device, quiet=quiet, verbose=verbose)
     if format is Format.mteb and output is None:
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
     text = text or (TextVariant.raw if data == "hub" else TextVariant.senteval)
     suites = _load(data, pairs, tasks, text, classifier)
     from opencse.encoder import load_encoder
+    from opencse.encoder.precision_choice import describe, model_config
     from opencse.evaluation.run_suites import evaluate_model
+    from opencse.progress import note
 
     encoder = load_encoder(model, pooling=pooling or "backbone")
+    note(f"evaluating {describe(precision.value, model_config(encoder), encoder.device)}")
     outcome = evaluate_model(
         encoder, suites, name=model, precision=precision.value, whiten=whiten, whiten_dimension=whiten_dimension
     )

@@ -47,7 +47,30 @@ Seeds = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the output folder.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that the output folder holds.")]
+Device = Annotated[
+    str, typer.Option(help="Where to compute: `auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also say how long each part took.")]
 Track = Annotated[
     list[str],
     typer.Option(help="Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always there."),
 ]
+
+
+def begin(device: str, *, quiet: bool, verbose: bool) -> None:
+    """Apply the options that say where to compute and how much to say.
+
+    Raises:
+        OpencseError: There is no such device, or both `--quiet` and `--verbose` are given.
+    """
+    from opencse.errors import OpencseError
+    from opencse.progress import Verbosity, set_verbosity
+
+    if quiet and verbose:
+        raise OpencseError("--quiet and --verbose exclude each other")
+    set_verbosity(Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL)
+    if device != "auto":
+        from opencse.encoder.device import use_device
+
+        use_device(device)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from opencse import progress
 from opencse.cli import options
 
 Corpora = Annotated[
@@ -36,13 +37,16 @@ def pretrain(
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Train a masked language model on raw text, and write it as OUT/model.
 
     The model is a backbone for `opencse run`, and loads with transformers and sentence-transformers. A run that was
     stopped goes on with --resume and ends exactly as it would have.
     """
-    from opencse.cli.show import note
+    options.begin(device, quiet=quiet, verbose=verbose)
     from opencse.io import demo
     from opencse.pipeline import with_seed
     from opencse.pretraining import pretrain as run
@@ -56,7 +60,7 @@ def pretrain(
         resume=resume,
         overwrite=overwrite,
         track=track,
-        tell=note,
+        tell=progress.note,
     )
     outcome = result.outcome
     text = f"{outcome.steps} steps in {outcome.seconds:.0f} s"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from opencse.cli import options
 from opencse.cli.evaluate import PrecisionName, TextVariant
 
 
@@ -39,11 +40,16 @@ def probe(
     text: Annotated[TextVariant, typer.Option(help="Text variant of the STS tasks; published splits: senteval.")] = (
         TextVariant.senteval
     ),
-    precision: Annotated[PrecisionName, typer.Option(help="`bf16` is about twice as fast.")] = PrecisionName.fp32,
+    precision: Annotated[
+        PrecisionName, typer.Option(help="`auto`: bf16 if that is faster on this machine.")
+    ] = PrecisionName.auto,
     pooling: Annotated[
         str | None, typer.Option(help="For an encoder without pooling of its own: cls, mean, first_last, …")
     ] = None,
     limit: Annotated[int, typer.Option(min=2, help="Sentences taken at most, drawn by chance.")] = 2000,
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Measure how far models go by wording where meaning should count, and write a report.
 
@@ -56,6 +62,7 @@ def probe(
 
     opencse probe minilm --sentences out/views -o probe/
     """
+    options.begin(device, quiet=quiet, verbose=verbose)
     from opencse.cli.show import show_findings
     from opencse.probing.material import gather, probe_models
     from opencse.reports import write_report

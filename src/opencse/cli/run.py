@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from opencse import progress
 from opencse.cli import options
 from opencse.errors import OpencseError
 
@@ -62,14 +63,18 @@ def run(
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Build what the recipe needs, train, probe and score before and after, and report.
 
     Writes OUT/model (a sentence-transformers folder), OUT/report.html, OUT/results.json, OUT/metrics.jsonl, and the
     resolved recipe and environment beside them.
     """
+    options.begin(device, quiet=quiet, verbose=verbose)
     from opencse import pipeline
-    from opencse.cli.show import note, show_result
+    from opencse.cli.show import show_result
 
     if tolerance is not None and (dev == "none" or (dev is None and data is None)):
         raise OpencseError(
@@ -92,7 +97,7 @@ def run(
         resume=resume,
         overwrite=overwrite,
         track=track,
-        tell=note,
+        tell=progress.note,
     )
     show_result(result)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,16 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opencse.progress import note
+
 if TYPE_CHECKING:
     from opencse.evaluation import Results, TaskResult
     from opencse.pipeline import Result
     from opencse.probing import Findings
     from opencse.training import Run
-
-
-def note(text: str) -> None:
-    """A short remark, beside the progress bars."""
-    print(f"opencse: {text}", file=sys.stderr)  # noqa: T201
 
 
 def show_run(run: Run) -> None:

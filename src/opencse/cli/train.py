@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opencse import progress
 from opencse.cli import options
 
 
@@ -19,14 +20,18 @@ def train(
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Train a sentence encoder and write it as a sentence-transformers folder, OUT/model.
 
     The best step by the development pairs is kept. A run that was stopped goes on with --resume and ends exactly as it
     would have.
     """
+    options.begin(device, quiet=quiet, verbose=verbose)
     from opencse import pipeline
-    from opencse.cli.show import note, show_run
+    from opencse.cli.show import show_run
     from opencse.compare import parse_seeds, seed_folders
     from opencse.errors import OpencseError
 
@@ -47,6 +52,6 @@ def train(
             resume=resume and (seeds is None or (folder / "run.json").is_file()),
             overwrite=overwrite,
             track=track,
-            tell=note,
+            tell=progress.note,
         )
         show_run(result)

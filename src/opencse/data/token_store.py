@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from opencse.errors import OpencseError
 from opencse.io.cache import cache_place
 from opencse.io.corpus import chunks, column_names, content_hash, read_rows
 from opencse.io.files import replaced_folder
+from opencse.progress import Phase
 
 _VERSION = 1
 _CHUNK = 4096
@@ -89,7 +89,7 @@ def open_store(
         tokenizer: A fast tokenizer; it is used without special tokens.
         max_length: Token ids kept of each text.
         allow_empty: Whether an optional source may be null in every row; otherwise that is an error.
-        progress: Show a progress bar while building.
+        progress: Show progress while building.
 
     Raises:
         OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable rows.
@@ -157,7 +157,7 @@ def _build(
     rows = skipped = 0
     id_files = [(folder / f"{i}.ids").open("wb") for i in range(len(sources))]
     length_files = [(folder / f"{i}.lengths").open("wb") for i in range(len(sources))]
-    bar = tqdm(desc="tokenising", unit=" sentences", unit_scale=True, disable=None if progress else True)
+    phase = Phase("tokenising", unit="sentences", show=progress)
     try:
         for chunk in chunks(usable_rows(corpus, sources), _CHUNK):
             kept = [record for record in chunk if record is not None]
@@ -166,9 +166,9 @@ def _build(
                 ids, lengths = _tokenise(kept, source, tokenizer, max_length)
                 ids_file.write(ids.astype(dtype).tobytes())
                 lengths_file.write(lengths.tobytes())
-            bar.update(len(chunk))
+            phase.update(len(chunk))
     finally:
-        bar.close()
+        phase.close()
         for file in (*id_files, *length_files):
             file.close()
     meta = {"rows": rows, "skipped": skipped, "sources": len(sources), "dtype": dtype, "corpus_hash": corpus_hash}

@@ -17,13 +17,14 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from opencse.encoder.bfloat16 import Bfloat16Copy
+from opencse.encoder.precision_choice import ChosenPrecision, model_config, resolve_precision
 from opencse.encoder.token_batches import PreparedTexts, TokenTable, plan_batches
 from opencse.errors import OpencseError
+from opencse.progress import Phase
 
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["auto", "fp32", "bf16"]
 
 _CPU_TOKENS = 1024  # from here on matrix products run at full speed; more only takes memory
 _GPU_TOKENS = 32768
@@ -50,11 +51,12 @@ class Embedder:
         precision: `"fp32"` runs the weights as they are. `"bf16"` runs the transformer on a bfloat16 copy of its
             weights and everything behind it (pooling, projection, normalisation) in float32: about twice as fast where
             the processor has bfloat16 instructions. On all-MiniLM-L6-v2 it moved no STS score by more than 0.02
-            points (of 100), the same as autocast, and was a little faster.
+            points (of 100), the same as autocast, and was a little faster. `"auto"` is whichever multiplies faster on
+            this machine (`opencse.encoder.precision_choice`); the attribute `precision` then says which.
         token_budget: Tokens per batch; by default chosen for the device, and cut where there are few texts for many
             cores. With a budget of your own, what shares a batch does not depend on the number of cores.
         prompt: Text put before every text, instead of the model's default prompt.
-        progress: Label of a progress bar with time left (on a terminal only), or `None` for no bar.
+        progress: Label under which progress is shown, or `None` to show none.
 
     Example:
         >>> embedder = Embedder(SentenceTransformer("path/to/model"), precision="bf16")  # doctest: +SKIP
@@ -74,7 +76,7 @@ class Embedder:
         if precision not in get_args(Precision):
             raise OpencseError(f"precision {precision!r} is unknown", f"Use one of {', '.join(get_args(Precision))}.")
         self.model = model
-        self.precision = precision
+        self.precision: ChosenPrecision = resolve_precision(precision, model_config(model), model.device)
         self.token_budget = token_budget
         self.prompt = prompt if prompt is not None else _default_prompt(model)
         self.progress = progress
@@ -132,13 +134,13 @@ class Embedder:
         """Tokenise distinct texts as the model's own `preprocess` does, without padding."""
         tokenizer: Any = self.model[0].tokenizer
         table = TokenTable.builder(tokenizer)
-        with tqdm(total=len(texts), desc="tokenise", unit="text", **self._bar_options()) as bar:
+        with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
             for start in range(0, len(texts), _CHUNK):
                 chunk = texts[start : start + _CHUNK]
                 if self.prompt:
                     chunk = [self.prompt + text for text in chunk]
                 table.add(tokenizer(chunk, truncation="longest_first"))
-                bar.update(len(chunk))
+                phase.update(len(chunk))
         return table.build()
 
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
@@ -159,12 +161,12 @@ class Embedder:
                 return batch, vectors[:, : self.model.truncate_dim].float()
 
         total = int(tokens.lengths.sum())
-        with tqdm(total=total, desc=self.progress, unit="token", unit_scale=True, **self._bar_options()) as bar:
+        with Phase(self.progress or "", total=total, unit="tokens", show=bool(self.progress)) as phase:
             for batch, vectors in _run_all(run, batches, workers if device.type == "cpu" else 0):
                 if out is None:
                     out = np.empty((len(tokens.lengths), vectors.shape[1]), dtype=np.float32)
                 out[batch] = vectors.cpu().numpy()
-                bar.update(int(tokens.lengths[batch].sum()))
+                phase.update(int(tokens.lengths[batch].sum()))
         assert out is not None  # there is at least one text, hence a batch
         return out
 
@@ -191,10 +193,6 @@ class Embedder:
             return features
 
         return forward
-
-    def _bar_options(self) -> dict[str, Any]:
-        """Quiet when not asked for; otherwise shown on a terminal only (tqdm's `disable=None`)."""
-        return {"leave": False, "disable": None if self.progress else True}
 
 
 def _run_all(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opencse.encoder.device import choose_device
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake
 from opencse.errors import OpencseError
@@ -16,6 +17,7 @@ from opencse.models import resolve
 from opencse.models.names import is_offline
 
 if TYPE_CHECKING:
+    import torch
     from sentence_transformers import SentenceTransformer
 
 
@@ -26,7 +28,7 @@ def load_encoder(
     prompt: str | None = None,
     final_mark: str = "",
     dropout: float | None = None,
-    device: str = "cpu",
+    device: str | torch.device | None = None,
 ) -> SentenceTransformer:
     """Load a backbone, with its own pooling or another.
 
@@ -37,7 +39,7 @@ def load_encoder(
         prompt: The template for `mask` pooling, which is baked into the tokenizer.
         final_mark: With `mask` pooling, put behind every text that ends in no punctuation mark (`Encoder.final_mark`).
         dropout: A rate to set in the configuration; the model's own where None.
-        device: Where to put the weights.
+        device: Where to put the weights; by default what `opencse.encoder.device.choose_device` says.
 
     Returns:
         The model in fp32, in training mode as sentence-transformers leaves it.
@@ -47,6 +49,7 @@ def load_encoder(
     """
     from sentence_transformers import SentenceTransformer
 
+    device = str(choose_device() if device is None else device)
     source = resolve(name)
     settings: dict[str, Any] = {"output_hidden_states": True} if pooling == "first_last" else {}
     if dropout is not None:

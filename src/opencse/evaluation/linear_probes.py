@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
+
+from opencse.progress import Phase
 
 _TOGETHER = 20  # fits in one program: enough to hide the cost of a call, few enough for a core's cache
 
@@ -107,7 +108,7 @@ def train_probes(
     parts = list(_parts(fits, training.batch_size))
     threads = torch.get_num_threads()
     results: list[Fitted | None] = [None] * len(fits)
-    with tqdm(total=len(fits), desc=progress, unit="fit", leave=False, disable=None if progress else True) as bar:
+    with Phase(progress or "", total=len(fits), unit="fits", show=bool(progress)) as phase:
         torch.set_num_threads(1)  # each thread its own program: see Embedder
         try:
             with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
@@ -115,7 +116,7 @@ def train_probes(
                 for part, fitted in zip(parts, programs, strict=True):
                     for index, each in zip(part, fitted, strict=True):
                         results[index] = each
-                    bar.update(len(part))
+                    phase.update(len(part))
         finally:
             torch.set_num_threads(threads)
     return [each for each in results if each is not None]

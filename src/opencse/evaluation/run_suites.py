@@ -39,7 +39,7 @@ def evaluate_model(
     suites: Mapping[str, Sequence[Task]],
     *,
     name: str = "",
-    precision: Precision = "fp32",
+    precision: Precision = "auto",
     whiten: Path | None = None,
     whiten_dimension: int | None = None,
 ) -> Outcome:
@@ -85,7 +85,8 @@ def evaluate_model(
             "prompt": embedder.prompt,
             "max_seq_length": model.max_seq_length,
             "whitening": whitened,
-            "precision": precision,
+            "precision": embedder.precision,
+            "device": str(model.device),
             "dimension": dimension,
         },
     )

@@ -71,7 +71,7 @@ def export_onnx(
     out = Path(out).resolve()
     _check_packages()
     _check_folder(out, overwrite=overwrite)
-    encoder = load_encoder(model, pooling=pooling).float().eval()
+    encoder = load_encoder(model, pooling=pooling, device="cpu").float().eval()
     inputs = _check_model(encoder, str(model))
     with replaced_folder(out) as temporary:
         _write_graph(encoder, inputs, temporary / GRAPH, str(model))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tqdm import tqdm
 
 from opencse.encoder import special_frame
 from opencse.pretraining.batches import Inputs, masked_batch
@@ -17,6 +16,7 @@ from opencse.pretraining.network import MaskedLMNetwork
 from opencse.pretraining.settings import Masking
 from opencse.pretraining.store import SentenceIds
 from opencse.pretraining.vocabulary import Pieces
+from opencse.progress import track
 
 _BATCH = 64
 
@@ -109,7 +109,7 @@ def model_scores(model: Any, guesses: Guesses, progress: bool = True) -> Scores:
     """Let a masked language model guess, in fp32."""
     network = MaskedLMNetwork(model).eval()
     losses, ranks = [], []
-    for inputs in tqdm(guesses.batches, desc="guessing", disable=None if progress else True):
+    for inputs in track(guesses.batches, "guessing", unit="batches", show=progress):
         logits = network.logits(inputs.to(model.device)).float()
         labels = inputs.labels.to(model.device)
         real = labels != -100
@@ -180,13 +180,13 @@ def count_scores(counts: Counts, guesses: Guesses, told: bool = False, progress:
         labels = guesses.labels[part]
         return np.arange(len(labels)), labels, counts.after(neighbours[0, part]), counts.before(neighbours[1, part])
 
-    for part in tqdm(parts, desc="counts", disable=None if progress else True):
+    for part in track(parts, "counting", unit="parts", show=progress):
         own, labels, left, right = given(part)
         chosen[:, part] = counts.unigrams[labels], left[own, labels], right[own, labels]
     names = {"unigram": np.array([1.0, 0, 0]), "bigram": np.array([0, 1.0, 0])}
     names["both neighbours"] = _mixture_weights(chosen)
     ranks: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for part in tqdm(parts, desc="ranks", disable=None if progress else True):
+    for part in track(parts, "ranking", unit="parts", show=progress):
         own, labels, left, right = given(part)
         for name, (alone, before, after) in names.items():
             mixed = alone * counts.unigrams + before * left + after * right

@@ -9,6 +9,7 @@ from typing import Any
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.loading import load_encoder
+from opencse.encoder.precision_choice import describe, model_config
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
 from opencse.evaluation import read_pairs
@@ -16,6 +17,7 @@ from opencse.evaluation.sources import Text
 from opencse.probing.probe import Findings, Material, Prober
 from opencse.probing.sentences import packaged, read_sentences
 from opencse.probing.sets import load_probe_sts
+from opencse.progress import note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +72,7 @@ def gather(
 
 
 def probe_models(
-    models: Sequence[str], material: Material, *, precision: Precision = "fp32", pooling: str | None = None
+    models: Sequence[str], material: Material, *, precision: Precision = "auto", pooling: str | None = None
 ) -> tuple[dict[str, Findings], dict[str, dict[str, Any]]]:
     """Probe models one after another; only one is in memory at a time.
 
@@ -88,6 +90,7 @@ def probe_models(
     settings: dict[str, dict[str, Any]] = {}
     for name, label in zip(models, short_names(models), strict=True):
         model = load_encoder(name, pooling=pooling or "backbone")
+        note(f"probing {label} {describe(precision, model_config(model), model.device)}")
         embedder = Embedder(model, precision=precision, progress=f"encode {label}")
         findings[label] = prober(embedder)
         settings[label] = {
@@ -97,7 +100,7 @@ def probe_models(
             "dimension": embedder.dimension,
             "maximum length": model.max_seq_length,
             "prompt": embedder.prompt or "none",
-            "precision": precision,
+            "precision": embedder.precision,
             "texts encoded": len(prober.texts),
             "seconds": round(findings[label].seconds, 1),
         }

@@ -16,11 +16,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from tqdm import tqdm
 
 from opencse.encoder.precision import MixedPrecision
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
+from opencse.progress import Phase, part
 from opencse.runs.blending import add, copy_weights, longest_way
 from opencse.runs.checkpoint import Checkpoints, Progress, load_weights, save_weights
 from opencse.runs.log import MetricsLog
@@ -80,7 +80,7 @@ class Loop:
         checkpoints: Where to save and resume.
         dev: Scores the current encoder on the development pairs, higher is better; None for no selection.
         added: Changes of the encoder's weights that are added to what it has learned, by name.
-        progress: Show a progress bar.
+        progress: Show progress.
     """
 
     def __init__(
@@ -150,26 +150,23 @@ class Loop:
     def _train(self) -> None:
         self._clock = time.perf_counter() - self.state.seconds
         training, selection = self.recipe.training, self.recipe.selection
-        bar = tqdm(total=self.steps, initial=self.state.step, desc="training", disable=None if self.show else True)
         self.network.train()
-        if self.state.step == 0 and self.dev is not None:
-            self._evaluate(bar, select=False)
-        try:
+        with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=self.show) as phase:
+            if self.state.step == 0 and self.dev is not None:
+                self._evaluate(phase, select=False)
             while self.state.step < self.steps and not self._exhausted():
                 self._step()
-                bar.update()
+                phase.update()
                 step = self.state.step
                 if step % training.log_every == 0 or step == self.steps:
-                    self._write_log(bar)
+                    self._write_log(phase)
                 if self.dev is not None and (step % selection.every == 0 or step == self.steps):
-                    self._evaluate(bar, select=True)
+                    self._evaluate(phase, select=True)
                 at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
                 if self._stop_requested or (at_checkpoint and step < self.steps):
                     self._save()
                 if self._stop_requested:
                     raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
-        finally:
-            bar.close()
 
     def _step(self) -> None:
         """One optimiser step."""
@@ -226,7 +223,7 @@ class Loop:
             "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
         )
 
-    def _write_log(self, bar: tqdm) -> None:
+    def _write_log(self, phase: Phase) -> None:
         self._check_finite()
         state = self.state
         means = {name: float(value) / state.counts[name] for name, value in state.sums.items()}
@@ -234,7 +231,7 @@ class Loop:
             seconds = time.perf_counter() - self._clock
             rate = self.optimizer.param_groups[0]["lr"]
             self.log.write(state.step, {**means, "lr": rate, "seconds": round(seconds, 2)})
-        bar.set_postfix(self._postfix | {"loss": f"{means['loss']:.4f}"})
+        phase.details(self._postfix | {"loss": f"{means['loss']:.4f}"})
         state.sums, state.counts = {}, {}
 
     @property
@@ -242,11 +239,12 @@ class Loop:
         best = self.state.best_score
         return {} if best is None else {"best": f"{best:.2f}@{self.state.best_step}"}
 
-    def _evaluate(self, bar: tqdm, select: bool) -> None:
+    def _evaluate(self, phase: Phase, select: bool) -> None:
         """Score on the development set; keep the weights if none were better."""
         assert self.dev is not None
         self._check_finite()
-        score = self.dev() if self.main else 0.0
+        with part("development scores"):
+            score = self.dev() if self.main else 0.0
         state = self.state
         if self.log is not None:
             self.log.write(state.step, {"dev": score})
@@ -259,7 +257,7 @@ class Loop:
                 save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
         else:
             state.stale += 1
-        bar.set_postfix({"dev": f"{score:.2f}"} | self._postfix)
+        phase.details({"dev": f"{score:.2f}"} | self._postfix)
         self.network.train()
 
     def _exhausted(self) -> bool:

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from opencse.errors import OpencseError
 from opencse.io.cache import cache_place
 from opencse.io.files import replaced_file
+from opencse.progress import track
 from opencse.recipes import PolarityHead
 
 _SCALE = 5.0
@@ -151,7 +151,7 @@ def train_head(
                 module.reset_parameters()
         optimizer = torch.optim.AdamW(head.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         head.train()
-        for step in tqdm(range(settings.steps), desc="polarity head", leave=False, disable=None if progress else True):
+        for step in track(range(settings.steps), "polarity head", unit="steps", show=progress):
             factor = min(1.0, (step + 1) / 50) * (1 - step / settings.steps)
             for group in optimizer.param_groups:
                 group["lr"] = settings.lr * factor

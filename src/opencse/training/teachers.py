@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from tqdm import tqdm
 
 from opencse.data.token_store import Source, usable_rows
 from opencse.encoder import load_encoder
@@ -30,6 +29,7 @@ from opencse.errors import OpencseError
 from opencse.io.cache import cache_place
 from opencse.io.corpus import chunks, read_rows
 from opencse.io.files import replaced_folder, write_json
+from opencse.progress import Phase
 from opencse.recipes import PolarityHead, Recipe, Teacher
 from opencse.training.polarity import polarity_head
 
@@ -161,7 +161,7 @@ def teacher_vectors(
         teachers: What `load_teachers` gave.
         corpus: Any format of `opencse.io.corpus`.
         sources: Those of the token store, whose rows these are.
-        progress: Show a progress bar while computing.
+        progress: Show progress while computing.
 
     Returns:
         By teacher and view a memory-mapped array (rows, d_t) fp32; zero where the row lacks the view.
@@ -211,11 +211,13 @@ def _build(
 ) -> None:
     width = teacher.embedder.dimension
     header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
-    bar = tqdm(total=rows, desc=label, unit=" sentences", unit_scale=True, disable=None if progress else True)
     first: dict[int, int] = {}  # hash of a text: its first row
     done = 0
     # Written as a stream, not through a memory map, so that a full disk is an error and not a crash.
-    with bar, (folder / "vectors.npy").open("w+b") as file:
+    with (
+        Phase(label, total=rows, unit="sentences", show=progress) as phase,
+        (folder / "vectors.npy").open("w+b") as file,
+    ):
         np.lib.format.write_array_header_1_0(file, header)
         start = file.tell()
         for chunk in chunks(texts, _CHUNK):
@@ -233,7 +235,7 @@ def _build(
             file.seek(0, os.SEEK_END)
             file.write(block.tobytes())
             done += len(chunk)
-            bar.update(len(chunk))
+            phase.update(len(chunk))
     write_json(folder / "meta.json", {"rows": rows, "width": width})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
 from opencse.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, ManyConstructor, Opener, SourceRow
+from opencse.views.precision import begun_columns, settle_precision
 from opencse.views.sentence_store import CorpusAccess, Sentences, open_sentences
 
 PART_ROWS = 16 * UNIT
@@ -45,7 +46,7 @@ def build(
         workers: Processes; None for one per core.
         engine: Where the work is done; by default `Local` with these workers.
         resume: Keep the parts that are there if their header is the same; if not, start afresh.
-        progress: Show a progress bar with the time left, where standard error is a terminal.
+        progress: Show progress.
         rows_per_part: Rows in a part: what is done again after a kill is at most the parts under way.
         column: Column of the corpus that holds the sentence.
         tell: Takes short notes for the user, such as the memory that mining will need.
@@ -59,6 +60,7 @@ def build(
     from opencse.io.corpus import read_texts
     from opencse.views.storage import header, in_order, texts_hash
 
+    specs = settle_precision(specs, begun_columns(Path(out_dir)) if resume else {})
     order = {name: specs[name] for name in in_order(specs)}
     size = max((spec.unit for spec in order.values()), default=UNIT)
     rows_per_part = max(1, rows_per_part // size) * size
@@ -182,11 +184,11 @@ def _finished(out: Path, parts: Sequence[Path], head: Mapping[str, Any], *, resu
 
 
 def _follow(written: Iterable[int], rows: int, finished: int, progress: bool) -> None:
-    from tqdm import tqdm
+    from opencse.progress import Phase
 
-    with tqdm(total=rows, initial=finished, unit="sentence", desc="build", disable=None if progress else True) as bar:
+    with Phase("building", total=rows, unit="sentences", initial=finished, show=progress) as phase:
         for count in written:
-            bar.update(count)
+            phase.update(count)
 
 
 _Job = tuple[Path, bool, list[SourceRow]]

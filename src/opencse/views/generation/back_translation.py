@@ -43,7 +43,7 @@ class BackTranslation(ConstructorSpec):
         max_new_tokens: Longest translation.
         max_characters: Longer sentences give null: translation models drop text beyond their length.
         batch_size: Sentences in one forward pass.
-        device: "cpu", "cuda", ...; "" for a GPU where there is one.
+        device: "cpu", "cuda", ...; "" for an accelerator where there is one.
     """
 
     kind: ClassVar[str] = "back_translation"
@@ -140,8 +140,9 @@ class Translator:
     """
 
     def __init__(self, name: str, spec: BackTranslation) -> None:
-        import torch
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+        from opencse.encoder.device import choose_device
 
         name = resolve(name)
         local = Path(name).is_dir()  # then nothing is to be looked up on the hub
@@ -154,7 +155,7 @@ class Translator:
                 "Pass a folder or hub id with model.safetensors; Marian needs sentencepiece and sacremoses.",
             ) from error
         self._spec = spec
-        self._device = spec.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._device = spec.device or str(choose_device())
         self.model.to(self._device).eval()
         self.unknown: str = self.tokenizer.unk_token or "[MASK]"
 

@@ -22,7 +22,7 @@ class _Probe(ConstructorSpec):
         model: A masked language model: local folder or hub id.
         share: Least and greatest share of the words that is touched; at least one word is.
         batch_size: Sentences in one forward pass.
-        device: "cpu", "cuda", ...; "" for a GPU where there is one.
+        device: "cpu", "cuda", ...; "" for an accelerator where there is one.
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}

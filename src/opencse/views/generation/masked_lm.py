@@ -19,9 +19,9 @@ class MaskedLM:
 
     Args:
         name: A local folder or a hub id.
-        device: "cpu", "cuda", ...; "" for a GPU where there is one.
+        device: "cpu", "cuda", ...; "" for the one that `opencse.encoder.device.choose_device` finds.
         batch_size: Most sentences in one forward pass.
-        precision: "fp32", "bf16", or "auto": bf16 where the processor computes in it.
+        precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine.
     """
 
     def __init__(
@@ -29,14 +29,16 @@ class MaskedLM:
     ) -> None:
         import torch
 
+        from opencse.encoder.device import choose_device
+        from opencse.encoder.precision_choice import resolve_precision
         from opencse.encoder.short_attention import use_short_attention
 
         self.model, self.tokenizer = load_masked_lm(name)
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device or str(choose_device())
         self.batch_size = batch_size
         self.model.to(self.device)
         self.digest = self._digest()
-        if precision == "bf16" or (precision == "auto" and computes_bfloat16(self.device)):
+        if resolve_precision(precision, self.model.config, self.device) == "bf16":
             self.model.to(torch.bfloat16)
         use_short_attention(self.model)
         output = self.model.get_output_embeddings()
@@ -98,12 +100,3 @@ class MaskedLM:
     def _only_wanted(self, layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Before the output layer: keep the hidden states of the positions of interest."""
         return (args[0].flatten(0, 1)[self._wanted], *args[1:])
-
-
-def computes_bfloat16(device: str) -> bool:
-    """Whether products in bfloat16 are faster than in float32 there, as far as torch tells."""
-    import torch
-
-    if device.startswith("cuda"):
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return device == "cpu" and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -43,9 +43,9 @@ class Substitution(ConstructorSpec):
         max_characters: Sentences are cut to this length before (300 as published).
         syntax: The pipeline that tags.
         batch_size: Most sentences in one forward pass.
-        precision: "fp32", "bf16", or "auto": bf16 where the processor computes in it. Words whose scores differ by less
-            than 1 % may then change places.
-        device: "cpu", "cuda", ...; "" for a GPU where there is one.
+        precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16 words whose scores
+            differ by less than 1 % may change places.
+        device: "cpu", "cuda", ...; "" for an accelerator where there is one.
     """
 
     kind: ClassVar[str] = "substitution"

@@ -34,7 +34,7 @@ class DebiasedPositives(ConstructorSpec):
         mode: As in `DebiasedNegatives`.
         temperature: As in `DebiasedNegatives`.
         edits: As in `DebiasedNegatives`.
-        precision: Of the encoder.
+        precision: Of the encoder's forward pass; `auto` is settled when a build begins.
     """
 
     kind: ClassVar[str] = "debiased_positives"
@@ -49,7 +49,7 @@ class DebiasedPositives(ConstructorSpec):
     mode: Mode = "sound"
     temperature: float | None = None
     edits: Literal["word", "character"] = "word"
-    precision: Literal["bf16", "fp32"] = "bf16"
+    precision: Literal["auto", "bf16", "fp32"] = "auto"
 
     def __post_init__(self) -> None:
         if self.count < 1:

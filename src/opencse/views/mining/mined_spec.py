@@ -63,7 +63,7 @@ class MinedSpec(ConstructorSpec):
     Attributes:
         model: The encoder: folder, hub id or bundled name.
         count: m, sentences that are drawn for each row: the columns NAME_1, …, NAME_m.
-        precision: Of the encoder's forward pass.
+        precision: Of the encoder's forward pass; `auto` is settled when a build begins.
     """
 
     scores: ClassVar[Mapping[str, str]] = SCORES
@@ -71,7 +71,7 @@ class MinedSpec(ConstructorSpec):
 
     model: str
     count: int = 2
-    precision: Literal["bf16", "fp32"] = "bf16"
+    precision: Literal["auto", "bf16", "fp32"] = "auto"
 
     def __post_init__(self) -> None:
         if self.count < 1:

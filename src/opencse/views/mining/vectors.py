@@ -94,20 +94,19 @@ class Embedding:
     """
 
     model: str
-    precision: Literal["bf16", "fp32"]
+    precision: Literal["auto", "bf16", "fp32"]
 
     def embedder(self) -> Embedder:
         """Load the model."""
-        import torch
-
         from opencse.encoder import load_encoder
+        from opencse.encoder.device import choose_device
         from opencse.encoder.embedder import Embedder
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = choose_device()
         return Embedder(
             load_encoder(self.model, device=device),
             precision=self.precision,
-            token_budget=1024 if device == "cpu" else 32768,  # the same batches on any number of cores
+            token_budget=1024 if device.type == "cpu" else 32768,  # the same batches on any number of cores
         )
 
 
@@ -120,9 +119,9 @@ def open_vectors(sentences: Sentences, embedding: Embedding, engine: Engine, *, 
         sentences: The corpus.
         embedding: The model.
         engine: Where shards are embedded.
-        progress: Show a progress bar with the time left, where standard error is a terminal.
+        progress: Show progress.
     """
-    from tqdm import tqdm
+    from opencse.progress import Phase
 
     embedder = embedding.embedder()
     vectors = Vectors(_folder(sentences, embedding, embedder))
@@ -130,12 +129,10 @@ def open_vectors(sentences: Sentences, embedding: Embedding, engine: Engine, *, 
     if missing:
         done = len(sentences) - sum(stop - start for start, stop in map(vectors.span, missing))
         task = _EmbedShard(sentences, vectors, embedding, embedder)
-        with tqdm(
-            total=len(sentences), initial=done, unit="sentence", desc="embed", disable=None if progress else True
-        ) as bar:
+        with Phase("embedding", total=len(sentences), unit="sentences", initial=done, show=progress) as phase:
             results = engine.map(task, missing) if engine.remote else ((shard, task(shard)) for shard in missing)
             for _, rows in results:  # in this process, the embedder's own threads use all cores
-                bar.update(rows)
+                phase.update(rows)
     return vectors
 
 
@@ -147,7 +144,7 @@ def _folder(sentences: Sentences, embedding: Embedding, embedder: Embedder) -> P
         "version": _VERSION,
         "weights_sha256": weights_hash(embedder.model),
         "texts_sha256": sentences.texts_hash,
-        "precision": embedding.precision,
+        "precision": embedder.precision,
         "prompt": embedder.prompt,
         "dimension": embedder.dimension,
         "rows": len(sentences),

@@ -1,0 +1,201 @@
+"""How far a long phase is: a bar on a terminal or in a notebook, a line every thirty seconds anywhere else.
+
+Everything that opencse says while it works goes through this module and to standard error, so that one switch
+(`set_verbosity`) silences it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from types import TracebackType
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+EVERY = 30.0
+"""Seconds between two lines of one phase where there is no terminal."""
+
+
+class Verbosity(IntEnum):
+    """How much is said while opencse works; results and errors are always printed."""
+
+    QUIET = 0
+    NORMAL = 1
+    VERBOSE = 2
+
+
+_verbosity = Verbosity.NORMAL
+
+
+def set_verbosity(verbosity: Verbosity) -> None:
+    """Set how much this process says from now on."""
+    global _verbosity
+    _verbosity = verbosity
+
+
+def note(text: str, *, verbose: bool = False) -> None:
+    """Print a remark to standard error.
+
+    Args:
+        text: One line.
+        verbose: Print it only if the user asked for more (`--verbose`).
+    """
+    if _verbosity >= (Verbosity.VERBOSE if verbose else Verbosity.NORMAL):
+        _write(f"opencse: {text}")
+
+
+class Phase:
+    """The progress of one phase, as a context manager.
+
+    Args:
+        label: The phase, such as `training`.
+        total: Units of work in all; None if unknown.
+        unit: Name of a unit in the plural, such as `sentences`.
+        initial: Units that were done before.
+        show: False prints nothing.
+        every: Seconds between two lines where there is no terminal.
+
+    Example:
+        >>> with Phase("mining", total=3, unit="sentences", show=False) as phase:
+        ...     for _ in range(3):
+        ...         phase.update()
+        >>> phase.done
+        3
+    """
+
+    def __init__(
+        self,
+        label: str,
+        *,
+        total: int | None = None,
+        unit: str = "",
+        initial: int = 0,
+        show: bool = True,
+        every: float = EVERY,
+    ) -> None:
+        self.label, self.total, self.unit, self.initial = label, total, unit, initial
+        self.done = initial
+        self._every = every
+        self._details: dict[str, str] = {}
+        self._started = time.monotonic()
+        self._bar: Any = None
+        self._lines: threading.Thread | None = None
+        self._closed = threading.Event()
+        if show and _verbosity > Verbosity.QUIET:
+            self._show()
+
+    def __enter__(self) -> Phase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(finished=kind is None)
+
+    def update(self, count: int = 1) -> None:
+        """Count units that are done."""
+        self.done += count
+        if self._bar is not None:
+            self._bar.update(count)
+
+    def details(self, values: dict[str, str]) -> None:
+        """Set what is shown beside the rate, such as the current loss."""
+        self._details = values
+        if self._bar is not None:
+            self._bar.set_postfix(values)
+
+    def close(self, *, finished: bool = True) -> None:
+        """End the phase. One that took long enough to be reported on gets a last line."""
+        self._closed.set()
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        if self._lines is not None:
+            self._lines.join()
+            self._lines = None
+            if finished and time.monotonic() - self._started >= self._every:
+                seconds = time.monotonic() - self._started
+                _write(f"opencse: {self.label}: {self._amount()} in {duration(seconds)}")
+
+    def line(self) -> str:
+        """Say how far the phase is: amount, share, rate, time left."""
+        new, seconds = self.done - self.initial, time.monotonic() - self._started
+        parts = [self._amount(of_total=True)]
+        if self.total:
+            parts[0] += f" ({100 * self.done / self.total:.0f} %)"
+        rate = new / seconds if seconds > 0 else 0.0
+        if rate:
+            parts.append(f"{_number(rate)} {self.unit}/s".replace(" /s", "/s"))
+            if self.total:
+                parts.append(f"{duration((self.total - self.done) / rate)} left")
+        parts += [f"{name} {value}" for name, value in self._details.items()]
+        return f"{self.label}: {', '.join(parts)}"
+
+    def _amount(self, *, of_total: bool = False) -> str:
+        total = f" of {self.total:,}" if of_total and self.total is not None else ""
+        return f"{self.done:,}{total} {self.unit}".rstrip()
+
+    def _show(self) -> None:
+        if sys.stderr.isatty() or _in_notebook():
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(
+                total=self.total,
+                initial=self.initial,
+                desc=self.label,
+                unit=f" {self.unit}".rstrip(),
+                unit_scale=True,
+                leave=False,
+            )
+        else:
+            self._lines = threading.Thread(target=self._write_lines, daemon=True)
+            self._lines.start()
+
+    def _write_lines(self) -> None:
+        while not self._closed.wait(self._every):
+            _write(f"opencse: {self.line()}")
+
+
+def track(
+    items: Sequence[Item], label: str, *, unit: str = "", show: bool = True, every: float = EVERY
+) -> Iterator[Item]:
+    """Yield the items of a sequence and show how many are done."""
+    with Phase(label, total=len(items), unit=unit, show=show, every=every) as phase:
+        for item in items:
+            yield item
+            phase.update()
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in its two largest units: `45 s`, `12 min 5 s`, `3 h 20 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def _number(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def _write(line: str) -> None:
+    # One call, so that lines of several threads do not mix.
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def _in_notebook() -> bool:
+    if "ipykernel" not in sys.modules:
+        return False
+    from tqdm.auto import tqdm
+    from tqdm.notebook import tqdm_notebook
+
+    return issubclass(tqdm, tqdm_notebook)
