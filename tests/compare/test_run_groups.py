@@ -60,10 +60,10 @@ def test_bad_folders_are_named(tmp_path):
     with pytest.raises(OpencseError, match="not finished"):
         read_run(write_run(tmp_path / "half", finished=False))
     for file, content, problem in [
-        ("run.json", "{", "cannot be read"),
-        ("run.json", "[]", "no JSON object"),
+        ("run.json", "{", "not JSON"),
+        ("run.json", "[]", "not a JSON object"),
         ("run.json", '{"outcome": {}}', "not as a run writes it"),
-        ("recipe.toml", "= 3", "recipe.toml: cannot be read"),
+        ("recipe.toml", "= 3", "recipe.toml: not valid TOML"),
         ("metrics.jsonl", "{", "line 1: not JSON"),
     ]:
         folder = write_run(tmp_path / f"bad {file} {problem[:4]}", scores=seven(1.0))

@@ -86,7 +86,7 @@ def test_rows_of_the_wrong_width_are_named(tmp_path) -> None:
         ("c.jsonl", "{oops\n", "line 1: not JSON"),
         ("c.pdf", "x", "unknown corpus format '.pdf'"),
         ("c.txt.gz", "not gzip", "not a complete gzip file"),
-        ("c.parquet", "not parquet", "not a Parquet file"),
+        ("c.parquet", "not parquet", "not a whole Parquet"),
     ],
 )
 def test_bad_files_are_one_clear_line(tmp_path, name: str, content: str, message: str) -> None:

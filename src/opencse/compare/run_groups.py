@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
+from opencse.io.reading import json_object, read_json, read_text
+from opencse.io.tables import read_lines
+from opencse.settings.tables import parse_toml
 
+_REMEDY = "Leave the run out."
 Curve = tuple[tuple[int, float], ...]
 
 
@@ -98,15 +101,12 @@ def read_run(folder: str | Path) -> RunRecord:
         OpencseError: A file is missing or damaged, or the run did not finish.
     """
     folder = Path(folder)
-    record = _json(folder / "run.json")
+    record = read_json(folder / "run.json", _REMEDY)
     outcome = record.get("outcome")
     if not isinstance(outcome, dict):
         raise OpencseError(f"{folder}: this run is not finished", "Finish it with --resume, or leave it out.")
-    try:
-        recipe = tomllib.loads((folder / "recipe.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise OpencseError(f"{folder / 'recipe.toml'}: cannot be read ({error})", "Leave the run out.") from None
-    results = _json(folder / "results.json") if (folder / "results.json").is_file() else {}
+    recipe = parse_toml(read_text(folder / "recipe.toml", _REMEDY), str(folder / "recipe.toml"))
+    results = read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
     curves = list(_metrics(folder / "metrics.jsonl"))
     try:
         return RunRecord(
@@ -208,19 +208,6 @@ def _scores(suites: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
 def _metrics(path: Path) -> Iterator[dict[str, Any]]:
     if not path.is_file():
         return
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in read_lines(path):
         if line.strip():
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError:
-                raise OpencseError(f"{path}, line {number}: not JSON", "Remove the line, or the file.") from None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise OpencseError(f"{path}: cannot be read ({error})", "Leave the run out.") from None
-    if not isinstance(value, dict):
-        raise OpencseError(f"{path}: holds no JSON object", "Leave the run out.")
-    return value
+            yield json_object(line, f"{path}, line {number}", "Remove the line, or the file.")

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opencse.errors import OpencseError
+from opencse.settings.optimization import LARGEST_SEED
+
+MOST = 1000
+"""Runs that one command starts."""
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -17,12 +21,19 @@ def parse_seeds(text: str) -> list[int]:
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not _is_seed(first) or (dash and not _is_seed(last)):
             raise OpencseError(f"--seeds {text}: {part.strip()!r} is no seed", "Write them as 1,2,3 or 1-5.")
-        seeds += range(int(first), int(last) + 1) if dash else [int(first)]
+        several = range(int(first), int(last if dash else first) + 1)
+        if len(seeds) + len(several) > MOST:
+            raise OpencseError(f"--seeds {text}: more than {MOST} runs", "Name fewer.")
+        seeds += several
     if not seeds or len(set(seeds)) < len(seeds):
         raise OpencseError(f"--seeds {text}: names no seed, or one twice", "Write them as 1,2,3 or 1-5.")
     return seeds
+
+
+def _is_seed(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_SEED
 
 
 def seed_folders(out: str | Path, seeds: Sequence[int]) -> dict[int, Path]:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from opencse.io.corpus import column_names, read_rows
 from opencse.io.files import replaced_file
+from opencse.io.parquet import read_parquet
 from opencse.views.constructor import ConstructorSpec
 from opencse.views.mining.mined_spec import MinedSpec
 
@@ -65,7 +66,7 @@ def beside(corpus: str | Path, built: str | Path, columns: Sequence[str]) -> Pat
         `built` where there is nothing to keep, else the file `built/joined.parquet`.
     """
     built = Path(built)
-    table = pq.read_table(sorted(built.glob("part-*.parquet")))
+    table = read_parquet(sorted(built.glob("part-*.parquet")))
     kept = [column for column in columns if column in column_names(corpus) and column not in table.column_names]
     if not kept:
         return built
@@ -74,5 +75,5 @@ def beside(corpus: str | Path, built: str | Path, columns: Sequence[str]) -> Pat
     for column, cells in zip(kept, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
     with replaced_file(built / "joined.parquet") as path:
-        pq.write_table(table, path)
+        pq.write_table(table, path, write_page_checksum=True)
     return built / "joined.parquet"

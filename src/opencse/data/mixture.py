@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from opencse.errors import OpencseError
 from opencse.io.corpus import content_hash, read_rows
 from opencse.io.files import replaced_file
+from opencse.io.parquet import parquet_metadata
 from opencse.recipes import Part
 
 
@@ -47,7 +48,7 @@ def mix(
     parts = {name: part for name, part in parts.items() if part.rows}
     settings = {name: asdict(part) for name, part in parts.items()}
     made_from = hashlib.sha256(json.dumps([content_hash(built), settings, seed]).encode()).hexdigest()
-    if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
+    if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
         return out
     columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
     sentences = [row for row in read_rows(built, ("text", *columns)) if row[0] is not None and row[0].strip()]
@@ -76,7 +77,11 @@ def mix(
     names = ["text", *columns, "part"]
     schema = pa.schema([(name, pa.string()) for name in names], metadata={"made_from": made_from})
     with replaced_file(out) as path:
-        pq.write_table(pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=schema), path)
+        pq.write_table(
+            pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=schema),
+            path,
+            write_page_checksum=True,
+        )
     return out
 
 

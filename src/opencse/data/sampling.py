@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from opencse.errors import OpencseError
 from opencse.io.corpus import column_names, content_hash, read_rows, read_texts
 from opencse.io.files import replaced_file
+from opencse.io.parquet import parquet_metadata
 from opencse.recipes import Corpus
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
@@ -54,7 +55,7 @@ def assemble(
     made_from = hashlib.sha256(
         json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed]).encode()
     ).hexdigest()
-    if out.is_file() and (pq.read_schema(out).metadata or {}).get(b"made_from") == made_from.encode():
+    if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
         return out
     chance = random.Random(seed)
     plain, opposed = _sample(corpus, settings, chance)
@@ -67,7 +68,7 @@ def assemble(
     chance.shuffle(texts)
     schema = pa.schema([("text", pa.string())], metadata={"made_from": made_from})
     with replaced_file(out) as path:
-        pq.write_table(pa.table({"text": texts}, schema=schema), path)
+        pq.write_table(pa.table({"text": texts}, schema=schema), path, write_page_checksum=True)
     return out
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.io.cache import cache_place
-from opencse.io.corpus import chunks, column_names, content_hash, read_rows
+from opencse.io.corpus import chunks, column_names, content_hash, corpus_format, read_rows
 from opencse.io.files import replaced_folder
 from opencse.progress import Phase
 
@@ -105,6 +105,7 @@ def open_store(
     key = {
         "version": _VERSION,
         "corpus": corpus_hash,
+        "format": corpus_format(corpus),
         "tokenizer": _tokenizer_hash(tokenizer),
         "sources": [(s.column, s.prompt, s.optional) for s in sources],
         "max_length": max_length,

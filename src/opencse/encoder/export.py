@@ -26,4 +26,4 @@ def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | Non
     with replaced_folder(Path(folder)) as temporary, quiet(), contextlib.suppress(UserWarning):
         model.save_pretrained(str(temporary), create_model_card=card is None)
         if card is not None:
-            (temporary / "README.md").write_text(card, encoding="utf-8")
+            (temporary / "README.md").write_text(card, encoding="utf-8", errors="backslashreplace")

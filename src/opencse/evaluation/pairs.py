@@ -125,7 +125,7 @@ def parse_score(cell: object, path: Path, line: int) -> float:
     """A finite number, or an error that names file and line."""
     try:
         value = float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value) or isinstance(cell, bool):
         raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Give a number or drop the row.")

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
+from opencse.io.parquet import (
+    dataset_rows,
+    load_dataset,
+    parquet_files,
+    parquet_rows,
+    parquet_schema,
+    saved_by_datasets,
+)
+from opencse.io.reading import existing, translated
 from opencse.io.tables import TABLES, ending, read_lines, read_table, table_columns
 
 Row = tuple[str | None, ...]
@@ -36,14 +46,10 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
 
     A `.txt` file has the one column `text`; its blank lines come as `None`.
     """
-    path = Path(path)
-    if not path.exists():
-        raise OpencseError(f"{path}: no such file or folder", "Check the path.")
+    path = existing(path)
     kind = ending(path)
-    if path.is_dir():
-        yield from _read_folder(path, columns)
-    elif kind == ".parquet":
-        yield from _read_parquet([path], columns)
+    if path.is_dir() or kind == ".parquet":
+        yield from _read_arrow(path, columns)
     elif kind == ".txt":
         _require(columns, ["text"], path)
         for _, line in read_lines(path):
@@ -59,30 +65,37 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
 
 def column_names(path: str | Path) -> list[str]:
     """The names of the columns of a corpus (`["text"]` for plain text)."""
-    path = Path(path)
-    if not path.exists():
-        raise OpencseError(f"{path}: no such file or folder", "Check the path.")
+    path = existing(path)
+    if path.is_dir() and saved_by_datasets(path):
+        return list(load_dataset(path).column_names)
     if path.is_dir() or ending(path) == ".parquet":
-        import pyarrow.parquet as pq
+        return list(parquet_schema(parquet_files(path, FORMATS)[0] if path.is_dir() else path).names)
+    if ending(path) == ".txt":
+        next(read_lines(path), None)  # so that a file without a line's end is found before anything reads all of it
+        return ["text"]
+    if ending(path) not in TABLES:
+        raise OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {FORMATS}.")
+    return table_columns(path)
 
-        if path.is_dir() and (path / "state.json").exists():
-            return list(_load_dataset(path).column_names)
-        files = [path] if path.is_file() else _parquet_files(path)
-        return list(pq.read_schema(files[0]).names)
-    return ["text"] if ending(path) == ".txt" else table_columns(path)
+
+def corpus_format(path: str | Path) -> str:
+    """How the bytes of a corpus are read: its ending, with `.gz` if it is compressed, or `folder`."""
+    path = Path(path)
+    return "folder" if path.is_dir() else ending(path) + (".gz" if path.suffix == ".gz" else "")
 
 
 def content_hash(path: str | Path) -> str:
     """A hash of the bytes of a file, or of the names and bytes of all files below a folder."""
-    path = Path(path)
+    path = existing(path)
     digest = hashlib.blake2b(digest_size=16)
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-    for file in files:
-        if path.is_dir():
-            digest.update(file.relative_to(path).as_posix().encode() + b"\0")
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+    with translated(path, "cannot be read", "Check the file."):
+        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        for file in files:
+            if path.is_dir():
+                digest.update(os.fsencode(file.relative_to(path).as_posix()) + b"\0")
+            with file.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
     return digest.hexdigest()
 
 
@@ -100,50 +113,31 @@ def _require(columns: Sequence[str], present: Sequence[str], path: Path) -> None
             raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")
 
 
-def _parquet_files(folder: Path) -> list[Path]:
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise OpencseError(f"{folder}: holds no Parquet file and was not saved by `datasets`", f"Known: {FORMATS}.")
-    return files
+def _read_arrow(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    if path.is_dir() and saved_by_datasets(path):
+        _require(columns, load_dataset(path).column_names, path)
+        yield from _as_text(dataset_rows(path, columns), path, columns)
+        return
+    for file in parquet_files(path, FORMATS) if path.is_dir() else [path]:
+        schema = parquet_schema(file)
+        _require(columns, schema.names, file)
+        _require_text(columns, schema, file)
+        yield from _as_text(parquet_rows(file, columns), file, columns)
 
 
-def _read_folder(folder: Path, columns: Sequence[str]) -> Iterator[Row]:
-    if (folder / "state.json").exists():
-        data = _load_dataset(folder)
-        _require(columns, data.column_names, folder)
-        for number, record in enumerate(data.select_columns(list(columns)), 1):
-            yield tuple(_cell(record[c], folder, number, c) for c in columns)
-    else:
-        yield from _read_parquet(_parquet_files(folder), columns)
-
-
-def _load_dataset(folder: Path) -> Any:
-    import datasets
-
-    return datasets.load_from_disk(str(folder))
-
-
-def _read_parquet(files: Sequence[Path], columns: Sequence[str]) -> Iterator[Row]:
+def _require_text(columns: Sequence[str], schema: Any, path: Path) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    for path in files:
-        try:
-            file = pq.ParquetFile(path)
-        except pa.ArrowInvalid as error:
-            raise OpencseError(f"{path}: not a Parquet file ({error})", "Write it again.") from None
-        _require(columns, file.schema_arrow.names, path)
-        for column in columns:
-            if not pa.types.is_string(kind := file.schema_arrow.field(column).type) and not pa.types.is_large_string(
-                kind
-            ):
-                raise OpencseError(f"{path}: column '{column}' holds {kind}, not text")
-        number = 0
-        for batch in file.iter_batches(batch_size=8192, columns=list(columns)):
-            data = [batch.column(c).to_pylist() for c in columns]
-            for row in zip(*data, strict=True):
-                number += 1
-                yield tuple(_cell(value, path, number, c) for value, c in zip(row, columns, strict=True))
+    for column in columns:
+        kind = schema.field(column).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+            raise OpencseError(f"{path}: column '{column}' holds {kind}, not text")
+
+
+def _as_text(rows: Iterable[tuple[Any, ...]], path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    for number, row in enumerate(rows, 1):
+        yield tuple(_cell(value, path, number, c) for value, c in zip(row, columns, strict=True))
 
 
 def chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -19,7 +19,7 @@ from opencse.errors import OpencseError
 @contextlib.contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it takes the place of `path` in one step."""
-    with _place_named(path):
+    with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         temporary.touch()
@@ -29,10 +29,11 @@ def replaced_file(path: Path) -> Iterator[Path]:
             yield temporary
             temporary.chmod(mode)
             _sync(temporary)
-        with _place_named(path):
+        with writable(path):
             temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -42,7 +43,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     A kill leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no `path`;
     never a mixture.
     """
-    with _place_named(path):
+    with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     try:
@@ -53,22 +54,26 @@ def replaced_folder(path: Path) -> Iterator[Path]:
                 file.chmod(folders if file.is_dir() else files)
                 if file.is_file():
                     _sync(file)
-        temporary.chmod(folders)
-        if path.exists():
-            old = path.with_name(f".{path.name}.{os.getpid()}.old")
-            path.rename(old)
-            temporary.rename(path)
-            shutil.rmtree(old)
-        else:
-            temporary.rename(path)
+        with writable(path):
+            temporary.chmod(folders)
+            if path.exists():
+                old = path.with_name(f".{path.name}.{os.getpid()}.old")
+                path.rename(old)
+                temporary.rename(path)
+                shutil.rmtree(old)
+            else:
+                temporary.rename(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in one step."""
+    r"""Write a text file in one step.
+
+    A name that is not UTF-8 comes as half a surrogate pair; it is written as `\udcff`, which JSON reads back.
+    """
     with replaced_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -77,11 +82,26 @@ def write_json(path: Path, value: Any) -> None:
 
 
 @contextlib.contextmanager
-def _place_named(path: Path) -> Iterator[None]:
+def writable(path: Path) -> Iterator[None]:
+    """Translate a failure to write at a place: a read-only folder, a file where a folder should be, a link's loop."""
     try:
         yield
-    except OSError as error:
-        raise OpencseError(f"{path}: cannot be written ({error.strerror})", "Choose another place.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OpencseError(f"{path}: cannot be written ({reason})", "Choose another place.") from error
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder, with those above it, and make sure that files can be written into it.
+
+    Raises:
+        OpencseError: A file is in the way, the file system is read-only or full, or the name is not allowed.
+    """
+    with writable(path):
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    return path
 
 
 def _sync(file: Path) -> None:

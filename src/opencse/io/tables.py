@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
-from collections.abc import Iterable, Iterator, Mapping
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opencse.errors import OpencseError
+from opencse.io.reading import LONGEST_LINE, json_object, reason, regular_file
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
@@ -26,27 +28,33 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
     Other Unicode separators belong to the sentence. A byte order mark is dropped.
 
     Raises:
-        OpencseError: The file is missing, is no whole gzip file, or a line is not in this encoding.
+        OpencseError: The file is missing, no regular file or no whole gzip file; or a line is not in this encoding or
+            longer than `LONGEST_LINE`.
     """
     line = 0
+    path = regular_file(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for line, raw in enumerate(file, start=1):
+            while raw := file.readline(LONGEST_LINE + 1):
+                line += 1
+                if len(raw) > LONGEST_LINE:
+                    raise OpencseError(
+                        f"{path}, line {line}: longer than {LONGEST_LINE >> 20} MiB",
+                        "Write one sentence or record per line, each ended by a line feed.",
+                    )
                 text = raw.decode(encoding).removesuffix("\n").removesuffix("\r")
                 yield line, text.removeprefix("\ufeff") if line == 1 else text
-    except FileNotFoundError:
-        raise OpencseError(f"{path} does not exist", "Check the path.") from None
     except UnicodeDecodeError as problem:
         raise OpencseError(
             f"{path}, line {line}: not valid UTF-8 ({problem.reason} at byte {problem.start})",
             "Convert the file, for example with `iconv -f latin1 -t utf-8`.",
         ) from None
-    except (gzip.BadGzipFile, EOFError) as problem:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
         raise OpencseError(
             f"{path}, after line {line}: not a complete gzip file ({problem})", "Copy or compress it again."
         ) from None
     except OSError as problem:
-        raise OpencseError(f"{path}, after line {line}: {problem}", "Check the file.") from None
+        raise OpencseError(f"{path}, after line {line}: {reason(problem)}", "Check the file.") from None
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -62,32 +70,47 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     kind = ending(path)
     if kind == ".jsonl":
         yield from _json_rows(path)
-    elif kind == ".tsv":
-        yield from _named_rows(path, ((line, text.split("\t")) for line, text in read_lines(path)))
-    elif kind == ".csv":
-        yield from _named_rows(path, _csv_rows(path))
+    elif kind in TABLES:
+        yield from _named_rows(path, _cells(path))
     else:
         raise OpencseError(f"{path}: cannot tell the format", f"Use one of {', '.join(TABLES)}, each also as .gz.")
 
 
 def table_columns(path: Path) -> list[str]:
     """Names of the columns: the header, or the keys of the first object; none in an empty file."""
-    line, first = next(((line, text) for line, text in read_lines(path) if text.strip()), (0, ""))
-    if not line:
-        return []
     if ending(path) == ".jsonl":
-        return list(_json_object(first, path, line))
-    cells = next(csv.reader([first])) if ending(path) == ".csv" else first.split("\t")
-    return [cell.strip() for cell in cells]
+        return next((list(row) for _, row in _json_rows(path) if row), [])
+    rows = _cells(path)
+    header = next((cells for _, cells in rows if any(cell.strip() for cell in cells)), [])
+    return _header(header, path)
+
+
+def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    if ending(path) == ".tsv":
+        return ((line, text.split("\t")) for line, text in read_lines(path))
+    return _csv_rows(path)
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
     reader = csv.reader((text + "\n" for _, text in read_lines(path)), strict=True)
     try:
         for cells in reader:
             yield reader.line_num, cells
     except csv.Error as problem:
+        if "new-line character" in str(problem):
+            raise OpencseError(
+                f"{path}, line {reader.line_num}: a carriage return outside quotation marks",
+                "Convert the line ends, for example with `tr '\\r' '\\n'`.",
+            ) from None
         raise OpencseError(f"{path}, line {reader.line_num}: {problem}", "Mend the quoting.") from None
+
+
+def _header(cells: Sequence[str], path: Path) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
+        raise OpencseError(f"{path}: two columns are named '{twice}'", "Give each column a name of its own.")
+    return names
 
 
 def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -95,7 +118,7 @@ def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[t
     header: list[str] | None = None
     for line, cells in rows:
         if header is None:
-            header = [cell.strip() for cell in cells] if any(cell.strip() for cell in cells) else None
+            header = _header(cells, path) if any(cell.strip() for cell in cells) else None
         elif len(cells) == len(header):
             yield line, dict(zip(header, cells, strict=True))
         elif not any(cell.strip() for cell in cells):
@@ -113,10 +136,13 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 def _json_object(text: str, path: Path, line: int) -> Mapping[str, object]:
-    try:
-        row = json.loads(text)
-    except json.JSONDecodeError as problem:
-        raise OpencseError(f"{path}, line {line}: not JSON ({problem.msg})", "Each line holds one object.") from None
-    if not isinstance(row, dict):
-        raise OpencseError(f"{path}, line {line}: not a JSON object", 'Each line reads {"text": "…"}.')
+    row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.')
+    if "\\u" in text:  # the only way to write half of a surrogate pair, which is no character
+        try:
+            "".join(part for pair in row.items() for part in pair if isinstance(part, str)).encode()
+        except UnicodeEncodeError:
+            raise OpencseError(
+                f"{path}, line {line}: holds half of a surrogate pair (\\ud800 to \\udfff), which is no character",
+                "Write the character itself, or both halves.",
+            ) from None
     return row

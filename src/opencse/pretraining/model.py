@@ -119,7 +119,7 @@ def save_model(model: Any, tokenizer: Any, folder: Path, card: str, backbone: st
         if backend is not None:
             backend.no_truncation()  # the state of its last call, which transformers would save with it
         tokenizer.save_pretrained(temporary)
-        (temporary / "README.md").write_text(card, encoding="utf-8")
+        (temporary / "README.md").write_text(card, encoding="utf-8", errors="backslashreplace")
 
 
 def _sentence_transformer(source: str) -> SentenceTransformer:

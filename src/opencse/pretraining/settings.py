@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import importlib.resources
-import tomllib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from opencse.errors import OpencseError
+from opencse.io.reading import LARGEST_SETTINGS, read_text
 from opencse.settings import Optimizer, Schedule, Selection, Training
 from opencse.settings.decode import decode, encode, unknown
-from opencse.settings.tables import merge, nested, parse_override
+from opencse.settings.tables import merge, nested, parse_override, parse_toml
 
 _SHIPPED = importlib.resources.files("opencse.pretraining") / "toml"
 
@@ -157,17 +158,14 @@ def load_settings(name: str | Path, overrides: Sequence[str] = ()) -> Pretrainin
     """
     path = Path(name)
     if path.suffix == ".toml":
-        if not path.is_file():
+        if not os.path.exists(path):  # false for any string, where Path.exists raises
             raise OpencseError(f"{path}: no such settings file", f"Shipped: {', '.join(settings_names())}.")
-        text, label = path.read_text(encoding="utf-8"), str(path)
+        text, label = read_text(path, limit=LARGEST_SETTINGS), str(path)
     elif str(name) in settings_names():
         text, label = (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml"
     else:
         raise unknown("settings", str(name), settings_names())
-    try:
-        table: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OpencseError(f"{label}: not valid TOML ({error})") from None
+    table = parse_toml(text, label)
     for key, value in map(parse_override, overrides):
         table = merge(table, nested(key, value), f"--set {key}")
     return decode(Pretraining, table, label)

@@ -8,17 +8,20 @@ paraphrases), its `[for.FAMILY]` table (for the family of the backbone), and the
 from __future__ import annotations
 
 import importlib.resources
-import tomllib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
+from opencse.io.reading import LARGEST_SETTINGS, read_text
 from opencse.objectives import TERMS
-from opencse.recipes.schema import Recipe
+from opencse.recipes.schema import Recipe, TaskVector
 from opencse.settings.decode import check_keys, decode, encode, unknown
-from opencse.settings.tables import Table, merge, nested, parse_override
+from opencse.settings.tables import Table, merge, nested, parse_override, parse_toml
 
+_LAYERS = ("faithful", "for", "with")
+"""The tables that are merged into the others on some condition."""
 _SHIPPED = importlib.resources.files("opencse.recipes") / "toml"
 
 
@@ -51,11 +54,14 @@ def load_recipe(
         OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an impossible value.
     """
     table, label, sources = _merged(name)
-    faithful, families, extras = (table.pop(key, {}) for key in ("faithful", "for", "with"))
+    faithful, families, extras = (_tables(table.pop(key, {}), f"{label}: {key}") for key in _LAYERS)
+    for key, several in (("for", families), ("with", extras)):
+        for each, settings in several.items():
+            _tables(settings, f"{label}: {key}.{each}")
     if variant not in ("sound", "faithful"):
         raise unknown("variant", variant, ["sound", "faithful"], label)
     if variant == "faithful":
-        families = merge(families, faithful.pop("for", {}), label)
+        families = merge(families, _tables(faithful.pop("for", {}), f"{label}: faithful.for"), label)
         table = merge(table, faithful, f"{label}: faithful")
     for extra in (*having, *(name for name in may_have if name in extras)):
         if extra not in extras:
@@ -69,7 +75,36 @@ def load_recipe(
         table = merge(table, nested(key, value), f"--set {key}")
     if variant == "faithful":
         table.pop("differs", None)  # it says how the default differs from this
-    return _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
+    recipe = _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
+    _check_task_vectors(recipe.task_vectors, (_identity(name),))
+    return recipe
+
+
+def _check_task_vectors(vectors: Mapping[str, TaskVector], chain: tuple[str, ...]) -> None:
+    """Refuse task vectors whose recipes lead back to one that they come from: training would have no end."""
+    for name, vector in vectors.items():
+        if not vector.weight:
+            continue
+        identity = _identity(vector.recipe)
+        if identity in chain:
+            path = " → ".join(Path(each).stem for each in (*chain, identity))
+            raise OpencseError(f"task_vectors.{name}: '{vector.recipe}' leads back to itself ({path})")
+        table, label, _ = _merged(vector.recipe)
+        for key, value in map(parse_override, vector.set):
+            table = merge(table, nested(key, value), f"task_vectors.{name}: set {key}")
+        others = _tables(table.get("task_vectors", {}), f"{label}: task_vectors")
+        decoded = {key: decode(TaskVector, value, f"{label}: task_vectors.{key}") for key, value in others.items()}
+        _check_task_vectors(decoded, (*chain, identity))
+
+
+def _identity(name: str | Path) -> str:
+    return os.path.realpath(name) if str(name).endswith(".toml") else str(name)
+
+
+def _tables(value: object, where: str) -> Table:
+    if not isinstance(value, dict):
+        raise OpencseError(f"{where}: expected a table, found {value!r}")
+    return value
 
 
 def dump_recipe(recipe: Recipe) -> str:
@@ -102,17 +137,13 @@ def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
 def _read(name: str | Path) -> tuple[Table, str]:
     path = Path(name)
     if path.suffix == ".toml":
-        if not path.is_file():
+        if not os.path.exists(path):  # false for any string, where Path.exists raises
             raise OpencseError(f"{path}: no such recipe file", f"Shipped recipes: {', '.join(recipe_names())}.")
-        label, text = str(path), path.read_text(encoding="utf-8")
-    else:
-        if str(name) not in recipe_names():
-            raise unknown("recipe", str(name), recipe_names())
-        label, text = f"{name}.toml", (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
-    try:
-        return tomllib.loads(text), label
-    except tomllib.TOMLDecodeError as error:
-        raise OpencseError(f"{label}: not valid TOML ({error})") from None
+        return parse_toml(read_text(path, limit=LARGEST_SETTINGS), str(path)), str(path)
+    if str(name) not in recipe_names():
+        raise unknown("recipe", str(name), recipe_names())
+    label = f"{name}.toml"
+    return parse_toml((_SHIPPED / label).read_text(encoding="utf-8"), label), label
 
 
 def _decode_recipe(table: Table, label: str, name: str) -> Recipe:

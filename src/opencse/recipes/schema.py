@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -274,6 +275,9 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.terms:
             raise ValueError("at least one term is needed")
+        for name in self.task_vectors:
+            if not re.fullmatch(r"\w[\w.-]{0,99}", name):
+                raise ValueError(f"task_vectors.{name}: a name is letters, digits, '_', '-' and '.': it names a folder")
         names = [t.name for t in self.terms]
         if len(set(names)) != len(names):
             raise ValueError(f"two terms share a name ({', '.join(names)}): give each a `name` of its own")

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
+from opencse.io.files import make_folder, writable
+from opencse.io.lock import LOCK
 
 # What training writes; --overwrite removes these and nothing else.
 CONTENTS = (
@@ -39,12 +41,13 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     """
     if resume and overwrite:
         raise OpencseError("--resume and --overwrite exclude each other")
-    if out.exists() and not out.is_dir():
-        raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
-    is_run = (out / "run.json").is_file() or (out / "task_vectors").is_dir()  # these come first
-    if resume and not is_run:
-        raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
-    occupied = out.is_dir() and any(path.name not in PREPARED for path in out.iterdir())
+    with writable(out):
+        if out.exists() and not out.is_dir():
+            raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
+        is_run = (out / "run.json").is_file() or (out / "task_vectors").is_dir()  # these come first
+        if resume and not is_run:
+            raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
+        occupied = out.is_dir() and any(path.name not in (*PREPARED, LOCK) for path in out.iterdir())
     if occupied and not resume and not overwrite:
         what = "a run" if is_run else "files"
         raise OpencseError(
@@ -54,11 +57,11 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
 
 def prepare_folder(out: Path, *, overwrite: bool) -> None:
     """Make the folder; with `overwrite` remove what an earlier run wrote there, and nothing else."""
-    if overwrite:
-        for name in CONTENTS:
+    with writable(out):
+        for name in CONTENTS if overwrite else ():
             path = out / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    out.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+    make_folder(out)
 
 
 def environment() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -36,6 +37,9 @@ def decode(cls: type[T], table: object, where: str) -> T:
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     check_keys(table, fields, where)
     values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
+    for key, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):  # in a range, infinity means that it has no end
+            raise OpencseError(f"{_at(where, key)}: {value} is no number to compute with", "Give a finite number.")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
@@ -98,7 +102,9 @@ def _value(hint: Any, value: object, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return value if isinstance(value, hint) else decode(hint, value, where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value) if abs(value) < 2**63 else math.nan
+    if isinstance(value, float) and math.isnan(value):
+        raise OpencseError(f"{where}: not a number", "Give a finite number.")
     if hint is Any:
         return value
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):

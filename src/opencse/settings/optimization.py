@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+LARGEST_SEED = 2**32 - 1
+"""NumPy takes no larger one."""
+LARGEST_RATE = 1e6
+"""A learning rate above it overflows float32 within a few steps."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Optimizer:
@@ -29,6 +34,10 @@ class Optimizer:
             raise ValueError("lr must be positive")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError("betas must be at least 0 and below 1")
+        if self.eps <= 0 or self.weight_decay < 0 or self.max_grad_norm < 0:
+            raise ValueError("eps must be positive, weight_decay and max_grad_norm at least 0")
+        if self.lr > LARGEST_RATE or self.lr * self.weight_decay > 1:
+            raise ValueError(f"lr must be at most {LARGEST_RATE:g}, and lr times weight_decay at most 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +77,8 @@ class Training:
         log_every: Steps between lines in `metrics.jsonl`.
         gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
         checkpoint_every: Steps between checkpoints to resume from; 0 for none.
-        keep_checkpoints: How many of these are kept.
+        keep_checkpoints: How many of these are kept. With two or more, a damaged one costs only the steps since the
+            one before.
         length_groups: Run the rows of a batch in groups of like length where the encoder cannot take rows without
             padding. Which sentences share a batch does not change.
     """
@@ -82,7 +92,7 @@ class Training:
     log_every: int = 25
     gradient_norms_every: int = 0
     checkpoint_every: int = 500
-    keep_checkpoints: int = 1
+    keep_checkpoints: int = 2
     length_groups: bool = True
 
     def __post_init__(self) -> None:
@@ -94,6 +104,10 @@ class Training:
             raise ValueError("accumulate must divide batch_size into parts of at least 2 sentences")
         if self.keep_checkpoints < 1 or self.log_every < 1:
             raise ValueError("keep_checkpoints and log_every must be at least 1")
+        if self.checkpoint_every < 0 or self.gradient_norms_every < 0:
+            raise ValueError("checkpoint_every and gradient_norms_every must be at least 0")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise ValueError(f"seed must be from 0 to {LARGEST_SEED}")
 
 
 @dataclass(frozen=True, kw_only=True)

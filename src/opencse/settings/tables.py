@@ -12,6 +12,40 @@ from opencse.errors import OpencseError
 from opencse.settings.decode import unknown
 
 Table = dict[str, Any]
+DEEPEST = 32
+"""How deep tables and lists may be nested."""
+LARGEST = 2**63 - 1
+"""The largest integer, as the TOML standard has it."""
+
+
+def parse_toml(text: str, label: str) -> Table:
+    """Parse a TOML document; `label` names it in messages.
+
+    Raises:
+        OpencseError: It is not TOML, is nested deeper than `DEEPEST`, or holds an integer beyond 64 bits.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OpencseError(f"{label}: not valid TOML ({error})") from None
+    except RecursionError:
+        raise OpencseError(f"{label}: nested deeper than {DEEPEST} levels", "Flatten it.") from None
+    except ValueError as error:  # such as a number of more than 4,300 digits
+        raise OpencseError(f"{label}: a value cannot be read ({error})", "Mend the value.") from None
+    _check_size(table, label)
+    return table
+
+
+def _check_size(table: Table, label: str) -> None:
+    values: list[tuple[Any, int]] = [(table, 0)]
+    while values:
+        value, depth = values.pop()
+        if isinstance(value, dict | list):
+            if depth >= DEEPEST:
+                raise OpencseError(f"{label}: nested deeper than {DEEPEST} levels", "Flatten it.")
+            values += ((inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            raise OpencseError(f"{label}: an integer is larger than 64 bits", "Mend the value.")
 
 
 def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
@@ -34,16 +68,20 @@ def _changes_kind(known: Table, over: Mapping[str, Any]) -> bool:
 
 
 def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> list[Table]:
-    names = [t.get("name", t.get("kind")) for t in terms]
+    names = [t.get("name", t.get("kind")) if isinstance(t, Mapping) else None for t in terms]
     patched = copy.deepcopy(terms)
     for name, patch in patches.items():
-        key: str | int = int(name) if name.isdigit() else name
+        if not isinstance(patch, Mapping):
+            raise OpencseError(f"{where}: terms.{name}: expected a table, found {patch!r}")
+        key: str | int = int(name) if name.isdecimal() and len(name) < 5 else name
         index = key if isinstance(key, int) else names.index(key) if key in names else None
         if index is None and "kind" in patch:
             patched.append({"name": name, **patch})
             continue
         if index is None or index >= len(terms):
             raise unknown("term", name, [str(n) for n in names], f"{where}: terms")
+        if not isinstance(patched[index], Mapping):
+            raise OpencseError(f"{where}: terms[{index}]: expected a table")
         patched[index] = merge(patched[index], patch, where)
     return patched
 
@@ -53,10 +91,15 @@ def parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
         raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
+    if key.count(".") >= DEEPEST:
+        raise OpencseError(f"--set {text}: nested deeper than {DEEPEST} levels")
     try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+        tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:
         return key.strip(), value.strip()  # a bare word is a string
+    except (RecursionError, ValueError):
+        pass  # the same again, said in one line
+    return key.strip(), parse_toml(f"value = {value}", f"--set {text}")["value"]
 
 
 def nested(key: str, value: Any) -> Table:

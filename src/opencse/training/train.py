@@ -24,7 +24,7 @@ from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
-from opencse.io.files import write_json
+from opencse.io.files import write_json, write_text
 from opencse.objectives import Objective
 from opencse.recipes import Recipe, View, dump_recipe, family_of, load_recipe
 from opencse.runs.checkpoint import Checkpoints
@@ -187,7 +187,7 @@ def train(
     if main:
         write_json(out / "run.json", record)
         write_json(out / "environment.json", environment())
-        (out / "recipe.toml").write_text(dump_recipe(recipe), encoding="utf-8")
+        write_text(out / "recipe.toml", dump_recipe(recipe))
         for warning in empty:
             tell(f"warning: {warning}")
         if store.skipped:

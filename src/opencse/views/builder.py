@@ -61,6 +61,8 @@ def build(
     from opencse.views.storage import header, in_order, texts_hash
 
     specs = settle_precision(specs, begun_columns(Path(out_dir)) if resume else {})
+    if not 0 <= seed < 2**32:
+        raise OpencseError(f"seed {seed} is out of range", f"Give a seed from 0 to {2**32 - 1}.")
     order = {name: specs[name] for name in in_order(specs)}
     size = max((spec.unit for spec in order.values()), default=UNIT)
     rows_per_part = max(1, rows_per_part // size) * size
@@ -272,4 +274,6 @@ def _write(
     rows = [row for unit_rows, _ in units for row in unit_rows]
     views = {name: [view for _, made in units for view in made[name]] for name in makers(specs)}
     with replaced_file(part) as temporary:
-        pq.write_table(table(rows, views, specs, schema(specs, head)), temporary, compression="zstd")
+        pq.write_table(
+            table(rows, views, specs, schema(specs, head)), temporary, compression="zstd", write_page_checksum=True
+        )

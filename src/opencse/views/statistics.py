@@ -68,14 +68,13 @@ def statistics(
         limit: Rows that are looked at, drawn by chance where there are more.
         seed: Of this draw and of the pairs of other rows.
     """
-    import pyarrow.parquet as pq
-
+    from opencse.io.parquet import read_parquet
     from opencse.views.storage import built_columns, read_header
 
     first = min(Path(views).glob("part-*.parquet"), default=Path(views))
     read_header(first)  # refuses other files
     columns = built_columns(first)
-    table = pq.read_table(views, columns=["text", *columns, *(f"{name}.rule" for name in columns)])
+    table = read_parquet(views, columns=["text", *columns, *(f"{name}.rule" for name in columns)])
     rng = np.random.default_rng(seed)
     if table.num_rows > limit:
         table = table.take(np.sort(rng.choice(table.num_rows, limit, replace=False)))

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 import opencse
 from opencse.errors import OpencseError
+from opencse.io.parquet import parquet_metadata, parquet_schema
+from opencse.io.reading import json_object
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow
 
 FORMAT = 1
@@ -132,17 +134,12 @@ def read_header(path: str | Path) -> dict[str, Any]:
     Raises:
         OpencseError: It is no such file.
     """
-    import pyarrow.parquet as pq
-
     try:
-        metadata = pq.read_schema(path).metadata or {}
-        return json.loads(metadata[HEADER])
-    except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
-        raise OpencseError(f"{path} is no file of built views", "Build it with `opencse build`.") from error
+        return json_object(parquet_metadata(path)[HEADER].decode(), str(path), "")
+    except (KeyError, ValueError, OpencseError) as error:
+        raise OpencseError(f"{path} is no whole file of built views", "Build it again, with --overwrite.") from error
 
 
 def built_columns(path: str | Path) -> list[str]:
     """Return the names of the built columns in a Parquet file that `build` wrote."""
-    import pyarrow.parquet as pq
-
-    return [name.removesuffix(".rule") for name in pq.read_schema(path).names if name.endswith(".rule")]
+    return [name.removesuffix(".rule") for name in parquet_schema(path).names if name.endswith(".rule")]

@@ -63,7 +63,7 @@ def test_other_formats(rows, tmp_path, suffix):
 def test_what_is_wrong_is_named(tmp_path, table):
     with pytest.raises(OpencseError, match="no column 'pair'"):
         CandidateTable(path=table, candidate_column="pair").open()
-    with pytest.raises(OpencseError, match="no table"):
+    with pytest.raises(OpencseError, match="no such file"):
         CandidateTable(path=str(tmp_path / "none.parquet")).open()
     (tmp_path / "bad.parquet").write_text("no")
     with pytest.raises(OpencseError, match="cannot be read"):

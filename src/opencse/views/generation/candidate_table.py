@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from opencse.errors import OpencseError
+from opencse.io.corpus import column_names
+from opencse.io.parquet import parquet_rows
+from opencse.io.reading import regular_file
+from opencse.io.tables import TABLES, ending, read_table
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
 Pick = Literal["highest", "lowest", "random", "first"]
@@ -136,22 +140,11 @@ class TableChooser:
 
     def __init__(self, spec: CandidateTable, *, seed: int = 0) -> None:
         self._spec, self._seed = spec, seed
-        path = Path(spec.path)
-        if not path.is_file():
-            raise OpencseError(f"no table of candidates at {path}", "Mend `path`.")
-        with path.open("rb") as file:
-            self.digest = hashlib.file_digest(file, "sha256").hexdigest()
-        table = _read_table(path)
-        for column in (spec.text_column, spec.candidate_column, *spec.label_columns):
-            if column not in table.column_names:
-                raise OpencseError(
-                    f"{path} has no column {column!r}", f"It has {', '.join(map(repr, table.column_names))}."
-                )
-        labels = [table[column].to_pylist() for column in spec.label_columns]
+        path = regular_file(spec.path)
+        self.digest = hashlib.sha256(path.read_bytes()).hexdigest()
         self._candidates: dict[str, list[Candidate]] = {}
-        texts, values = table[spec.text_column].to_pylist(), table[spec.candidate_column].to_pylist()
-        for i, (text, value) in enumerate(zip(texts, values, strict=True)):
-            label = "/".join(str(column[i]) for column in labels)
+        for text, value, *labels in _rows(path, (spec.text_column, spec.candidate_column, *spec.label_columns)):
+            label = "/".join(map(str, labels))
             for one in value if isinstance(value, list) else [value]:
                 if text is not None and one is not None:
                     self._candidates.setdefault(str(text).strip(), []).append(Candidate(text=str(one), label=label))
@@ -166,22 +159,16 @@ class TableChooser:
         return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
 
 
-def _read_table(path: Path) -> Any:
-    import pyarrow as pa
-
-    try:
-        if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            return pq.read_table(path)
-        if path.suffix in (".csv", ".tsv"):
-            from pyarrow import csv
-
-            return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter="\t" if path.suffix == ".tsv" else ","))
-        if path.suffix == ".jsonl":
-            from pyarrow import json
-
-            return json.read_json(path)
-    except pa.ArrowInvalid as error:
-        raise OpencseError(f"{path} cannot be read: {str(error).splitlines()[0]}", "Mend the file.") from error
-    raise OpencseError(f"{path} is no table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The cells of every row of a table, in these columns."""
+    if ending(path) not in (".parquet", *TABLES):
+        raise OpencseError(f"{path} is no table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
+    present = column_names(path)
+    for column in columns:
+        if column not in present:
+            raise OpencseError(f"{path} has no column {column!r}", f"It has {', '.join(map(repr, present))}.")
+    if ending(path) == ".parquet":
+        yield from parquet_rows(path, columns)
+        return
+    for _, row in read_table(path):
+        yield tuple(row.get(column) for column in columns)

@@ -45,19 +45,18 @@ def draw_report(
         pairs: Two sentences and a human score each; compared without regard to case, white space and order.
         near: From which score on two sentences count as near-duplicates (STS: 4 of 5, "mostly equivalent").
     """
-    import pyarrow.parquet as pq
-
+    from opencse.io.parquet import parquet_schema, read_parquet
     from opencse.views.storage import built_columns
 
     scores = {_pair(a, b): score for a, b, score in pairs}
     parts = sorted(Path(views).glob("part-*.parquet"))
-    names = set(pq.read_schema(parts[0]).names)
+    names = set(parquet_schema(parts[0]).names)
     out = []
     for column in built_columns(parts[0]):
         if f"{column}.cosine" not in names:
             continue
         wanted = ["text", column, *(f"{column}.{form}" for form in _FORMS)]
-        table = pq.read_table(views, columns=wanted)
+        table = read_parquet(views, columns=wanted)
         values = {form: table[f"{column}.{form}"].drop_null().to_numpy() for form in _FORMS}
         found: list[float] = []
         if scores:

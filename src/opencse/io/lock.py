@@ -1,0 +1,94 @@
+"""A lock on a folder, so that two processes never write into it at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from opencse.errors import OpencseError
+from opencse.io.files import make_folder, writable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = ".lock"
+_HELD: Counter[Path] = Counter()
+"""The folders that this process has locked, and how often: `run` calls `build` and `train` on the same folder."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which is made if it is not there, and left away again if nothing was written.
+
+    The lock is the operating system's, on the file `.lock`. The system releases it when its process ends in whatever
+    way, so a dead process leaves none behind; the file says who holds it.
+
+    Raises:
+        OpencseError: Another process holds it, or nothing can be written here.
+    """
+    with writable(folder):
+        place, new = Path(os.path.realpath(folder)), not folder.exists()
+    file = None
+    if not _HELD[place]:
+        make_folder(folder)
+        with writable(folder):
+            file = _lock(folder)
+    _HELD[place] += 1
+    try:
+        yield
+    finally:
+        _HELD[place] -= 1
+        if file is not None:
+            with contextlib.suppress(OSError):
+                (folder / LOCK).unlink(missing_ok=True)  # first: whoever waits for it would lock a file that is gone
+                file.close()
+                if new:
+                    folder.rmdir()  # only if it is empty
+
+
+def _lock(folder: Path) -> IO[str]:
+    while True:
+        file = (folder / LOCK).open("a+", encoding="utf-8")
+        if not _taken(file):
+            _refuse(folder, file)
+        with contextlib.suppress(FileNotFoundError):  # removed between opening and locking: try again
+            if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
+                break
+        file.close()
+    file.truncate(0)
+    holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    file.write(json.dumps(holder) + "\n")
+    file.flush()
+    return file
+
+
+def _taken(file: IO[str]) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _refuse(folder: Path, file: IO[str]) -> None:
+    file.seek(0)
+    try:
+        holder = json.loads(file.readline())
+        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    except (ValueError, KeyError, TypeError):
+        who = "another process"
+    file.close()
+    raise OpencseError(f"{folder}: in use by {who}", "Wait until it ends, or choose another folder.")

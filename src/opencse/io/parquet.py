@@ -1,0 +1,166 @@
+"""The door for Arrow data: Parquet files and folders saved by `datasets`, checked before anything reads them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opencse.errors import OpencseError
+from opencse.io.reading import existing, read_json, reason, regular_file, translated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 8192
+_REMEDY = "Write or copy it again."
+
+
+def parquet_files(folder: Path, formats: str) -> list[Path]:
+    """The Parquet files of a folder, sorted by name."""
+    with translated(folder, "cannot be read", "Check the folder."):
+        files = sorted(folder.glob("*.parquet"))
+    if not files:
+        raise OpencseError(f"{folder}: holds no Parquet file and was not saved by `datasets`", f"Known: {formats}.")
+    return files
+
+
+def parquet_schema(path: str | Path) -> pa.Schema:
+    """The schema of a Parquet file, with its metadata.
+
+    Raises:
+        OpencseError: It is no whole Parquet file, or two columns share a name.
+    """
+    import pyarrow.parquet as pq
+
+    path = regular_file(path)
+    with _arrow(path):
+        schema = pq.read_schema(path)
+    _check_names(schema.names, path)
+    return schema
+
+
+def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
+    """What the writer of a Parquet file said about it; nothing where there is no whole file."""
+    try:
+        return dict(parquet_schema(path).metadata or {})
+    except OpencseError:
+        return {}
+
+
+def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:
+    """A Parquet file, a folder of them or several, as one checked table.
+
+    Raises:
+        OpencseError: One is no whole Parquet file, lacks a column, or differs from the first in its columns.
+    """
+    import pyarrow as pa
+
+    if isinstance(paths, str | Path):
+        path = existing(paths)
+        paths = parquet_files(path, "Parquet") if path.is_dir() else [path]
+    batches = [pa.Table.from_batches(list(_batches(path, columns)), _layout(path, columns)) for path in paths]
+    with _arrow(paths[0]):
+        return pa.concat_tables(batches)
+
+
+def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The named columns of every row, in order.
+
+    Raises:
+        OpencseError: It is no whole Parquet file, a page is damaged, or a text is not UTF-8.
+    """
+    for batch in _batches(path, columns):
+        yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
+
+
+def saved_by_datasets(folder: Path) -> bool:
+    """Whether `datasets` wrote this folder."""
+    return (folder / "state.json").exists()
+
+
+def load_dataset(folder: Path) -> Any:
+    """A dataset that `save_to_disk` wrote; only the files that lie in its own folder are read.
+
+    Raises:
+        OpencseError: A file is missing or damaged, or two columns share a name.
+    """
+    import datasets
+
+    for number, entry in enumerate(_data_files(folder)):
+        name = entry.get("filename") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or Path(name).name != name:
+            raise OpencseError(f"{folder / 'state.json'}: data file {number} has no plain file name", _REMEDY)
+        regular_file(folder / name)
+    try:
+        data = datasets.load_from_disk(str(folder))
+    except Exception as error:  # it reads three formats, and has no error of its own for broken ones
+        raise OpencseError(f"{folder}: cannot be read as `datasets` saved it ({reason(error)})", _REMEDY) from error
+    if not isinstance(data, datasets.Dataset):
+        raise OpencseError(f"{folder}: holds several splits", "Name the folder of one of them.")
+    _check_names(data.column_names, folder)
+    return data
+
+
+def dataset_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The named columns of every row of a folder saved by `datasets`.
+
+    Raises:
+        OpencseError: As `load_dataset`; or a text is not UTF-8.
+    """
+    data = load_dataset(folder).select_columns(list(columns)).with_format("arrow")
+    tables = iter(data.iter(batch_size=_ROWS))
+    while True:
+        with _arrow(folder):
+            if (table := next(tables, None)) is None:
+                return
+            table.validate(full=True)
+            rows = list(zip(*(table.column(column).to_pylist() for column in columns), strict=True))
+        yield from rows
+
+
+def _data_files(folder: Path) -> list[Any]:
+    files = read_json(folder / "state.json", _REMEDY).get("_data_files")
+    if not isinstance(files, list):
+        raise OpencseError(f"{folder / 'state.json'}: names no data files", _REMEDY)
+    return files
+
+
+def _batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with _arrow(path):
+        file = pq.ParquetFile(regular_file(path), page_checksum_verification=True)
+        batches = file.iter_batches(batch_size=_ROWS, columns=None if columns is None else list(columns))
+    while True:
+        with _arrow(path):
+            if (batch := next(batches, None)) is None:
+                return
+            batch.validate(full=True)  # offsets inside the data, and texts in UTF-8
+        yield batch
+
+
+def _layout(path: Path, columns: Sequence[str] | None) -> pa.Schema:
+    import pyarrow as pa
+
+    schema = parquet_schema(path)
+    if columns is None:
+        return schema
+    for column in columns:
+        if column not in schema.names:
+            raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(schema.names) or 'none'}.")
+    return pa.schema([schema.field(column) for column in columns], schema.metadata)
+
+
+def _check_names(names: Sequence[str], path: Path) -> None:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise OpencseError(f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own.")
+
+
+@contextlib.contextmanager
+def _arrow(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    with translated(path, "not a whole Parquet or Arrow file", _REMEDY, pa.ArrowException):
+        yield

@@ -1,0 +1,430 @@
+"""Trials of corpora: broken, mislabelled, endless and odd text, tables and Parquet."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.trials.trial import Expected, Trial
+from tests.trials.world import World
+
+Writer = Callable[[Path], object]
+
+
+def trials(world: World) -> Iterator[Trial]:
+    """One for each broken corpus, through `train`; a few through other commands."""
+    for name, file, content, expected in [*_texts(world), *_tables(world), *_binary(world)]:
+        yield Trial("corpora", name, _training(world, file, content), expected)
+    for name, file, write, expected in [*_folders(world), *_places(world)]:
+        yield Trial("corpora", name, _written(world, file, write), expected)
+    for name, content in _pairs().items():
+        odd = name in ("all scores alike", "one pair", "blank sentence")  # evaluate says that the score is undefined
+        yield Trial("corpora", f"pairs: {name}", _dev(world, content), "either" if odd else "clear")
+        yield Trial("corpora", f"evaluate, pairs: {name}", _evaluated(world, content), "either" if odd else "clear")
+    for name, file, content, expected in [*_texts(world), *_tables(world), *_binary(world)][::2]:
+        yield Trial("corpora", f"pretrain: {name}", _training(world, file, content, "pretrain"), expected)
+
+
+def _training(world: World, file: str, content: bytes, command: str = "train") -> Callable[[Path], list[str]]:
+    return _written(world, file, lambda path: path.write_bytes(content), command)
+
+
+def _written(world: World, file: str, write: Writer, command: str = "train") -> Callable[[Path], list[str]]:
+    def prepared(work: Path) -> list[str]:
+        write(work / file)
+        if command == "pretrain":
+            return [*pretraining(file), "-o", "out"]
+        return world.train(file)
+
+    return prepared
+
+
+def pretraining(corpus: str | Path) -> list[str]:
+    """The arguments of the shortest pre-training, but for the folder."""
+    tiny = {
+        "model.layers": 1,
+        "model.width": 16,
+        "model.heads": 2,
+        "model.feed_forward": 32,
+        "vocabulary.size": 150,
+        "training.max_steps": 1,
+        "training.batch_size": 4,
+    }
+    return ["pretrain", str(corpus), *(part for key, value in tiny.items() for part in ("--set", f"{key}={value}"))]
+
+
+def _dev(world: World, content: bytes) -> Callable[[Path], list[str]]:
+    def prepared(work: Path) -> list[str]:
+        (work / "dev.tsv").write_bytes(content)
+        return world.train(None, "--dev", "dev.tsv")
+
+    return prepared
+
+
+def _evaluated(world: World, content: bytes) -> Callable[[Path], list[str]]:
+    def prepared(work: Path) -> list[str]:
+        (work / "mine.tsv").write_bytes(content)
+        return ["evaluate", str(world.encoder), "--pairs", "mine.tsv", "--format", "json", "-o", "scores.json"]
+
+    return prepared
+
+
+def _texts(world: World) -> list[tuple[str, str, bytes, Expected]]:
+    text = world.corpus.read_bytes()
+    packed = gzip.compress(text, mtime=0)
+    return [
+        ("empty", "c.txt", b"", "clear"),
+        ("blank lines alone", "c.txt", b"\n \n\t\n" * 9, "clear"),
+        ("one sentence", "c.txt", b"a dog\n", "clear"),
+        ("UTF-16", "c.txt", text.decode().encode("utf-16"), "clear"),
+        ("UTF-16 without a mark", "c.txt", text.decode().encode("utf-16-le"), "either"),
+        ("UTF-32", "c.txt", text.decode().encode("utf-32"), "clear"),
+        ("Latin-1", "c.txt", text + "é\n".encode("latin-1"), "clear"),
+        ("byte order mark", "c.txt", b"\xef\xbb\xbf" + text, "works"),
+        ("CRLF", "c.txt", text.replace(b"\n", b"\r\n"), "works"),
+        ("bare CR", "c.txt", text.replace(b"\n", b"\r"), "either"),
+        ("no newline at the end", "c.txt", text[:-1], "works"),
+        ("NUL bytes", "c.txt", text.replace(b" ", b"\0"), "either"),
+        ("binary", "c.txt", bytes(range(256)) * 40, "clear"),
+        ("overlong UTF-8", "c.txt", text + b"\xc0\xaf\n", "clear"),
+        ("encoded surrogate", "c.txt", text + b"\xed\xa0\x80\n", "clear"),
+        ("cut inside a character", "c.txt", text + "é".encode()[:1], "clear"),
+        ("line separators of Unicode", "c.txt", text + "a\u2028b\u2029c\x85d\n".encode(), "works"),
+        ("one line of 3 MB", "c.txt", text + b"dog " * 750_000 + b"\n", "either"),
+        ("one word of 100 kB", "c.txt", text + b"d" * 100_000 + b"\n", "works"),
+        ("40 MB without a line's end", "c.txt", b"d" * 40_000_000, "clear"),
+        ("control characters", "c.txt", text + bytes(range(1, 9)) + b"\n", "works"),
+        ("combining marks", "c.txt", text + ("a" + "\u0301" * 5000 + "\n").encode(), "works"),
+        ("right-to-left marks", "c.txt", text + "\u202eabc\u202d\n".encode(), "works"),
+        ("gzip", "c.txt.gz", packed, "works"),
+        ("gzip truncated", "c.txt.gz", packed[:-20], "clear"),
+        ("gzip of three bytes", "c.txt.gz", packed[:3], "clear"),
+        ("gzip empty", "c.txt.gz", b"", "clear"),
+        ("gzip, plain inside", "c.txt.gz", text, "clear"),
+        ("gzip, wrong checksum", "c.txt.gz", packed[:-8] + bytes(8), "clear"),
+        ("gzip, flipped", "c.txt.gz", _flipped(packed, len(packed) // 2), "either"),
+        ("gzip, rubbish behind", "c.txt.gz", packed + b"rubbish", "clear"),
+        ("gzip twice", "c.txt.gz", gzip.compress(packed, mtime=0), "clear"),
+        ("gzip called txt", "c.txt", packed, "clear"),
+        ("gzip bomb, one line", "c.txt.gz", _bomb(), "clear"),
+        ("unknown ending", "c.doc", text, "clear"),
+        ("no ending", "c", text, "clear"),
+        ("two endings", "c.csv.txt", text, "works"),
+        ("upper case ending", "C.TXT", text, "works"),
+    ]
+
+
+def _tables(world: World) -> list[tuple[str, str, bytes, Expected]]:
+    rows = [json.dumps({"text": text}) for text in world.sentences]
+    lines = "\n".join(rows).encode() + b"\n"
+    csv = b"text\n" + world.corpus.read_bytes()
+    return [
+        ("JSONL", "c.jsonl", lines, "works"),
+        ("JSONL, lone surrogate", "c.jsonl", lines + b'{"text": "a \\ud800 b"}\n', "clear"),
+        ("JSONL, lone surrogate in a key", "c.jsonl", lines + b'{"text": "a", "\\udfff": 1}\n', "either"),
+        ("JSONL, 10,000 digits", "c.jsonl", lines + b'{"text": "a", "n": ' + b"1" * 10_000 + b"}\n", "clear"),
+        ("JSONL, 100,000 brackets", "c.jsonl", lines + b"[" * 100_000 + b"\n", "clear"),
+        ("JSONL, 100,000 braces", "c.jsonl", lines + b'{"a":' * 100_000 + b"\n", "clear"),
+        ("JSONL, first line 100,000 brackets", "c.jsonl", b"[" * 100_000 + b"\n", "clear"),
+        ("JSONL, NaN", "c.jsonl", lines + b'{"text": NaN}\n', "clear"),
+        ("JSONL, list", "c.jsonl", lines + b'["a"]\n', "clear"),
+        ("JSONL, null line", "c.jsonl", lines + b"null\n", "clear"),
+        ("JSONL, text a number", "c.jsonl", lines + b'{"text": 1}\n', "clear"),
+        ("JSONL, text a table", "c.jsonl", lines + b'{"text": {}}\n', "clear"),
+        ("JSONL, text null", "c.jsonl", lines + b'{"text": null}\n', "works"),
+        ("JSONL, no such key", "c.jsonl", b'{"words": "a"}\n' * 9, "clear"),
+        ("JSONL, key twice", "c.jsonl", lines + b'{"text": "a", "text": "b"}\n', "either"),
+        ("JSONL, cut", "c.jsonl", lines[:-9], "clear"),
+        ("JSONL, one document", "c.jsonl", json.dumps({"text": "a"}, indent=1).encode(), "clear"),
+        ("JSONL, rubbish behind", "c.jsonl", lines + b'{"text": "a"} x\n', "clear"),
+        ("JSONL, mark inside", "c.jsonl", lines + b'\xef\xbb\xbf{"text": "a"}\n', "clear"),
+        ("JSONL, bad escape", "c.jsonl", lines + b'{"text": "\\x"}\n', "clear"),
+        ("JSONL, raw control character", "c.jsonl", lines + b'{"text": "a\x01"}\n', "clear"),
+        ("JSONL, Latin-1", "c.jsonl", lines + b'{"text": "\xe9"}\n', "clear"),
+        ("JSONL, UTF-16", "c.jsonl", lines.decode().encode("utf-16"), "clear"),
+        ("JSONL, exponent", "c.jsonl", lines + b'{"text": "a", "n": 1e999}\n', "either"),
+        ("JSONL, empty objects", "c.jsonl", b"{}\n" * 20, "clear"),
+        ("JSONL of 20 MB in a line", "c.jsonl", b'{"text": "' + b"d" * 20_000_000 + b'"}\n', "clear"),
+        ("CSV", "c.csv", csv, "works"),
+        ("CSV, field of 200,000", "c.csv", csv + b'"' + b"d " * 100_000 + b'"\n', "either"),
+        ("CSV, bare CR", "c.csv", csv.replace(b"\n", b"\r"), "clear"),
+        ("CSV, bare CR inside", "c.csv", csv + b"a\rb\n", "clear"),
+        ("CSV, quoted CR inside", "c.csv", csv + b'"a\rb"\n', "either"),
+        ("CSV, header with CR", "c.csv", b"text\rmore\na,b\n", "clear"),
+        ("CSV, open quote", "c.csv", csv + b'"never closed\n' + b"a\n" * 200, "clear"),
+        ("CSV, open quote in the header", "c.csv", b'"text\n' + csv, "clear"),
+        ("CSV, open quote, 30 MB", "c.csv", csv + b'"' + b"dog\n" * 7_500_000, "clear"),
+        ("CSV, rubbish after a quote", "c.csv", csv + b'"a"b\n', "clear"),
+        ("CSV, too many cells", "c.csv", csv + b"a,b\n", "clear"),
+        ("CSV, NUL", "c.csv", csv + b"a\0b\n", "either"),
+        ("CSV, column twice", "c.csv", b"text,text\n" + b"a,b\n" * 20, "clear"),
+        ("CSV, no such column", "c.csv", csv.replace(b"text", b"words"), "clear"),
+        ("CSV, nameless columns", "c.csv", b"text,,\n" + b"a,b,c\n" * 20, "either"),
+        ("CSV, header alone", "c.csv", b"text\n", "clear"),
+        ("CSV, empty", "c.csv", b"", "clear"),
+        ("CSV, header of 200,000", "c.csv", b"t" * 200_000 + b"\n" + csv, "clear"),
+        ("CSV, 50,000 columns", "c.csv", b",".join(b"c%d" % i for i in range(50_000)) + b"\n", "clear"),
+        ("TSV", "c.tsv", csv, "works"),
+        ("TSV, column twice", "c.tsv", b"text\ttext\n" + b"a\tb\n" * 20, "clear"),
+        ("TSV, too few cells", "c.tsv", b"text\tmore\n" + b"a\n" * 20, "clear"),
+        ("TSV, quotes", "c.tsv", csv + b'"a\n', "works"),
+        ("TSV, UTF-16", "c.tsv", csv.decode().encode("utf-16"), "clear"),
+        ("CSV gzip truncated", "c.csv.gz", gzip.compress(csv, mtime=0)[:-12], "clear"),
+        ("JSONL gzip of CSV", "c.jsonl.gz", gzip.compress(csv, mtime=0), "clear"),
+    ]
+
+
+def _binary(world: World) -> list[tuple[str, str, bytes, Expected]]:
+    good = parquet(world, {"text": list(world.sentences)})
+    snappy = parquet(world, {"text": list(world.sentences) * 50}, compression="snappy")
+    middle, end = len(snappy) // 3, len(good)
+    return [
+        ("Parquet", "c.parquet", good, "works"),
+        ("Parquet, empty", "c.parquet", b"", "clear"),
+        ("Parquet, four bytes", "c.parquet", b"PAR1", "clear"),
+        ("Parquet, magic twice", "c.parquet", b"PAR1" * 3, "clear"),
+        ("Parquet, half", "c.parquet", good[: end // 2], "clear"),
+        ("Parquet, without its last byte", "c.parquet", good[:-1], "clear"),
+        ("Parquet, without its first byte", "c.parquet", good[1:], "clear"),
+        ("Parquet, rubbish behind", "c.parquet", good + b"rubbish", "clear"),
+        ("Parquet, text inside", "c.parquet", world.corpus.read_bytes(), "clear"),
+        ("Parquet called txt", "c.txt", good, "clear"),
+        ("Parquet called jsonl", "c.jsonl", good, "clear"),
+        ("Parquet called csv", "c.csv", good, "clear"),
+        ("Parquet called gz", "c.txt.gz", good, "clear"),
+        ("Parquet, zeros in its pages", "c.parquet", _zeroed(snappy, middle, 200), "clear"),
+        ("Parquet, a page flipped", "c.parquet", _flipped(snappy, middle), "either"),
+        ("Parquet, page header flipped", "c.parquet", _flipped(snappy, 5), "either"),
+        ("Parquet, footer flipped", "c.parquet", _flipped(good, end - 40), "either"),
+        ("Parquet, footer zeroed", "c.parquet", _zeroed(good, end - 60, 40), "clear"),
+        ("Parquet, footer's length huge", "c.parquet", good[:-8] + b"\xff\xff\xff\x7fPAR1", "clear"),
+        ("Parquet, footer's length 0", "c.parquet", good[:-8] + bytes(4) + b"PAR1", "clear"),
+        ("Parquet, invalid UTF-8", "c.parquet", bad_utf8(world), "clear"),
+        ("Parquet, column twice", "c.parquet", _twice(world), "clear"),
+        ("Parquet, numbers", "c.parquet", parquet(world, {"text": [1, 2, 3]}), "clear"),
+        ("Parquet, lists", "c.parquet", parquet(world, {"text": [["a"], ["b"]]}), "clear"),
+        ("Parquet, structs", "c.parquet", parquet(world, {"text": [{"a": "b"}] * 9}), "clear"),
+        ("Parquet, bytes", "c.parquet", parquet(world, {"text": [b"a", b"\xff"]}), "clear"),
+        ("Parquet, nulls alone", "c.parquet", parquet(world, {"text": [None] * 9}), "clear"),
+        ("Parquet, no rows", "c.parquet", parquet(world, {"text": []}), "clear"),
+        ("Parquet, no columns", "c.parquet", parquet(world, {}), "clear"),
+        ("Parquet, another column", "c.parquet", parquet(world, {"words": ["a"] * 9}), "clear"),
+        ("Parquet, dictionary", "c.parquet", _dictionary(world), "either"),
+        ("Parquet, string views", "c.parquet", _views(world), "either"),
+        ("Arrow file called parquet", "c.parquet", arrow(world), "clear"),
+        ("Arrow file", "c.arrow", arrow(world), "clear"),
+    ]
+
+
+def _folders(world: World) -> list[tuple[str, str, Writer, Expected]]:
+    good = parquet(world, {"text": list(world.sentences)})
+
+    def dataset(spoil: Writer) -> Writer:
+        def write(folder: Path) -> None:
+            shutil.copytree(_dataset(world), folder)
+            spoil(folder)
+
+        return write
+
+    def parts(*contents: bytes) -> Writer:
+        def write(folder: Path) -> None:
+            folder.mkdir()
+            for i, content in enumerate(contents):
+                (folder / f"part-{i}.parquet").write_bytes(content)
+
+        return write
+
+    def one(pattern: str, change: Callable[[bytes], bytes | None]) -> Writer:
+        def spoil(folder: Path) -> None:
+            file = next(folder.glob(pattern))
+            content = change(file.read_bytes())
+            file.unlink() if content is None else file.write_bytes(content)
+
+        return dataset(spoil)
+
+    other = parquet(world, {"words": ["a"] * 9})
+    deep = b"[" * 100_000
+    state: list[tuple[str, Callable[[bytes], bytes | None]]] = [
+        ("gone", lambda _: None),
+        ("empty", lambda _: b""),
+        ("half", lambda b: b[: len(b) // 2]),
+        ("null", lambda _: b"null"),
+        ("a list", lambda _: b"[]"),
+        ("no keys", lambda _: b"{}"),
+        ("binary", lambda _: b"\xff\xfe\0"),
+        ("deep", lambda _: deep),
+        ("another file's name", lambda b: b.replace(b"data-00000", b"data-99999")),
+        ("a file outside", lambda b: b.replace(b"data-00000-of-00001.arrow", b"../../secret.arrow")),
+        ("a file's name a number", lambda b: b.replace(b'"data-00000-of-00001.arrow"', b"7")),
+    ]
+    info = [("gone", lambda _: None), ("empty", lambda _: b""), ("a list", lambda _: b"[]"), ("deep", lambda _: deep)]
+    data: list[tuple[str, Callable[[bytes], bytes | None]]] = [
+        ("gone", lambda _: None),
+        ("empty", lambda _: b""),
+        ("half", lambda b: b[: len(b) // 2]),
+        ("four bytes", lambda b: b[:4]),
+        ("flipped header", lambda b: _flipped(b, 6)),
+        ("flipped middle", lambda b: _flipped(b, len(b) // 2)),
+        ("zeros", lambda b: bytes(len(b))),
+        ("text", lambda _: b"hello\n" * 100),
+        ("Parquet", lambda _: good),
+    ]
+    return [
+        ("folder, empty", "c", parts(), "clear"),
+        ("folder, two parts", "c", parts(good, good), "works"),
+        ("folder, second part broken", "c", parts(good, good[:-9]), "clear"),
+        ("folder, second part another column", "c", parts(good, other), "clear"),
+        ("folder, second part empty file", "c", parts(good, b""), "clear"),
+        ("folder, a part is a folder", "c", lambda p: (p / "part-0.parquet").mkdir(parents=True), "clear"),
+        ("datasets", "c", dataset(lambda _: None), "works"),
+        *((f"datasets, state.json {n}", "c", one("state.json", c), "clear") for n, c in state),
+        *((f"datasets, dataset_info.json {n}", "c", one("dataset_info.json", c), "either") for n, c in info),
+        *((f"datasets, data {n}", "c", one("*.arrow", c), "either") for n, c in data),
+    ]
+
+
+def _places(world: World) -> list[tuple[str, str, Writer, Expected]]:
+    text = world.corpus.read_bytes()
+    long = "d" * 200 + ".txt"
+    return [
+        ("missing", "c.txt", lambda _: None, "clear"),
+        ("name too long", "d" * 300 + ".txt", lambda _: None, "clear"),
+        ("path too long", "d/" * 3000 + "c.txt", lambda _: None, "clear"),
+        ("name of 204", long, lambda p: p.write_bytes(text), "works"),
+        ("link to nothing", "c.txt", lambda p: p.symlink_to("nothing"), "clear"),
+        ("link to itself", "c.txt", lambda p: p.symlink_to(p), "clear"),
+        ("link to a folder's loop", "c", lambda p: (p.mkdir(), (p / "a.parquet").symlink_to(p)), "clear"),
+        ("endless device", "c.txt", lambda p: p.symlink_to("/dev/zero"), "clear"),
+        ("random device", "c.txt", lambda p: p.symlink_to("/dev/urandom"), "clear"),
+        ("null device", "c.txt", lambda p: p.symlink_to("/dev/null"), "clear"),
+        ("full device", "c.txt", lambda p: p.symlink_to("/dev/full"), "clear"),
+        ("named pipe", "c.txt", lambda p: os.mkfifo(p), "clear"),
+        ("named pipe called parquet", "c.parquet", lambda p: os.mkfifo(p), "clear"),
+        ("socket", "c.txt", _socket, "clear"),
+        ("folder called txt", "c.txt", lambda p: p.mkdir(), "clear"),
+        ("device called parquet", "c.parquet", lambda p: p.symlink_to("/dev/zero"), "clear"),
+        ("device called csv", "c.csv", lambda p: p.symlink_to("/dev/zero"), "clear"),
+        ("device called jsonl", "c.jsonl", lambda p: p.symlink_to("/dev/zero"), "clear"),
+        ("device called gz", "c.txt.gz", lambda p: p.symlink_to("/dev/zero"), "clear"),
+        ("file of /proc", "c.txt", lambda p: p.symlink_to("/proc/self/mem"), "clear"),
+        ("environment in /proc", "c.txt", lambda p: p.symlink_to("/proc/self/environ"), "either"),
+        ("name with a line's end", "a\nb.txt", lambda p: p.write_bytes(text), "works"),
+        ("name with markup", "[red]a.txt", lambda p: p.write_bytes(text), "works"),
+        ("name is not UTF-8", os.fsdecode(b"a\xffb.txt"), lambda p: p.write_bytes(text), "works"),
+        ("folder's name is not UTF-8", os.fsdecode(b"a\xffb"), lambda p: shutil.copytree(_dataset(world), p), "either"),
+        ("missing, name is not UTF-8", os.fsdecode(b"a\xffb.txt"), lambda _: None, "clear"),
+        ("name with a NUL", "a\0b.txt", lambda _: None, "clear"),
+        ("name empty", "", lambda _: None, "clear"),
+        ("sparse file of 1 TB", "c.txt", _sparse, "clear"),
+    ]
+
+
+def _pairs() -> dict[str, bytes]:
+    head, row = b"sentence1\tsentence2\tscore\n", b"a dog\ta cat\t%s\n"
+    good = b"".join(row % str(i % 6).encode() for i in range(12))
+    return {
+        "empty": b"",
+        "header alone": head,
+        "score a word": head + good + row % b"high",
+        "score NaN": head + good + row % b"nan",
+        "score infinite": head + good + row % b"inf",
+        "score missing": head + good + row % b"",
+        "score of 5,000 digits": head + good + row % (b"1" * 5000),
+        "all scores alike": head + row % b"1" * 20,
+        "one pair": head + row % b"1",
+        "column gone": head.replace(b"score", b"mark") + good,
+        "column twice": head.replace(b"sentence2", b"sentence1") + good,
+        "blank sentence": head + good + b"\t \t1\n",
+        "not UTF-8": head + good + b"\xff\ta\t1\n",
+        "binary": bytes(range(256)),
+    }
+
+
+def _socket(path: Path) -> None:
+    import socket
+
+    socket.socket(socket.AF_UNIX).bind(path.name)
+
+
+def _sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(2**40)
+
+
+def _bomb() -> bytes:
+    return gzip.compress(bytes(2**28), compresslevel=9, mtime=0)
+
+
+def _flipped(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
+
+
+def _zeroed(content: bytes, at: int, size: int) -> bytes:
+    return content[:at] + bytes(size) + content[at + size :]
+
+
+def parquet(world: World, columns: dict[str, list], **options: object) -> bytes:
+    """The bytes of a Parquet file."""
+    import pyarrow as pa
+
+    return _as_parquet(pa.table(columns), **options)
+
+
+def _as_parquet(table: object, **options: object) -> bytes:
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def bad_utf8(world: World) -> bytes:
+    """A Parquet file whose text column holds bytes that are not UTF-8."""
+    import pyarrow as pa
+
+    array = pa.array([*(s.encode() for s in world.sentences), b"a \xff b"], pa.binary())
+    return _as_parquet(pa.table({"text": pa.Array.from_buffers(pa.string(), len(array), array.buffers())}))
+
+
+def _twice(world: World) -> bytes:
+    import pyarrow as pa
+
+    column = pa.array(list(world.sentences))
+    return _as_parquet(pa.Table.from_arrays([column, column], names=["text", "text"]))
+
+
+def _dictionary(world: World) -> bytes:
+    import pyarrow as pa
+
+    return _as_parquet(pa.table({"text": pa.array(list(world.sentences)).dictionary_encode()}))
+
+
+def _views(world: World) -> bytes:
+    import pyarrow as pa
+
+    return _as_parquet(pa.table({"text": pa.array(list(world.sentences), pa.string_view())}))
+
+
+def arrow(world: World) -> bytes:
+    """The bytes of an Arrow stream."""
+    import pyarrow as pa
+
+    sink, table = io.BytesIO(), pa.table({"text": list(world.sentences)})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _dataset(world: World) -> Path:
+    folder = world.root / "dataset"
+    if not folder.is_dir():
+        import datasets
+
+        datasets.disable_progress_bars()
+        datasets.Dataset.from_dict({"text": list(world.sentences)}).save_to_disk(str(folder))
+    return folder

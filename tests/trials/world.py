@@ -1,0 +1,155 @@
+"""What trials start from: a tiny model, a whole corpus, a finished and a stopped run. Made once, copied by each."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.tiny import WORDS, tiny_bert
+
+RECIPE = """
+[views.anchor]
+[views.twin]
+[[terms]]
+kind = "contrastive"
+anchor = "anchor"
+positive = "twin"
+[encoder]
+pooling = "cls"
+max_length = 16
+[training]
+batch_size = 8
+precision = "fp32"
+checkpoint_every = 2
+log_every = 1
+keep_checkpoints = 2
+"""
+PAIRS = "sentence1\tsentence2\tscore\n" + "".join(
+    f"{a} {b}\t{b} {c}\t{i % 6}\n" for i, (a, b, c) in enumerate(zip(WORDS, WORDS[1:], WORDS[2:], strict=False))
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """Paths of things that are whole.
+
+    Attributes:
+        root: Holds all of it.
+        model: A tiny encoder without pooling.
+        encoder: A sentence-transformers folder: the model of a finished run.
+        sentences: Forty of them.
+        corpus: A `.txt` of these.
+        recipe: Trains in a second.
+        pairs: Scored pairs.
+        finished: A finished run's folder.
+        stopped: The folder of a run that was stopped at its fifth step, with two checkpoints.
+    """
+
+    root: Path
+    model: Path
+    sentences: tuple[str, ...]
+    corpus: Path
+    recipe: Path
+    pairs: Path
+    finished: Path
+    stopped: Path
+
+    @property
+    def encoder(self) -> Path:
+        """The trained model of the finished run."""
+        return self.finished / "model"
+
+    def train(self, corpus: str | Path | None = None, *more: str, recipe: str | Path | None = None) -> list[str]:
+        """The arguments of a short training run into `out`."""
+        where = [
+            str(recipe or self.recipe),
+            str(self.corpus if corpus is None else corpus),
+            "--backbone",
+            str(self.model),
+            "-o",
+            "out",
+        ]
+        return ["train", *where, "--set", "training.max_steps=2", *more]
+
+    def resume(self, work: Path) -> Path:
+        """A copy of the stopped run in a trial's folder."""
+        return Path(shutil.copytree(self.stopped, work / "out"))
+
+    @property
+    def go_on(self) -> list[str]:
+        """The arguments that resume it."""
+        where = [str(self.recipe), str(self.corpus), "--backbone", str(self.model), "-o", "out"]
+        return ["train", *where, "--dev", str(self.pairs), "--resume", "--set", "training.epochs=2"]
+
+
+def make_world(root: Path) -> World:
+    """Make all of it in an empty folder, in a few seconds."""
+    rng = random.Random(0)
+    sentences = tuple(" ".join(rng.choices(WORDS, k=rng.randint(3, 9))) for _ in range(40))
+    files = {"corpus.txt": "\n".join(sentences) + "\n", "recipe.toml": RECIPE, "pairs.tsv": PAIRS}
+    root.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (root / name).write_text(text, encoding="utf-8")
+    world = World(
+        root,
+        tiny_bert(root / "tiny"),
+        sentences,
+        root / "corpus.txt",
+        root / "recipe.toml",
+        root / "pairs.tsv",
+        root / "finished",
+        root / "stopped",
+    )
+    _train(world, world.finished, stop_at=None)
+    _train(world, world.stopped, stop_at=5)
+    return world
+
+
+def _train(world: World, out: Path, *, stop_at: int | None) -> None:
+    from opencse import pipeline
+    from opencse.errors import Interrupted
+    from opencse.runs.loop import Loop
+
+    whole = Loop._step
+
+    def stopping(loop: Loop) -> None:
+        whole(loop)
+        if loop.state.step == stop_at:
+            loop._stop_requested = True
+
+    Loop._step = stopping  # type: ignore[method-assign]
+    try:
+        pipeline.train(
+            world.recipe,
+            world.corpus,
+            backbone=world.model,
+            out=out,
+            dev=world.pairs,
+            overrides=["training.epochs=2"],
+            progress=False,
+        )
+    except Interrupted:
+        pass
+    finally:
+        Loop._step = whole  # type: ignore[method-assign]
+
+
+def not_finite(folder: Path) -> str | None:
+    """What is silently wrong with a run: a model or a result that holds a number that is not finite."""
+    import torch
+    from safetensors.torch import load_file
+
+    for path in folder.rglob("*.safetensors"):
+        if any(t.is_floating_point() and not bool(torch.isfinite(t).all()) for t in load_file(path).values()):
+            return f"{path.name} holds a number that is not finite"
+    for path in folder.rglob("*.json"):
+        if path.name in ("run.json", "results.json", "scores.json"):
+            json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+    return None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} in a result")
