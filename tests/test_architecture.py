@@ -58,6 +58,25 @@ def test_packages_import_only_packages_of_lower_layers() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+# Within views: a part imports only parts to its left; the registry (views/__init__.py) imports all of them.
+VIEWS = (("root",), ("rewriting", "generation", "perturbation"), ("mining",))
+
+
+def test_parts_of_views_import_only_parts_of_lower_layers() -> None:
+    floor = {part: floor for floor, parts in enumerate(VIEWS) for part in parts}
+    wrong = []
+    for path in sorted((SOURCE / "opencse" / "views").rglob("*.py")):
+        parents = path.relative_to(SOURCE / "opencse" / "views").parts[:-1]
+        if not parents and path.stem == "__init__":
+            continue
+        part = parents[0] if parents else "root"
+        for line in re.findall(r"from opencse\.views\.(\w+)", path.read_text(encoding="utf-8")):
+            other = line if line in floor else "root"
+            if other != part and floor[other] >= floor[part]:
+                wrong.append(f"{path.relative_to(SOURCE)} imports {line}")
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_architecture_page_shows_these_layers() -> None:
     page = next(path for path in (SOURCE.parent / "docs").rglob("architecture.md"))
     rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)

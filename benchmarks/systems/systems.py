@@ -116,7 +116,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         try:
             if specs:
                 folder = folder_of(options, "corpus", label)
-                tables[label] = beside(start, build(start, specs, folder, tell=print), columns)
+                tables[label] = beside(start, build(start, specs, folder, notify=print), columns)
                 made.insert(0, (holds | specs, tables[label]))
         except OpencseError as error:  # no translation model, say: the others can go on
             print(f"{label}: {', '.join(specs)} cannot be built ({error})", file=sys.stderr)

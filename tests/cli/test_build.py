@@ -58,7 +58,7 @@ def test_only_brings_what_is_needed(run):
 
 def test_overwrite(run, tmp_path):
     run("--only", "shorter")
-    with pytest.raises(OpencseError, match="built otherwise"):
+    with pytest.raises(OpencseError, match="built with other settings"):
         run("--only", "shorter", "--seed", "1")
     assert run("--only", "shorter", "--seed", "1", "--overwrite").exit_code == 0
 

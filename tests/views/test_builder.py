@@ -22,7 +22,7 @@ from opencse.views import (
     build,
 )
 from opencse.views.builder import UNIT
-from opencse.views.storage import in_order, read_header
+from opencse.views.storage import build_order, read_header
 
 SPECS = {"shorter": Deletion(), "longer": WordRepetition(), "other": RandomSentence()}
 
@@ -111,12 +111,12 @@ def test_other_views_are_not_mixed_in(corpus, whole, tmp_path):
 
 def test_columns_come_after_what_they_need():
     specs = {"san": Substitution(model="m"), "negation": Negation()}
-    assert in_order(specs) == ["negation", "san"]
+    assert build_order(specs) == ["negation", "san"]
     with pytest.raises(OpencseError, match="needs the column 'negation'"):
-        in_order({"san": Substitution(model="m")})
+        build_order({"san": Substitution(model="m")})
     for name in ("text", "id", "a.b", ""):
-        with pytest.raises(OpencseError, match="no name"):
-            in_order({name: Deletion()})
+        with pytest.raises(OpencseError, match="not a valid name"):
+            build_order({name: Deletion()})
 
 
 def test_a_column_sees_those_before_it(bert, tmp_path):
@@ -141,9 +141,9 @@ def test_a_column_of_another_column(tmp_path):
     assert table["denied.rule"][1] == "no opposite"
     assert table["denied.mer"][1] is None
     with pytest.raises(OpencseError, match="needs the column 'opposite'"):
-        in_order({"denied": Negation(of="opposite")})
+        build_order({"denied": Negation(of="opposite")})
     with pytest.raises(OpencseError, match="searches the corpus itself"):
-        in_order({"mined": HardNegatives(of="x", model="minilm"), "x": Negation()})
+        build_order({"mined": HardNegatives(of="x", model="minilm"), "x": Negation()})
 
 
 def test_empty_corpus(tmp_path):

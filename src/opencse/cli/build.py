@@ -79,7 +79,7 @@ def build(
         engine=_engine(engine, address, workers),
         resume=resume,
         column=column,
-        tell=progress.note,
+        notify=progress.note,
     )
     if stats:
         _show_statistics(str(out), model)
@@ -99,9 +99,9 @@ def _engine(name: str, address: str, workers: int | None) -> Engine:
 
 def _with_needs(specs: dict, only: list[str]) -> dict:
     from opencse.errors import OpencseError
-    from opencse.views.storage import makers
+    from opencse.views.storage import column_makers
 
-    makes = makers(specs)
+    makes = column_makers(specs)
     wanted, front = set(), list(only)
     while front:
         name = front.pop()

@@ -1,4 +1,4 @@
-"""The builder: constructors over a whole corpus, into a folder of Parquet parts that a kill cannot spoil."""
+"""The builder: constructors over a whole corpus, into a folder of Parquet files that a killed run cannot damage."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from typing import Any
 
 from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
-from opencse.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, ManyConstructor, Opener, SourceRow
+from opencse.views.constructor import (
+    UNIT,
+    BuiltView,
+    Constructor,
+    ConstructorSpec,
+    MultiColumnConstructor,
+    Openable,
+    SourceRow,
+)
 from opencse.views.precision import begun_columns, settle_precision
 from opencse.views.sentence_store import CorpusAccess, Sentences, open_sentences
 
 PART_ROWS = 16 * UNIT
+"""Rows in one file by default: at most so many rows for each worker are lost when a build is killed."""
+
 BuiltColumns = dict[str, list[BuiltView]]
 
 
@@ -29,251 +39,271 @@ def build(
     progress: bool = True,
     rows_per_part: int = PART_ROWS,
     column: str = "text",
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """Build columns of related sentences.
+    """Build columns of related sentences for a corpus.
 
-    Writes `part-00000-of-00012.parquet` and so on, each whole or not at all: `id`, `text`, and for each built column
-    `NAME` (null where the constructor could not do its job), `NAME.rule` and its scores. The schema's metadata holds
-    the header: hash of the texts, version, parameters, hashes of weights. The bytes depend on nothing else, in
-    particular not on the engine or the number of workers, nor on how often the build was stopped and resumed.
+    Writes `part-00000-of-00012.parquet` and so on, each whole or not at all, with the columns `id` and `text`, and for
+    each built column `NAME` (null if the constructor found no related sentence), `NAME.rule` and `NAME.SCORE`. The
+    schema's metadata holds the header: hash of the texts, version, options, hashes of weights. The bytes depend on
+    nothing else: not on the engine, the number of workers, or interruptions.
 
     Args:
-        corpus_path: Sentences, in any format that `opencse.io.corpus` reads; blank ones are left out.
-        specs: Constructors by column name.
-        out_dir: Where the parts go.
-        seed: The only source of chance.
-        workers: Processes; None for one per core.
-        engine: Where the work is done; by default `Local` with these workers.
-        resume: Keep the parts that are there if their header is the same; if not, start afresh.
+        corpus_path: Sentences in any format that `opencse.io.corpus` reads; blank ones are skipped.
+        specs: Specifications by name, as in a recipe's `[build]`.
+        out_dir: Folder for the files.
+        seed: The only source of randomness.
+        workers: Number of processes; None for one per core.
+        engine: Runs the work; by default `Local` with these workers.
+        resume: Keep the files of an interrupted build with the same header; if false, start afresh.
         progress: Show progress.
-        rows_per_part: Rows in a part: what is done again after a kill is at most the parts under way.
+        rows_per_part: Rows in a file, rounded down to whole units.
         column: Column of the corpus that holds the sentence.
-        tell: Takes short notes for the user, such as the memory that mining will need.
+        notify: Receives short notes for the user, such as the memory that mining needs.
 
     Returns:
         `out_dir`.
 
     Raises:
         OpencseError: The corpus cannot be read, a constructor cannot be opened, or the folder holds other views.
+
+    Example:
+        from opencse.views import Negation, build
+
+        build("corpus.txt", {"negation": Negation(contract=True)}, "views/")
     """
     from opencse.io.corpus import read_texts
-    from opencse.views.storage import header, in_order, texts_hash
+    from opencse.views.storage import build_header, build_order, texts_hash
 
     specs = settle_precision(specs, begun_columns(Path(out_dir)) if resume else {})
     if not 0 <= seed < 2**32:
         raise OpencseError(f"seed {seed} is out of range", f"Give a seed from 0 to {2**32 - 1}.")
-    order = {name: specs[name] for name in in_order(specs)}
-    size = max((spec.unit for spec in order.values()), default=UNIT)
+    ordered = {name: specs[name] for name in build_order(specs)}
+    size = max((spec.unit for spec in ordered.values()), default=UNIT)
     rows_per_part = max(1, rows_per_part // size) * size
     digest, rows = texts_hash(read_texts(corpus_path, column))
     if rows == 0:
         raise OpencseError(f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank.")
     if engine is None or isinstance(engine, Local):  # no more processes than units
         engine = Local(processes=min(-(-rows // size), (engine or Local(processes=workers)).workers))
-    sentences = None
-    if engine.remote or any(spec.sees_the_corpus for spec in order.values()):
+    sentences, openables = None, dict[str, Openable](ordered)
+    if engine.remote or any(spec.needs_corpus for spec in ordered.values()):
         sentences = open_sentences(read_texts(corpus_path, column), digest)
-    openers: dict[str, Opener] = dict(order)
-    if sentences is not None:
-        whole = CorpusAccess(sentences=sentences, engine=engine, progress=progress, tell=tell)
-        openers = {name: spec.prepare(whole) for name, spec in order.items()}
-    unit = _Unit(order, openers, seed=seed, workers=engine.workers)
-    digests = unit.open()
-    if engine.workers > 1:
-        unit.close()  # each process opens its own
-    head = header(order, digests, corpus=digest, rows=rows, seed=seed, part_rows=rows_per_part)
-    out = Path(out_dir)
-    out.mkdir(parents=True, exist_ok=True)
-    parts = [out / f"part-{i:05d}-of-{-(-rows // rows_per_part):05d}.parquet" for i in range(-(-rows // rows_per_part))]
-    done = _finished(out, parts, head, resume=resume)
-    if len(done) == len(parts):
-        return out
-    written: Iterator[int]
-    if engine.remote:
-        assert sentences is not None
-        task = _Part(unit, sentences, parts, head, rows_per_part)
-        written = (count for _, count in engine.map(task, [i for i, part in enumerate(parts) if part not in done]))
-    else:
-        jobs = _jobs(read_texts(corpus_path, column), parts, done, rows_per_part, size)
-        written = _written(engine.map(_JobUnit(unit), jobs), order, head)
-    _follow(
-        written,
-        rows,
-        sum(min(rows_per_part, rows - i * rows_per_part) for i, p in enumerate(parts) if p in done),
-        progress,
-    )
-    return out
+        access = CorpusAccess(sentences=sentences, engine=engine, progress=progress, notify=notify)
+        openables = {name: spec.prepare(access) for name, spec in ordered.items()}
+    unit = _UnitBuilder(ordered, openables, seed=seed, workers=engine.workers)
+    header = build_header(ordered, unit.open(), corpus=digest, rows=rows, seed=seed, part_rows=rows_per_part)
+    parts = _Parts(Path(out_dir), header, resume=resume)
+    if parts.missing:
+        if engine.workers > 1:
+            unit.close()  # each process opens its own
+        if engine.remote:
+            assert sentences is not None
+            written = _write_remotely(engine, unit, sentences, parts)
+        else:
+            written = _write_locally(engine, unit, read_texts(corpus_path, column), parts)
+        _show_progress(written, rows, rows - parts.missing_rows, progress)
+    return parts.folder
 
 
-class _Unit:
-    """Builds all columns for a unit of rows; sent to each worker process, where it opens its constructors once."""
+class _UnitBuilder:
+    """Builds all columns for a unit of rows; it is sent to each worker process and opens its constructors there."""
 
     def __init__(
-        self, specs: Mapping[str, ConstructorSpec], openers: Mapping[str, Opener], *, seed: int, workers: int
+        self, specs: Mapping[str, ConstructorSpec], openables: Mapping[str, Openable], *, seed: int, workers: int
     ) -> None:
-        self.specs, self.openers, self.seed, self.workers = dict(specs), dict(openers), seed, workers
-        self._open: dict[str, Constructor | ManyConstructor] | None = None
+        self.specs, self.openables, self.seed, self.workers = dict(specs), dict(openables), seed, workers
+        self._constructors: dict[str, Constructor | MultiColumnConstructor] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open": None}
+        return {**self.__dict__, "_constructors": None}
 
     @property
     def size(self) -> int:
-        """Rows that are built together."""
+        """Number of rows that are built together."""
         return max(spec.unit for spec in self.specs.values())
 
     def open(self) -> dict[str, str]:
         """Open the constructors, and return the hash of each one's weights."""
-        if self._open is None:
-            self._open = {name: one.open(seed=self.seed, workers=self.workers) for name, one in self.openers.items()}
-        return {name: constructor.digest for name, constructor in self._open.items()}
+        if self._constructors is None:
+            options = {"seed": self.seed, "workers": self.workers}
+            self._constructors = {name: one.open(**options) for name, one in self.openables.items()}
+        return {name: constructor.digest for name, constructor in self._constructors.items()}
 
     def close(self) -> None:
-        """Let go of the models."""
-        self._open = None
+        """Release the models."""
+        self._constructors = None
 
     def __call__(self, rows: Sequence[SourceRow]) -> BuiltColumns:
+        """Build all columns for some rows."""
         self.open()
-        assert self._open is not None
-        views: BuiltColumns = {}
-        for name, constructor in self._open.items():
+        assert self._constructors is not None
+        built: BuiltColumns = {}
+        for name, constructor in self._constructors.items():
             spec = self.specs[name]
             columns = spec.columns(name)
-            made: list[Any] = []
+            views: list[Any] = []
             for start in range(0, len(rows), spec.unit):
-                made += _made(constructor, rows[start : start + spec.unit], spec)
+                views += _build_views(constructor, rows[start : start + spec.unit], spec)
             for k, column in enumerate(columns):
-                views[column] = made if columns == (name,) else [few[k] for few in made]
+                built[column] = views if columns == (name,) else [row_views[k] for row_views in views]
             rows = [
-                SourceRow(id=row.id, text=row.text, views={**row.views, **{c: views[c][i].text for c in columns}})
+                SourceRow(id=row.id, text=row.text, views={**row.views, **{c: built[c][i].text for c in columns}})
                 for i, row in enumerate(rows)
             ]
-        return views
+        return built
 
 
-def _made(constructor: Constructor | ManyConstructor, rows: Sequence[SourceRow], spec: ConstructorSpec) -> list[Any]:
-    """What a constructor makes of the column that it takes; nothing where that is null."""
+def _build_views(
+    constructor: Constructor | MultiColumnConstructor, rows: Sequence[SourceRow], spec: ConstructorSpec
+) -> list[Any]:
+    """Return the views of some rows, built from the column `spec.of`; a row where that is null gets none."""
     if spec.of == "text":
         return list(constructor(rows))
-    there = [row for row in rows if row.views[spec.of] is not None]
-    taken = constructor([SourceRow(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in there])
-    views = dict(zip((row.id for row in there), taken, strict=True))
-    nothing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
-    return [views.get(row.id, nothing) for row in rows]
+    valid = [row for row in rows if row.views[spec.of] is not None]
+    found = constructor([SourceRow(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in valid])
+    views = dict(zip((row.id for row in valid), found, strict=True))
+    missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
+    return [views.get(row.id, missing) for row in rows]
 
 
-def _finished(out: Path, parts: Sequence[Path], head: Mapping[str, Any], *, resume: bool) -> set[Path]:
-    """Return the parts that need not be built, and clear away what a killed build left behind."""
-    from opencse.views.storage import read_header
+class _Parts:
+    """The files of a build: those that are finished, and those that are missing.
 
-    there = sorted(out.glob("part-*-of-*.parquet"))
-    for leftover in out.glob(".part-*.tmp"):
-        leftover.unlink(missing_ok=True)
-    if not resume:
-        for part in there:
-            part.unlink()
-        return set()
-    for part in there:
-        found = read_header(part)
-        if found != head or part not in parts:
-            differing = [key for key in head if found.get(key) != head[key]] or ["number of parts"]
-            raise OpencseError(
-                f"{out} holds views that were built otherwise ({', '.join(differing)} differ)",
-                "Build into another folder, or without --resume to replace them.",
-            )
-    return set(there)
+    Args:
+        folder: Folder of the files; it is created, and leftovers of a killed build are removed.
+        header: Header of every file.
+        resume: Keep finished files; if false, they are removed.
 
+    Raises:
+        OpencseError: There are finished files with another header.
+    """
 
-def _follow(written: Iterable[int], rows: int, finished: int, progress: bool) -> None:
-    from opencse.progress import Phase
+    def __init__(self, folder: Path, header: Mapping[str, Any], *, resume: bool) -> None:
+        self.folder, self.header = folder, header
+        self.rows, self.rows_per_part = int(header["rows"]), int(header["rows_per_part"])
+        count = -(-self.rows // self.rows_per_part)
+        self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
+        folder.mkdir(parents=True, exist_ok=True)
+        finished = self._finished(resume=resume)
+        self.missing = [i for i, path in enumerate(self.paths) if path not in finished]
 
-    with Phase("building", total=rows, unit="sentences", initial=finished, show=progress) as phase:
-        for count in written:
-            phase.update(count)
+    def _finished(self, *, resume: bool) -> set[Path]:
+        from opencse.views.storage import read_header
 
+        present = sorted(self.folder.glob("part-*-of-*.parquet"))
+        for leftover in self.folder.glob(".part-*.tmp"):
+            leftover.unlink(missing_ok=True)
+        if not resume:
+            for path in present:
+                path.unlink()
+            return set()
+        for path in present:
+            found = read_header(path)
+            if found != self.header or path not in self.paths:
+                differing = [key for key in self.header if found.get(key) != self.header[key]] or ["number of parts"]
+                raise OpencseError(
+                    f"{self.folder} holds views that were built with other settings ({', '.join(differing)} differ)",
+                    "Build into another folder, or add --overwrite to replace them.",
+                )
+        return set(present)
 
-_Job = tuple[Path, bool, list[SourceRow]]
+    def rows_of(self, part: int) -> range:
+        """Return the numbers of the rows of one file."""
+        return range(part * self.rows_per_part, min((part + 1) * self.rows_per_part, self.rows))
 
+    @property
+    def missing_rows(self) -> int:
+        """Number of rows that are still to be built."""
+        return sum(len(self.rows_of(part)) for part in self.missing)
 
-def _jobs(
-    texts: Iterator[str], parts: Sequence[Path], done: set[Path], rows_per_part: int, size: int
-) -> Iterator[_Job]:
-    """Yield units of rows in order, with the part each belongs to and whether it is the part's last."""
-    for i, part in enumerate(parts):
-        chunk = list(islice(texts, rows_per_part))
-        if part in done:
-            continue
-        for unit in _units(chunk, i * rows_per_part, size):
-            yield part, unit[-1].id + 1 == i * rows_per_part + len(chunk), unit
+    def write(
+        self, part: int, units: Sequence[tuple[list[SourceRow], BuiltColumns]], specs: Mapping[str, ConstructorSpec]
+    ) -> None:
+        """Write one file, whole or not at all."""
+        import pyarrow.parquet as pq
+
+        from opencse.io.files import replaced_file
+        from opencse.views.storage import column_makers, schema, table
+
+        rows = [row for unit_rows, _ in units for row in unit_rows]
+        views = {name: [view for _, built in units for view in built[name]] for name in column_makers(specs)}
+        with replaced_file(self.paths[part]) as temporary:
+            content = table(rows, views, specs, schema(specs, self.header))
+            pq.write_table(content, temporary, compression="zstd", write_page_checksum=True)
 
 
 def _units(texts: Sequence[str], first: int, size: int) -> Iterator[list[SourceRow]]:
-    """Cut texts into units of rows, numbered from `first`."""
+    """Yield texts as units of rows, numbered from `first`."""
     for start in range(0, len(texts), size):
         yield [SourceRow(id=first + start + k, text=text) for k, text in enumerate(texts[start : start + size])]
 
 
-class _JobUnit:
-    """The rows of a job through a `_Unit`."""
-
-    def __init__(self, unit: _Unit) -> None:
-        self.unit = unit
-
-    def open(self) -> None:
-        self.unit.open()
-
-    def __call__(self, job: _Job) -> BuiltColumns:
-        return self.unit(job[2])
+_Job = tuple[int, list[SourceRow]]
 
 
-def _written(
-    results: Iterable[tuple[_Job, BuiltColumns]], specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]
-) -> Iterator[int]:
-    """Write each part when its last unit is there; yield the rows of each unit."""
+def _write_locally(engine: Engine, unit: _UnitBuilder, texts: Iterator[str], parts: _Parts) -> Iterator[int]:
+    """Build units on this machine and write each file after its last unit; yield the number of rows of each unit."""
+
+    def jobs() -> Iterator[_Job]:
+        missing = set(parts.missing)
+        for part in range(len(parts.paths)):
+            rows = parts.rows_of(part)
+            chunk = list(islice(texts, len(rows)))
+            if part in missing:
+                yield from ((part, unit_rows) for unit_rows in _units(chunk, rows.start, unit.size))
+
     pending: list[tuple[list[SourceRow], BuiltColumns]] = []
-    for (part, last, rows), views in results:
-        pending.append((rows, views))
-        if last:
-            _write(part, pending, specs, head)
+    for (part, rows), built in engine.map(_UnitTask(unit), jobs()):
+        pending.append((rows, built))
+        if rows[-1].id + 1 == parts.rows_of(part).stop:
+            parts.write(part, pending, unit.specs)
             pending = []
         yield len(rows)
 
 
-class _Part:
-    """Builds and writes a whole part, from sentences on disk: the task of a worker that may be anywhere."""
+class _UnitTask:
+    """The task of a local worker: build one unit of rows."""
 
-    def __init__(
-        self, unit: _Unit, sentences: Sentences, parts: Sequence[Path], head: Mapping[str, Any], rows_per_part: int
-    ) -> None:
-        self._unit, self._sentences, self._head = unit, sentences, head
-        self._parts, self._rows = [part.absolute() for part in parts], rows_per_part
+    def __init__(self, unit: _UnitBuilder) -> None:
+        self._unit = unit
+
+    def open(self) -> None:
+        self._unit.open()
+
+    def __call__(self, job: _Job) -> BuiltColumns:
+        return self._unit(job[1])
+
+
+def _write_remotely(engine: Engine, unit: _UnitBuilder, sentences: Sentences, parts: _Parts) -> Iterator[int]:
+    """Build and write whole files on the workers of an engine; yield the number of rows of each file."""
+    parts.folder = parts.folder.absolute()
+    parts.paths = [path.absolute() for path in parts.paths]
+    for _, count in engine.map(_PartTask(unit, sentences, parts), parts.missing):
+        yield count
+
+
+class _PartTask:
+    """The task of a worker on any machine: build and write one file, from sentences on disk."""
+
+    def __init__(self, unit: _UnitBuilder, sentences: Sentences, parts: _Parts) -> None:
+        self._unit, self._sentences, self._parts = unit, sentences, parts
 
     def open(self) -> None:
         self._unit.open()
 
     def __call__(self, part: int) -> int:
-        first = part * self._rows
-        texts = self._sentences.range(first, first + self._rows)
-        done = [(rows, self._unit(rows)) for rows in _units(texts, first, self._unit.size)]
-        _write(self._parts[part], done, self._unit.specs, self._head)
+        rows = self._parts.rows_of(part)
+        texts = self._sentences.range(rows.start, rows.stop)
+        units = [(unit_rows, self._unit(unit_rows)) for unit_rows in _units(texts, rows.start, self._unit.size)]
+        self._parts.write(part, units, self._unit.specs)
         return len(texts)
 
 
-def _write(
-    part: Path,
-    units: Sequence[tuple[list[SourceRow], BuiltColumns]],
-    specs: Mapping[str, ConstructorSpec],
-    head: Mapping[str, Any],
-) -> None:
-    import pyarrow.parquet as pq
+def _show_progress(written: Iterable[int], rows: int, finished: int, progress: bool) -> None:
+    """Run a build to its end, and show its progress."""
+    from opencse.progress import Phase
 
-    from opencse.io.files import replaced_file
-    from opencse.views.storage import makers, schema, table
-
-    rows = [row for unit_rows, _ in units for row in unit_rows]
-    views = {name: [view for _, made in units for view in made[name]] for name in makers(specs)}
-    with replaced_file(part) as temporary:
-        pq.write_table(
-            table(rows, views, specs, schema(specs, head)), temporary, compression="zstd", write_page_checksum=True
-        )
+    with Phase("building", total=rows, unit="sentences", initial=finished, show=progress) as phase:
+        for count in written:
+            phase.update(count)

@@ -1,4 +1,4 @@
-"""What every constructor is: a specification that a recipe can name, and the worker that it opens."""
+"""The interface of all kinds of views: a specification that a recipe can name, and the constructor that it opens."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from opencse.views.sentence_store import CorpusAccess
 
 Score = float | int | str | None
-UNIT = 512  # rows that are built together: batches form within them, whatever the number of workers
+UNIT = 512
+"""Rows that are built together: batches form within them, so the output is independent of the number of workers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceRow:
-    """One sentence of the corpus.
+    """One sentence of the corpus, with the views that were built of it before.
 
     Attributes:
-        id: Its number, counted from 0 over the lines that are not blank.
-        text: The sentence; half a surrogate pair, which UTF-8 cannot hold, becomes "?".
-        views: Columns that were built before, by name: null where that constructor could not do its job.
+        id: Number of the sentence, counted from 0 over the lines that are not blank.
+        text: The sentence; half a surrogate pair, which UTF-8 cannot encode, becomes "?".
+        views: Texts of the columns that were built before, by column; None if a constructor found none.
     """
 
     id: int
@@ -35,12 +36,12 @@ class SourceRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuiltView:
-    """What a constructor made of one sentence.
+    """A sentence that a constructor derived from a row, or the reason why there is none.
 
     Attributes:
-        text: The related sentence; None where no rule applies.
-        rule: Which rule made it, or why there is none.
-        scores: Values recorded beside it, by name.
+        text: The related sentence; None if no rule applies.
+        rule: Name of the rule that was applied, or the reason why none was.
+        scores: Values that are recorded with it, by name.
     """
 
     text: str | None
@@ -49,20 +50,20 @@ class BuiltView:
 
 
 class Constructor(Protocol):
-    """The opened form of a specification: models loaded, ready for rows."""
+    """An opened specification of one column: models are loaded, rows can be built."""
 
     @property
     def digest(self) -> str:
-        """A hash of the weights and tables that the output depends on, "" for none."""
+        """A hash of the weights and tables that the output depends on; "" if there are none."""
         ...
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Return one view per row, the same whatever the other rows are."""
+        """Return one view per row; it is independent of the other rows."""
         ...
 
 
-class ManyConstructor(Protocol):
-    """A constructor of a specification with several columns."""
+class MultiColumnConstructor(Protocol):
+    """An opened specification of several columns."""
 
     @property
     def digest(self) -> str:
@@ -70,30 +71,30 @@ class ManyConstructor(Protocol):
         ...
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
-        """Return for each row one view per column."""
+        """Return one view per column for each row."""
         ...
 
 
-class Opener(Protocol):
-    """What each process opens: small, and picklable."""
+class Openable(Protocol):
+    """A specification, or its prepared form: small and picklable, opened once in each process."""
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | ManyConstructor:
+    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | MultiColumnConstructor:
         """See `ConstructorSpec.open`."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstructorSpec:
-    """Parameters of one constructor; importing a specification loads no model library.
+    """Base of all kinds of views: the options of one constructor. Importing it loads no model library.
 
     Class attributes:
-        kind: Its name in a recipe.
-        scores: The columns it records beside its output, name to type ("float", "int" or "string").
-        unit: Rows that it takes together, a multiple of `UNIT`.
+        kind: Name of the kind in a recipe.
+        scores: Columns that are recorded with the text: name to type ("float", "int" or "string").
+        unit: Number of rows that are built together, a multiple of `UNIT`.
 
     Attributes:
-        of: The column whose sentences it takes: the corpus's own (`text`), or one that is built before, such as the
-            negation of an antonym.
+        of: The column to start from: the corpus's own (`text`), or one that is built before. So a negation of an
+            antonym can be built.
     """
 
     kind: ClassVar[str]
@@ -104,7 +105,7 @@ class ConstructorSpec:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Columns that must be built before, beside `of`."""
+        """Columns that must be built before, besides `of`."""
         return ()
 
     @property
@@ -113,41 +114,41 @@ class ConstructorSpec:
         return self.needs if self.of == "text" else (self.of, *self.needs)
 
     @property
-    def sees_the_corpus(self) -> bool:
-        """Whether it works on the corpus as a whole, before any row is built."""
+    def needs_corpus(self) -> bool:
+        """Whether it needs the whole corpus before any row is built."""
         return type(self).prepare is not ConstructorSpec.prepare
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """The columns that `[build.NAME]` makes: NAME, or several."""
+        """Return the columns that `[build.NAME]` builds: NAME, or several."""
         return (name,)
 
-    def prepare(self, corpus: CorpusAccess) -> Opener:
-        """Do, once and before any row is built, what needs the whole corpus; most constructors need nothing."""
+    def prepare(self, corpus: CorpusAccess) -> Openable:
+        """Do the work that needs the whole corpus, once and before any row is built; by default there is none."""
         return self
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | ManyConstructor:
-        """Load what the constructor needs.
+    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | MultiColumnConstructor:
+        """Load models and tables, and return the constructor.
 
         Args:
-            seed: The only source of chance.
-            workers: Processes that run this constructor at the same time (a limit on requests is shared out).
+            seed: The only source of randomness.
+            workers: Number of processes that open the same specification; they share a limit on requests.
         """
         raise NotImplementedError
 
 
 def row_seed(seed: int, kind: str, row: SourceRow) -> int:
-    """Return a 64-bit seed of one row: it depends on the row's number, not on what was drawn for other rows."""
+    """Return the 64-bit seed of one row; it depends on the row's number, not on the draws of other rows."""
     digest = hashlib.blake2b(f"{seed}\0{kind}\0{row.id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
 def row_random(seed: int, kind: str, row: SourceRow) -> random.Random:
-    """Return the generator of one row."""
+    """Return the random generator of one row."""
     return random.Random(row_seed(seed, kind, row))
 
 
 def bundle_digest(*parts: str | bytes) -> str:
-    """Return one SHA-256 over several strings."""
+    """Return one SHA-256 of several strings; their boundaries count."""
     joined = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -155,11 +156,16 @@ def bundle_digest(*parts: str | bytes) -> str:
     return joined.hexdigest()
 
 
-def with_error_rate(rows: Sequence[SourceRow], made: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
-    """Return views with the match error rate to their texts beside them."""
+def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
+    """Return views with their match error rate as the score `mer`.
+
+    Args:
+        rows: n rows.
+        results: n pairs of text (or None) and rule.
+    """
     from opencse.surface import match_error_rate
 
-    done = [i for i, (text, _) in enumerate(made) if text is not None]
-    rates = match_error_rate([rows[i].text for i in done], [str(made[i][0]) for i in done], workers=1)
+    done = [i for i, (text, _) in enumerate(results) if text is not None]
+    rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done], workers=1)
     rate = dict(zip(done, rates.tolist(), strict=True))
-    return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(made)]
+    return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(results)]

@@ -1,6 +1,6 @@
-"""A corpus as a whole, for what cannot be made from one row alone.
+"""Access to all sentences of a corpus by number, for views that one row alone does not determine.
 
-Its sentences are kept on disk and read by number: any process, on any machine that sees the folder, can fetch some.
+The sentences are kept on disk, so any process on any machine that sees the folder can read them.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _CHUNK = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusAccess:
-    """What a specification may use to prepare itself.
+    """The corpus and the means with which a specification prepares itself.
 
     Attributes:
-        sentences: All of them, by number.
-        engine: Where batch work runs.
-        progress: Whether to show progress bars.
-        tell: Takes short notes for the user.
+        sentences: All sentences, by number.
+        engine: Runs batch work.
+        progress: Show progress bars.
+        notify: Receives short notes for the user.
     """
 
     sentences: Sentences
     engine: Engine
     progress: bool
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
 
 
 class Sentences:
-    """Memory-mapped texts, numbered as the builder numbers rows.
+    """Memory-mapped texts with the numbers that the builder gives to rows.
 
-    The folder holds the UTF-8 bytes of all texts, their ends, and a 64-bit key of each text without regard to case and
-    white space, by which copies are known. Opening costs nothing; pickling sends the path alone.
+    The folder holds the UTF-8 bytes of all texts, their ends, and a 64-bit key of each text that ignores case and white
+    space, so that copies are recognised. Opening takes no time; pickling sends only the path.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Sentences:
 
     @cached_property
     def keys(self) -> np.ndarray:
-        """One uint64 per text (memory-mapped): equal for texts that differ in case and white space alone."""
+        """uint64 (n,), memory-mapped: equal for texts that differ only in case and white space."""
         return np.memmap(self.folder / "keys", dtype="<u8", mode="r")
 
     @cached_property
@@ -72,25 +72,25 @@ class Sentences:
         return np.memmap(self.folder / "texts", dtype=np.uint8, mode="r")
 
     def take(self, ids: np.ndarray) -> list[str]:
-        """Return the texts with these numbers."""
+        """Return the texts with the given numbers, int64 (m,)."""
         ends = np.asarray(self._ends[ids]).tolist()
         starts = np.where(ids > 0, self._ends[np.maximum(ids, 1) - 1], 0).tolist()
         data = memoryview(self._bytes)  # type: ignore[arg-type]  # slices of an array take ten times as long
         return [str(data[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
     def range(self, start: int, stop: int) -> list[str]:
-        """Return the texts from number `start` to before `stop`."""
+        """Return the texts with the numbers from `start` up to, but not including, `stop`."""
         return self.take(np.arange(start, min(stop, len(self))))
 
 
 def open_sentences(texts: Iterable[str], texts_hash: str) -> Sentences:
-    """Open the store of a corpus in the cache, and write it first where there is none.
+    """Open the sentences of a corpus in the cache; write them first if they are not there.
 
-    One pass, constant memory; the folder takes the bytes of the texts and 16 more for each.
+    Writing takes one pass and constant memory. The folder takes the bytes of the texts and 16 bytes for each text.
 
     Args:
-        texts: All of them, in order; only read if there is no store yet.
-        texts_hash: Their hash, `opencse.views.storage.texts_hash`.
+        texts: All texts, in order; only read if they are not in the cache yet.
+        texts_hash: Hash of the texts, from `opencse.views.storage.texts_hash`.
     """
     name = hashlib.blake2b(f"{_VERSION} {texts_hash}".encode(), digest_size=16).hexdigest()
     folder = cache_place("sentences", name)
@@ -126,5 +126,6 @@ def _write(folder: Path, texts: Iterable[str], texts_hash: str) -> None:
 
 
 def _keys(texts: Sequence[str]) -> np.ndarray:
+    """Return the 64-bit keys of some texts, uint64 (n,)."""
     hashes = (hashlib.blake2b(" ".join(t.lower().split()).encode("utf-8", "replace"), digest_size=8) for t in texts)
     return np.frombuffer(b"".join(one.digest() for one in hashes), dtype="<u8")

@@ -1,4 +1,4 @@
-"""How built pairs are distributed in surface and in meaning, beside what the papers report (DebCSE Tables 1 and 4)."""
+"""Distributions of surface and semantic similarity of built pairs, next to published ones (DebCSE Tables 1 and 4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """One value over many pairs: mean, quartiles, and counts in ten bins of equal width over [low, high]."""
+    """Distribution of one value over many pairs: mean, quartiles, and counts in ten equal bins over [low, high]."""
 
     mean: float
     quartiles: tuple[float, float, float]
@@ -36,16 +36,16 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnStatistics:
-    """Pairs of each sentence with one column.
+    """Distributions for the pairs of each sentence and its view in one column.
 
     Attributes:
-        column: Its name; "another row" for pairs of sentences drawn by chance, as an in-batch negative is.
-        rows: Sentences looked at.
-        nulls: Those without a view.
-        rules: How often each rule was applied, commonest first.
+        column: Name of the column; "another row" for pairs of random sentences, as in-batch negatives are.
+        rows: Number of sentences.
+        nulls: Number of sentences without a view.
+        rules: Number of applications of each rule, the most frequent first.
         overlap: Lexical overlap.
         error_rate: Match error rate.
-        cosine: Similarity by an encoder; None without one.
+        cosine: Cosine similarity by an encoder; None without an encoder.
     """
 
     column: str
@@ -60,13 +60,13 @@ class ColumnStatistics:
 def statistics(
     views: str | Path, *, encode: Encode | None = None, limit: int = 20_000, seed: int = 0
 ) -> list[ColumnStatistics]:
-    """Describe the pairs that a folder of built views holds.
+    """Return the distributions for every column of a folder of built views.
 
     Args:
-        views: What `build` wrote.
-        encode: Texts to a matrix, for cosines.
-        limit: Rows that are looked at, drawn by chance where there are more.
-        seed: Of this draw and of the pairs of other rows.
+        views: A folder that `build` wrote, or one of its files.
+        encode: Maps n texts to a matrix (n, d), for cosines.
+        limit: Maximum number of rows; from a larger folder a random sample is taken.
+        seed: Seed of this sample and of the random pairs.
     """
     from opencse.io.parquet import read_parquet
     from opencse.views.storage import built_columns, read_header
@@ -80,14 +80,14 @@ def statistics(
         table = table.take(np.sort(rng.choice(table.num_rows, limit, replace=False)))
     texts = table["text"].to_pylist()
     vectors = None if encode is None else _unit(encode(texts))
-    out = [
+    found = [
         _describe(name, texts, table[name].to_pylist(), table[f"{name}.rule"].to_pylist(), vectors, encode)
         for name in columns
     ]
     if len(texts) > 1:
         shift = (np.arange(len(texts)) + rng.integers(1, len(texts), len(texts))) % len(texts)
-        out.append(_describe("another row", texts, [texts[i] for i in shift], [], vectors, encode))
-    return out
+        found.append(_describe("another row", texts, [texts[i] for i in shift], [], vectors, encode))
+    return found
 
 
 def _describe(
@@ -98,18 +98,18 @@ def _describe(
     vectors: np.ndarray | None,
     encode: Encode | None,
 ) -> ColumnStatistics:
-    there = [i for i, other in enumerate(others) if other is not None]
-    a, b = [texts[i] for i in there], [str(others[i]) for i in there]
+    valid = [i for i, other in enumerate(others) if other is not None]
+    a, b = [texts[i] for i in valid], [str(others[i]) for i in valid]
     cosine = None
-    if vectors is not None and encode is not None and there:
-        cosine = _distribution((vectors[there] * _unit(encode(b))).sum(axis=1), COSINE_BINS)
+    if vectors is not None and encode is not None and valid:
+        cosine = _distribution((vectors[valid] * _unit(encode(b))).sum(axis=1), COSINE_BINS)
     return ColumnStatistics(
         column=name,
         rows=len(texts),
-        nulls=len(texts) - len(there),
+        nulls=len(texts) - len(valid),
         rules=dict(Counter(rule if not rule.startswith("row ") else "row" for rule in rules).most_common()),
-        overlap=_distribution(lexical_overlap(a, b), BINS) if there else None,
-        error_rate=_distribution(match_error_rate(a, b), BINS) if there else None,
+        overlap=_distribution(lexical_overlap(a, b), BINS) if valid else None,
+        error_rate=_distribution(match_error_rate(a, b), BINS) if valid else None,
         cosine=cosine,
     )
 
@@ -133,6 +133,6 @@ def _unit(matrix: np.ndarray) -> np.ndarray:
 
 
 def bars(distribution: Distribution) -> str:
-    """Return the ten counts as a row of block characters."""
-    most = max(distribution.counts) or 1
-    return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * count // most)] for count in distribution.counts)
+    """Return the ten counts as a bar chart of block characters."""
+    highest = max(distribution.counts) or 1
+    return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * count // highest)] for count in distribution.counts)

@@ -1,4 +1,4 @@
-"""The file format of built views: Parquet columns, and the header that says what they were made from."""
+"""The file format of built views: Parquet columns, and a header that determines the content."""
 
 from __future__ import annotations
 
@@ -23,49 +23,50 @@ RESERVED = ("id", "text")
 _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
-def in_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
-    """Return the columns so that each comes after those it needs.
+def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
+    """Return the names of the specifications in an order in which each comes after the columns that it needs.
 
     Raises:
-        OpencseError: A name is taken or ill-formed, a needed column is not there, or two need each other.
+        OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns need each other.
     """
     for name in specs:
         if name in RESERVED or not name or "." in name:
-            raise OpencseError(f"build.{name}: no name for a built column", "Take one without a dot, not id or text.")
-        if specs[name].of != "text" and specs[name].sees_the_corpus:
-            raise OpencseError(f"build.{name}: of: this kind searches the corpus itself", "Leave `of` out.")
-    makers(specs)
-    out: list[str] = []
-    while len(out) < len(specs):
-        there = {column for name in out for column in specs[name].columns(name)}
-        ready = [name for name in specs if name not in out and there.issuperset(specs[name].sources)]
+            remedy = "Choose a name without a dot, other than id and text."
+            raise OpencseError(f"build.{name}: not a valid name of a column", remedy)
+        if specs[name].of != "text" and specs[name].needs_corpus:
+            raise OpencseError(f"build.{name}: of: this kind searches the corpus itself", "Remove `of`.")
+    column_makers(specs)
+    order: list[str] = []
+    while len(order) < len(specs):
+        built = {column for name in order for column in specs[name].columns(name)}
+        ready = [name for name in specs if name not in order and built.issuperset(specs[name].sources)]
         if not ready:
-            name = next(name for name in specs if name not in out)
-            lacking = [need for need in specs[name].sources if need not in there]
+            name = next(name for name in specs if name not in order)
+            lacking = [need for need in specs[name].sources if need not in built]
             raise OpencseError(
                 f"build.{name}: needs the column {lacking[0]!r}, which is not built before it",
-                f"Add [build.{lacking[0]}], or take the need away.",
+                f"Add [build.{lacking[0]}], or remove the option that names the column.",
             )
-        out += ready
-    return out
+        order += ready
+    return order
 
 
-def makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
-    """Return for each column that is built the name of the specification that makes it.
+def column_makers(specs: Mapping[str, ConstructorSpec]) -> dict[str, str]:
+    """Return the name of the specification that builds each column, by column.
 
     Raises:
-        OpencseError: Two would make the same one.
+        OpencseError: Two specifications build the same column.
     """
     out: dict[str, str] = {}
     for name, spec in specs.items():
         for column in spec.columns(name):
             if column in out:
-                raise OpencseError(f"build.{name} and build.{out[column]} both make {column!r}", "Rename one of them.")
+                raise OpencseError(f"build.{name} and build.{out[column]} both build {column!r}", "Rename one of them.")
             out[column] = name
     return out
 
 
-def header(
+def build_header(
     specs: Mapping[str, ConstructorSpec],
     digests: Mapping[str, str],
     *,
@@ -74,7 +75,16 @@ def header(
     seed: int,
     part_rows: int,
 ) -> dict[str, Any]:
-    """Return what determines the output: content hash of the texts, version, parameters and hashes of weights."""
+    """Return all that determines the output: hash of the texts, version, options and hashes of weights.
+
+    Args:
+        specs: Specifications by name.
+        digests: Hash of the weights of each.
+        corpus: Hash of the texts.
+        rows: Number of texts.
+        seed: The only source of randomness.
+        part_rows: Rows in a file.
+    """
     columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
     return {
         "format": FORMAT,
@@ -88,13 +98,13 @@ def header(
 
 
 def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
-    """Kind and fields, those of a nested specification too."""
+    """Return the kind and the options, including those of a nested specification."""
     values = ((field.name, getattr(spec, field.name)) for field in dataclasses.fields(spec))
     return {"kind": spec.kind, **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values}}
 
 
 def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
-    """Return a SHA-256 over texts in order, and how many they are."""
+    """Return a SHA-256 of the texts in order, and their number."""
     joined, count = hashlib.sha256(), 0
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -104,9 +114,9 @@ def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
 
 
 def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
-    """Return the Arrow schema: id, text, and for each column its text, its rule and its scores."""
+    """Return the Arrow schema: `id`, `text`, and the text, rule and scores of each built column."""
     fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
-    for name, maker in makers(specs).items():
+    for name, maker in column_makers(specs).items():
         fields += [pa.field(name, pa.string()), pa.field(f"{name}.rule", pa.string(), nullable=False)]
         fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in specs[maker].scores.items()]
     return pa.schema(fields, metadata={HEADER: json.dumps(head).encode()})
@@ -118,9 +128,9 @@ def table(
     specs: Mapping[str, ConstructorSpec],
     layout: pa.Schema,
 ) -> pa.Table:
-    """Return rows and their views in this layout."""
+    """Return rows and their views, by column, as a table of the given schema."""
     columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}
-    for name, maker in makers(specs).items():
+    for name, maker in column_makers(specs).items():
         columns[name] = [view.text for view in views[name]]
         columns[f"{name}.rule"] = [view.rule for view in views[name]]
         for score in specs[maker].scores:
@@ -132,12 +142,14 @@ def read_header(path: str | Path) -> dict[str, Any]:
     """Return the header of a Parquet file that `build` wrote.
 
     Raises:
-        OpencseError: It is no such file.
+        OpencseError: The file was not written by `build`.
     """
     try:
         return json_object(parquet_metadata(path)[HEADER].decode(), str(path), "")
     except (KeyError, ValueError, OpencseError) as error:
-        raise OpencseError(f"{path} is no whole file of built views", "Build it again, with --overwrite.") from error
+        raise OpencseError(
+            f"{path} is not a complete file of built views", "Build it again, with --overwrite."
+        ) from error
 
 
 def built_columns(path: str | Path) -> list[str]:

@@ -83,7 +83,7 @@ def test_faiss(corpus, lines, encoder, tmp_path):
     exact = mine(corpus, tmp_path / "exact", encoder, search="exact", window=(-1.0, 0.8))
     notes: list[str] = []
     spec = HardNegatives(model=encoder, precision="fp32", search="faiss", window=(-1.0, 0.8), probes=1000)
-    build(corpus, {"negative": spec}, tmp_path / "all", workers=1, tell=notes.append)
+    build(corpus, {"negative": spec}, tmp_path / "all", workers=1, notify=notes.append)
     assert any("100.0 % of the ten nearest" in note for note in notes)
     everywhere = pq.read_table(tmp_path / "all").to_pylist()
     for a, b in zip(exact, everywhere, strict=True):

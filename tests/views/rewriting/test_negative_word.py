@@ -5,7 +5,7 @@ import pytest
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
 from opencse.views import NegativeWord, SourceRow
-from opencse.views.rewriting.edits import apply_edits
+from opencse.views.edits import apply_edits
 from opencse.views.rewriting.negative_word import possible_edits
 
 CASES = """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
-from opencse.views.rewriting.edits import Edit, apply_edits
+from opencse.views.edits import Edit, apply_edits
 
 if TYPE_CHECKING:
     import numpy as np

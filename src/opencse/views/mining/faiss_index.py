@@ -105,7 +105,7 @@ class FaissIndex:
         return float((exact.ids[:, :, None] == found.ids[:, None, :]).any(axis=2).mean())
 
 
-def open_faiss(vectors: Vectors, probes: int, tell: Callable[[str], None]) -> FaissIndex:
+def open_faiss(vectors: Vectors, probes: int, notify: Callable[[str], None]) -> FaissIndex:
     """Build the index of a corpus unless it is there, and tell its recall."""
     index = FaissIndex(vectors, probes)
     if not index.meta:
@@ -115,7 +115,7 @@ def open_faiss(vectors: Vectors, probes: int, tell: Callable[[str], None]) -> Fa
         index.meta["recall"][str(probes)] = index.recall()
         write_json(index._meta, index.meta)
     recall = index.meta["recall"][str(probes)]
-    tell(
+    notify(
         f"faiss: {probes} of {index.meta['cells']:,} cells looked into; finds {100 * recall:.1f} % of the ten nearest "
         f"({min(_ASKED, len(vectors)):,} rows compared with the exact answer)"
     )

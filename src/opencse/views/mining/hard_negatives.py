@@ -79,7 +79,7 @@ class HardNegatives(MinedSpec):
         """Embed the corpus and, for "faiss", build the index, unless they are in the cache."""
         prepared = super().prepare(corpus)
         if self.search == "faiss":
-            open_faiss(prepared.index.vectors, self.probes, corpus.tell)
+            open_faiss(prepared.index.vectors, self.probes, corpus.notify)
         return prepared
 
     def digest(self, index: Index) -> str:

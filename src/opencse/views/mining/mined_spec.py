@@ -87,7 +87,7 @@ class MinedSpec(ConstructorSpec):
         vectors = open_vectors(corpus.sentences, embedding, corpus.engine, progress=corpus.progress)
         disk = len(vectors) * vectors.dimension * 2 / 2**20
         memory = self.memory(len(vectors), vectors.dimension) / 2**20
-        corpus.tell(
+        corpus.notify(
             f"mining {self.kind}: {len(vectors):,} sentences, {disk:,.0f} MiB of vectors on disk, "
             f"at most {memory:,.0f} MiB of memory for each of {corpus.engine.workers} workers"
         )

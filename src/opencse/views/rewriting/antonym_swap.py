@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.syntax.tokens import Token
+from opencse.views.edits import apply_edits
 from opencse.views.rewriting.clause import NEGATIVE
-from opencse.views.rewriting.edits import apply_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 from opencse.views.rewriting.lexicon import Table
 from opencse.views.rewriting.opposites import find_opposites, opposite_edits

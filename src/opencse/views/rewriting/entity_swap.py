@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.syntax.tokens import Token
+from opencse.views.edits import Edit, apply_edits
 from opencse.views.rewriting.articles import article_edits
-from opencse.views.rewriting.edits import Edit, apply_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 from opencse.views.rewriting.lexicon import Table, names, names_of_kind
 

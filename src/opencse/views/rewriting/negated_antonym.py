@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import inflect
+from opencse.views.edits import apply_edits
 from opencse.views.rewriting.clause import NOT, main_clause
-from opencse.views.rewriting.edits import apply_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 from opencse.views.rewriting.lexicon import Table
 from opencse.views.rewriting.negation_rules import SENTENTIAL, negate

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect
+from opencse.views.edits import Edit, apply_edits, match_case
 from opencse.views.rewriting.articles import article_edits
 from opencse.views.rewriting.clause import main_clause
-from opencse.views.rewriting.edits import Edit, apply_edits, match_case
 from opencse.views.rewriting.grammar_view import Rewrite
 from opencse.views.rewriting.lexicon import antonyms
 

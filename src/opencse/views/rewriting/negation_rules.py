@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect, is_past
+from opencse.views.edits import Edit, apply_edits, decapitalise, match_case
 from opencse.views.rewriting.clause import AUXILIARIES, BE, NOT, Clause, main_clause
-from opencse.views.rewriting.edits import Edit, apply_edits, decapitalise, match_case
 from opencse.views.rewriting.grammar_view import Rewrite
 
 # Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.

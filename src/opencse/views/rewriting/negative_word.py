@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect
+from opencse.views.edits import Edit, apply_edits, match_case
 from opencse.views.rewriting.clause import BE, FINITE, NEGATIVE, Clause, main_clause
-from opencse.views.rewriting.edits import Edit, apply_edits, match_case
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 
 EditsAndRule = tuple[list[Edit], str]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opencse.syntax.tokens import Token
+from opencse.views.edits import Edit, match_case
 from opencse.views.rewriting import lexicon
 from opencse.views.rewriting.articles import article_edits
-from opencse.views.rewriting.edits import Edit, match_case
 from opencse.views.rewriting.opposed_verbs import VERB_TAGS, opposed_verb
 
 _POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opencse.syntax.tokens import Token
-from opencse.views.rewriting.edits import apply_edits, decapitalise
+from opencse.views.edits import apply_edits, decapitalise
 
 Span = tuple[int, int]
 """Index of the first and of the last token of a phrase, both included."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.syntax.tokens import Token
+from opencse.views.edits import decapitalise
 from opencse.views.rewriting.clause import Clause, main_clause
 from opencse.views.rewriting.conjuncts import exchanged_conjuncts
-from opencse.views.rewriting.edits import decapitalise
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 from opencse.views.rewriting.phrases import Span, as_span, subtree, text_of
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect
-from opencse.views.rewriting.edits import Edit, apply_edits
+from opencse.views.edits import Edit, apply_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 from opencse.views.rewriting.lexicon import ACTORS, SYMMETRIC_VERBS
 from opencse.views.rewriting.transitive import (

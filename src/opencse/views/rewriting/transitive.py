@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form
+from opencse.views.edits import match_case
 from opencse.views.rewriting.clause import BE, Clause, main_clause
-from opencse.views.rewriting.edits import match_case
 from opencse.views.rewriting.phrases import Span, as_span, recased, subtree, text_of
 
 SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
