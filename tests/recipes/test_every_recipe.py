@@ -56,6 +56,20 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
     assert np.isfinite(reloaded.encode(["the cat", ""])).all()
 
 
+@pytest.mark.parametrize("name", recipe_names())
+def test_it_trains_as_published(tmp_path, backbone, name: str) -> None:
+    recipe = load_recipe(name, variant="faithful")
+    steps = (
+        *STEPS,
+        "training.precision=fp32",
+        *(["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []),
+    )
+    corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    trained = run(corpus, backbone, tmp_path / "run", *steps, recipe=name, variant="faithful")
+    assert (trained.outcome.steps, trained.recipe.variant) == (3, "faithful")
+    assert all(np.isfinite(list(line.values())).all() for line in metrics(tmp_path / "run"))
+
+
 @pytest.mark.parametrize(("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")])
 def test_a_column_that_the_data_lacks_is_named_before_training(tmp_path, name: str, column: str) -> None:
     backbone = tiny_bert(tmp_path / "bert", layers=1)

@@ -42,6 +42,9 @@ def show(
     ] = None,
     variant: Annotated[str, typer.Option(help="`sound`, or `faithful`: as published, quirks included.")] = "sound",
     overrides: Annotated[list[str], typer.Option("--set", help="Override a value: --set optimizer.lr=1e-5")] = [],  # noqa: B006
+    published: Annotated[
+        bool, typer.Option("--published", help="Compare the recipe with what paper and code set, and say where.")
+    ] = False,
 ) -> None:
     """Print a recipe as it would be used: everything inherited, nothing hidden."""
     from opencse.errors import OpencseError
@@ -56,8 +59,30 @@ def show(
         from opencse.encoder import backbone_config
 
         family = family_of(backbone_config(backbone))
+    if published:
+        _show_published(name, family)
+        return
     recipe = load_recipe(name, family=family or "other", variant=variant, overrides=overrides)
     typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
     for warning in recipe.warnings():
         typer.echo(f"# warning: {warning}")
     typer.echo(dump_recipe(recipe))
+
+
+def _show_published(name: str, family: str | None) -> None:
+    """A table of all settings that were published, of one family of backbones or of all."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from opencse.recipes.published_settings import PUBLISHED_FAMILIES, conformity
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("setting", "backbone", "published", "coded", "default", "faithful", "source"):
+        table.add_column(heading, overflow="fold")
+    for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
+        values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))
+        table.add_row(entry.key, entry.family, *values, entry.source or entry.why)
+    if not table.row_count:
+        typer.echo(f"nothing was published for {name} with the family {family}")
+    # Wide enough for whole cells where the output is no terminal.
+    Console(width=None if Console().is_terminal else 240).print(table, markup=False)
