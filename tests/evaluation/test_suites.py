@@ -107,3 +107,16 @@ def test_triplets_rank_what_follows_among_others(data_folder):
 def test_97_pairs(data_folder):
     task = load_retrieval(data_folder, "STSB-97")
     assert (len(task.queries), len(task.corpus)) == (194, 2551)
+
+
+def test_bundled_suites_need_no_data():
+    suites = load_suites(["development", "guard-topics"], None)
+    assert [task.name for task in suites["development"]] == list(SUITES["development"])
+    assert [task.name for task in suites["guard"]] == ["guard-topics"]
+
+
+def test_other_suites_need_data():
+    with pytest.raises(OpencseError, match="the tasks are nowhere to be found"):
+        load_suites(["guard", "sts"], None)
+    with pytest.raises(OpencseError, match="no task 'mine'"):
+        load_suites(["mine"], None)

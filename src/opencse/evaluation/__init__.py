@@ -3,8 +3,10 @@
 from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
 from opencse.evaluation.cross_validation import CrossValidation
 from opencse.evaluation.geometry import GeometryTask
+from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import Labelled, LabelledSet
 from opencse.evaluation.labelled_sources import load_labelled
+from opencse.evaluation.neighbours import NeighbourTask, nearest_rows, neighbour_agreement
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
@@ -25,16 +27,20 @@ from opencse.evaluation.task import (
 from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
 from opencse.evaluation.triplets import (
     DEVELOPMENT_SETS,
+    DEVELOPMENT_TASKS,
     Triplet,
     TripletSet,
     TripletTask,
     development_set,
+    load_development,
     read_triplets,
 )
 
 __all__ = [
     "CLASSIFICATION_TASKS",
     "DEVELOPMENT_SETS",
+    "DEVELOPMENT_TASKS",
+    "GUARD_TASKS",
     "STS_TASKS",
     "SUITES",
     "TRANSFER_TASKS",
@@ -45,6 +51,7 @@ __all__ = [
     "GeometryTask",
     "Labelled",
     "LabelledSet",
+    "NeighbourTask",
     "PairsTask",
     "RerankingTask",
     "Results",
@@ -60,11 +67,15 @@ __all__ = [
     "distinct_texts",
     "evaluate",
     "evaluate_suites",
+    "load_development",
+    "load_guard",
     "load_labelled",
     "load_reranking",
     "load_retrieval",
     "load_sts",
     "load_suites",
+    "nearest_rows",
+    "neighbour_agreement",
     "read_pairs",
     "read_triplets",
     "score",

@@ -61,7 +61,10 @@ def as_table(suite: str, results: Results, *, title: str = "", caption: str = ""
     if averaged:
         table.add_column("average", justify="right", style="bold")
     for metric in shown:
-        cells = [_cell(result.metrics.get(metric), result.main is not None) for result in results.results]
+        cells = [
+            _cell(result.metrics[metric], result.main is not None) if metric in result.metrics else ""
+            for result in results.results
+        ]
         main = all(result.main in (metric, None) for result in results.results)
         table.add_row(metric, *cells, *([_cell(results.average, True) if main else ""] if averaged else []))
     return table

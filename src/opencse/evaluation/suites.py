@@ -10,12 +10,14 @@ from opencse.errors import OpencseError
 from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
 from opencse.evaluation.cross_validation import Classifier, CrossValidation
 from opencse.evaluation.geometry import GeometryTask
+from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled_sources import load_labelled
 from opencse.evaluation.ranking_sources import RERANKING_TASKS, RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.sources import Text, load_sts
 from opencse.evaluation.sts import STS_TASKS, PairsTask
 from opencse.evaluation.task import Task
 from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
+from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
 
 SUITES: Mapping[str, tuple[str, ...]] = {
     "sts": STS_TASKS,
@@ -24,13 +26,18 @@ SUITES: Mapping[str, tuple[str, ...]] = {
     "reranking": RERANKING_TASKS,
     "retrieval": RETRIEVAL_TASKS,
     "geometry": ("STS-B dev",),
+    "development": DEVELOPMENT_TASKS,
+    "guard": GUARD_TASKS,
 }
 """Suites and their tasks."""
+
+BUNDLED_SUITES = ("development", "guard")
+"""Suites whose data comes with the package."""
 
 
 def load_suites(
     names: Iterable[str],
-    source: str | Path,
+    source: str | Path | None,
     *,
     text: Text = "senteval",
     classifier: Classifier = "senteval",
@@ -41,7 +48,8 @@ def load_suites(
         names: Suites, tasks of `SUITES`, or folders of one's own below `source`: one with `corpus.jsonl` is a retrieval
             task, one with `test.jsonl` whose rows have queries a reranking task, one with a training and a test part of
             labelled texts a classification task.
-        source: Where the data is; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`.
+        source: Where the data is; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None will do for
+            `BUNDLED_SUITES`.
         text: Text variant, where there are two.
         classifier: Of the transfer tasks; see `opencse.evaluation.cross_validation`.
 
@@ -56,7 +64,19 @@ def load_suites(
     return {suite: _load(suite, tasks, source, text, classifier) for suite, tasks in chosen.items()}
 
 
-def _load(suite: str, names: Sequence[str], source: str | Path, text: Text, classifier: Classifier) -> list[Task]:
+def _load(
+    suite: str, names: Sequence[str], source: str | Path | None, text: Text, classifier: Classifier
+) -> list[Task]:
+    if suite == "development":
+        return [task for task in load_development() if task.name in names]
+    if suite == "guard":
+        return [task for task in load_guard() if task.name in names]
+    if source is None:
+        raise OpencseError(
+            "the tasks are nowhere to be found",
+            "Give --data (or set OPENCSE_DATA): a folder with STS12/test.tsv.gz …, the data/downstream folder that "
+            "SentEval's get_transfer_data.bash makes, or `--data hub` to download them.",
+        )
     if suite == "sts":
         return [PairsTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=names)]
     if suite == "geometry":
@@ -72,12 +92,12 @@ def _load(suite: str, names: Sequence[str], source: str | Path, text: Text, clas
     return [ClassificationTask(data=each) for each in sets]
 
 
-def _suite_of(name: str, source: str | Path) -> str:
+def _suite_of(name: str, source: str | Path | None) -> str:
     """The suite that a task belongs to; for a folder of one's own, by what is in it."""
     for suite, tasks in SUITES.items():
         if name in tasks:
             return suite
-    for folder in (Path(source) / name, Path(source) / "eval" / name):
+    for folder in () if source is None else (Path(source) / name, Path(source) / "eval" / name):
         if folder.is_dir():
             files = {path.name.removesuffix(".gz") for path in folder.iterdir()}
             if "corpus.jsonl" in files:
@@ -86,4 +106,7 @@ def _suite_of(name: str, source: str | Path) -> str:
                 return "reranking"
             return "classification"
     known = ", ".join([*SUITES, *(task for tasks in SUITES.values() for task in tasks)])
-    raise OpencseError(f"there is no task {name!r}, and no such folder in {source}", f"Known: {known}.")
+    raise OpencseError(
+        f"there is no task {name!r}, and no such folder in {source or 'the data (there is no --data)'}",
+        f"Known: {known}.",
+    )

@@ -6,7 +6,7 @@ import hashlib
 import importlib.resources
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,9 @@ from opencse.io.tables import read_table, table_columns
 
 DEVELOPMENT_SETS = ("meaning", "search", "roles")
 """The written development sets that come with the package (docs/data/development-sets.md)."""
+
+DEVELOPMENT_TASKS = tuple(f"dev-{name}" for name in DEVELOPMENT_SETS)
+"""The tasks on them."""
 
 _TEXTS = ("anchor", "positive", "negative")
 
@@ -106,7 +109,11 @@ class TripletTask:
             metrics=metrics,
             rows=len(right),
             data_sha256=_hash(self.data),
-            details={"similarity": "cosine", "rows": {group: len(rows) for group, rows in groups.items()}},
+            details={
+                "text": "given",
+                "similarity": "cosine",
+                "rows": {group: len(rows) for group, rows in groups.items()},
+            },
         )
 
 
@@ -114,14 +121,20 @@ def development_set(name: str) -> TripletSet:
     """Return one of the written sets of `DEVELOPMENT_SETS`.
 
     Example:
-        >>> from opencse.evaluation import TripletTask, development_set, evaluate
-        >>> task = TripletTask(data=development_set("meaning"))
-        >>> evaluate(encode, [task])["meaning"].metrics["grade: near"]  # doctest: +SKIP
+        >>> triplet = development_set("meaning").triplets[0]
+        >>> triplet.groups["grade"]
+        'near'
     """
     if name not in DEVELOPMENT_SETS:
         raise OpencseError(f"there is no development set {name!r}", f"Known: {', '.join(DEVELOPMENT_SETS)}.")
     folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "development"
     return read_triplets(folder / f"{name}.tsv")
+
+
+def load_development() -> list[TripletTask]:
+    """Return the tasks of `DEVELOPMENT_TASKS`: one on each written set."""
+    sets = zip(DEVELOPMENT_TASKS, map(development_set, DEVELOPMENT_SETS), strict=True)
+    return [TripletTask(data=replace(data, name=name)) for name, data in sets]
 
 
 def read_triplets(path: str | Path) -> TripletSet:

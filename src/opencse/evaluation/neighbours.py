@@ -1,0 +1,123 @@
+"""Neighbourhoods: classification by the nearest texts, and agreement of two models about what is near."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.errors import OpencseError
+from opencse.evaluation.task import Embeddings, TaskResult
+
+_BLOCK = 512  # rows at a time: bounds the memory of the similarities
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeighbourTask:
+    """Leave-one-out k-nearest-neighbour classification by cosine.
+
+    Metrics, in percent: `accuracy` (the main one) of the label with the largest sum of cosines among the k nearest
+    other texts, and `precision@k`, the share of these with the text's own label, which moves in finer steps.
+
+    Args:
+        name: Name of the data set.
+        items: n distinct texts.
+        labels: Their n labels.
+        k: Neighbours that vote.
+
+    Raises:
+        OpencseError: Texts and labels differ in number, a text occurs twice, or there are no more than k texts.
+    """
+
+    name: str
+    items: Sequence[str]
+    labels: Sequence[str]
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        if len(self.items) != len(self.labels):
+            raise OpencseError(f"{self.name}: {len(self.items)} texts, {len(self.labels)} labels", "Give one per text.")
+        if len(set(self.items)) < len(self.items):
+            raise OpencseError(f"{self.name}: a text occurs twice", "Keep one of them.")
+        if len(self.items) <= self.k:
+            raise OpencseError(f"{self.name}: {len(self.items)} texts for {self.k} neighbours", "Give more texts.")
+
+    def texts(self) -> Iterator[str]:
+        """The texts."""
+        yield from self.items
+
+    def score(self, embeddings: Embeddings) -> TaskResult:
+        """Classify every text by the others."""
+        names, labels = np.unique(np.array(self.labels), return_inverse=True)
+        nearest, cosines = nearest_rows(embeddings(self.items), self.k)
+        votes = np.zeros((len(labels), len(names)))
+        np.add.at(votes, (np.arange(len(labels))[:, None], labels[nearest]), cosines)
+        right, own = votes.argmax(axis=1) == labels, labels[nearest] == labels[:, None]
+        rows = json.dumps([list(self.items), list(self.labels), self.k])
+        return TaskResult(
+            task=self.name,
+            main="accuracy",
+            metrics={"accuracy": 100 * float(right.mean()), f"precision@{self.k}": 100 * float(own.mean())},
+            rows=len(labels),
+            data_sha256=hashlib.sha256(rows.encode()).hexdigest(),
+            details={"text": "given", "labels": len(names), "similarity": "cosine"},
+        )
+
+
+def nearest_rows(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest other rows of each row by cosine, in descending order.
+
+    Args:
+        matrix: (n, d) vectors, n > k.
+        k: How many.
+
+    Returns:
+        Row numbers (n, k) and their cosines (n, k). Of rows with equal cosines at the margin, any may be taken.
+    """
+    matrix = np.asarray(matrix, dtype=np.float32)
+    unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+    rows, cosines = [], []
+    for start in range(0, len(unit), _BLOCK):
+        similarities = unit[start : start + _BLOCK] @ unit.T
+        block = np.arange(len(similarities))
+        similarities[block, start + block] = -np.inf
+        top = np.argpartition(-similarities, k - 1, axis=1)[:, :k]
+        values = np.take_along_axis(similarities, top, axis=1)
+        order = np.argsort(-values, axis=1, kind="stable")
+        rows.append(np.take_along_axis(top, order, axis=1))
+        cosines.append(np.take_along_axis(values, order, axis=1))
+    return np.concatenate(rows), np.concatenate(cosines)
+
+
+def neighbour_agreement(untouched: np.ndarray, changed: np.ndarray, *, k: int = 10) -> np.ndarray:
+    """Return for each text the share of its k nearest texts that a changed model kept among its k nearest.
+
+    A guard without labels: the mean over many sentences is recall@k of the untouched model's neighbours.
+
+    Args:
+        untouched: (n, d) vectors of n texts before the change.
+        changed: (n, e) vectors of the same texts after it.
+        k: Neighbours compared.
+
+    Returns:
+        (n,) shares in [0, 1].
+
+    Raises:
+        OpencseError: The matrices differ in rows, or have no more than k of them.
+
+    Example:
+        >>> import numpy as np
+        >>> vectors = np.random.default_rng(0).normal(size=(50, 8))
+        >>> float(neighbour_agreement(vectors, 2 * vectors).mean())
+        1.0
+    """
+    if len(untouched) != len(changed) or len(untouched) <= k:
+        raise OpencseError(
+            f"{len(untouched)} and {len(changed)} vectors for {k} neighbours",
+            f"Give two matrices of equally many rows, more than {k}.",
+        )
+    before, after = (np.sort(nearest_rows(matrix, k)[0], axis=1) for matrix in (untouched, changed))
+    return np.array([len(np.intersect1d(a, b)) for a, b in zip(before, after, strict=True)]) / k

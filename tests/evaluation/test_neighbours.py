@@ -1,0 +1,66 @@
+"""Nearest neighbours: against a literal computation; agreement of two models."""
+
+import numpy as np
+import pytest
+
+from opencse.errors import OpencseError
+from opencse.evaluation import NeighbourTask, evaluate, nearest_rows, neighbour_agreement
+
+
+def literal_neighbours(matrix, k):
+    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    found = []
+    for i, row in enumerate(unit):
+        cosines = {j: float(row @ other) for j, other in enumerate(unit) if j != i}
+        found.append(sorted(cosines, key=lambda j: -cosines[j])[:k])
+    return np.array(found)
+
+
+def test_nearest_rows_are_those_of_a_literal_computation(monkeypatch):
+    monkeypatch.setattr("opencse.evaluation.neighbours._BLOCK", 7)
+    matrix = np.random.default_rng(0).normal(size=(40, 5))
+    rows, cosines = nearest_rows(matrix, 6)
+    assert (rows == literal_neighbours(matrix, 6)).all()
+    assert (np.diff(cosines, axis=1) <= 0).all()
+
+
+def test_agreement_is_the_share_of_neighbours_kept():
+    rng = np.random.default_rng(1)
+    before, after = rng.normal(size=(30, 4)), rng.normal(size=(30, 6))
+    pairs = zip(literal_neighbours(before, 5), literal_neighbours(after, 5), strict=True)
+    expected = [len(set(a) & set(b)) / 5 for a, b in pairs]
+    assert neighbour_agreement(before, after, k=5) == pytest.approx(expected)
+    assert 0 < np.mean(expected) < 1
+    assert (neighbour_agreement(before, -3.0 * before[:, ::-1], k=5) == 1).all()
+
+
+def test_agreement_needs_equally_many_and_enough_rows():
+    for first, second in ((12, 13), (10, 10)):
+        with pytest.raises(OpencseError, match="vectors for 10 neighbours"):
+            neighbour_agreement(np.ones((first, 2)), np.ones((second, 2)))
+
+
+def task(**change):
+    settings = {"name": "toy", "items": ["a", "b", "c", "d"], "labels": ["x", "x", "y", "x"], "k": 1}
+    return NeighbourTask(**{**settings, **change})
+
+
+def test_texts_are_classified_by_their_neighbours():
+    vectors = {"a": [1, 0], "b": [1, 0.1], "c": [0, 1], "d": [0.1, 1]}
+    result = evaluate(lambda texts: np.array([vectors[text] for text in texts], dtype=float), [task()])["toy"]
+    assert result.metrics == {"accuracy": 50.0, "precision@1": 50.0}
+    assert result.rows == 4
+    assert result.details["labels"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"labels": ["x"]}, "4 texts, 1 labels"),
+        ({"items": ["a", "a", "c", "d"]}, "occurs twice"),
+        ({"k": 4}, "4 texts for 4 neighbours"),
+    ],
+)
+def test_wrong_data_is_named(change, problem):
+    with pytest.raises(OpencseError, match=problem):
+        task(**change)
