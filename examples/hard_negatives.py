@@ -15,7 +15,7 @@ if __name__ == "__main__":
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "hince-out")
     views = build(demo.corpus("demo"), {"negative": CONSTRUCTORS["negation"]()}, out / "columns")
     recipe = opencse.load_recipe("hince", family="minilm")
-    result = opencse.run(recipe, views, backbone="minilm", out=out / "run", pairs="demo", overwrite=True, tell=print)
+    result = opencse.run(recipe, views, backbone="minilm", out=out / "run", pairs="demo", overwrite=True, notify=print)
     for label, suite in (("before", result.before), ("after", result.after)):
         kinds = suite["pairs"].results[0].details["subsets"]
         print(label, {kind: round(values["cosine_mean"], 2) for kind, values in kinds.items()})

@@ -13,7 +13,7 @@ import opencse
 if __name__ == "__main__":
     out = sys.argv[1] if len(sys.argv) > 1 else "simcse-out"
     recipe = opencse.load_recipe("simcse", family="minilm", overrides=["training.seed=1"])
-    result = opencse.run(recipe, "demo", backbone="minilm", out=out, pairs="demo", overwrite=True, tell=print)
+    result = opencse.run(recipe, "demo", backbone="minilm", out=out, pairs="demo", overwrite=True, notify=print)
     print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)
 
     model = SentenceTransformer(str(result.run.model))

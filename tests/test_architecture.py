@@ -19,7 +19,7 @@ LAYERS = (
     ("data", "evaluation"),
     ("runs", "probing"),
     ("training", "pretraining", "reports"),
-    ("compare", "integrations"),
+    ("comparison", "integrations"),
     ("pipeline",),
     ("cli",),
 )

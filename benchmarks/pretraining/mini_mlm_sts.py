@@ -68,9 +68,9 @@ def untrained(model: str, seed: int, folder: Path) -> Path:
 
 
 def simcse(backbone: str | Path, corpus: Path, data: str, seed: int, out: Path) -> Path:
-    from opencse import pipeline
+    import opencse
 
-    run = pipeline.train(
+    run = opencse.train(
         "simcse",
         corpus,
         backbone=backbone,

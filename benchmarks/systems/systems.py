@@ -34,7 +34,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 
-from opencse.compare import Group, RunRecord, compare, read_run
+from opencse.comparison import Group, RunRecord, compare_groups, read_run
 from opencse.errors import OpencseError
 from opencse.recipes import family_of, load_recipe, recipe_names
 
@@ -65,7 +65,7 @@ def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
     table = options.paraphrases
     found = _filled(options, TABLES["settings"].get(recipe, []))
     if table is not None:
-        from opencse.data.sampling import paraphrase_columns
+        from opencse.data.paraphrases import paraphrase_columns
 
         text, candidate = paraphrase_columns(table)
         columns = {"text_column": text, "candidate_column": candidate}
@@ -83,7 +83,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from opencse.data.columns import beside, missing_specs
+    from opencse.data.columns import add_columns, missing_specs
     from opencse.encoder import backbone_config
     from opencse.io.corpus import column_names, read_rows
     from opencse.views import build
@@ -116,7 +116,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         try:
             if specs:
                 folder = folder_of(options, "corpus", label)
-                tables[label] = beside(start, build(start, specs, folder, notify=print), columns)
+                tables[label] = add_columns(start, build(start, specs, folder, notify=print), columns)
                 made.insert(0, (holds | specs, tables[label]))
         except OpencseError as error:  # no translation model, say: the others can go on
             print(f"{label}: {', '.join(specs)} cannot be built ({error})", file=sys.stderr)
@@ -131,7 +131,7 @@ def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
 
 def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
     """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
-    from opencse.data.sampling import paraphrase_columns
+    from opencse.data.paraphrases import paraphrase_columns
     from opencse.io.corpus import read_rows
 
     column, _ = paraphrase_columns(options.paraphrases)
@@ -151,7 +151,7 @@ def one(options: argparse.Namespace) -> None:
     else:
         resume = (out / "run.json").is_file()
         opencse.run(
-            recipe, options.corpus, data=options.data, resume=resume, overwrite=not resume, tell=print, **shared
+            recipe, options.corpus, data=options.data, resume=resume, overwrite=not resume, notify=print, **shared
         )
     import torch
 
@@ -254,7 +254,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
             notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds")
     if not groups:
         return
-    comparison = compare(groups, suite="sts")
+    comparison = compare_groups(groups, suite="sts")
     cost_file = options.out / "cost.json"
     cost = json.loads(cost_file.read_text()) if cost_file.is_file() else {"ratio": {}, "peak_mib": {}}
     memory |= cost["peak_mib"]  # of training alone; a run's own peak may be its evaluation's

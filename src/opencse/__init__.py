@@ -5,27 +5,56 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from opencse.errors import OpencseError as OpencseError
-    from opencse.integrations.trainer_loss import sentence_transformers_loss as sentence_transformers_loss
-    from opencse.pipeline import run as run
-    from opencse.pipeline import train as train
-    from opencse.recipes import load_recipe as load_recipe
+    from opencse.errors import OpencseError
+    from opencse.integrations.trainer_loss import sentence_transformers_loss
+    from opencse.pipeline.build import build
+    from opencse.pipeline.compare import compare
+    from opencse.pipeline.evaluate import evaluate
+    from opencse.pipeline.listing import list_recipes
+    from opencse.pipeline.probe import probe
+    from opencse.pipeline.run import run
+    from opencse.pipeline.train import train
+    from opencse.recipes import load_recipe
 
-_HOMES = {
+_MODULES = {
     "OpencseError": "opencse.errors",
+    "build": "opencse.pipeline.build",
+    "compare": "opencse.pipeline.compare",
+    "evaluate": "opencse.pipeline.evaluate",
+    "list_recipes": "opencse.pipeline.listing",
     "load_recipe": "opencse.recipes",
-    "run": "opencse.pipeline",
+    "probe": "opencse.pipeline.probe",
+    "run": "opencse.pipeline.run",
     "sentence_transformers_loss": "opencse.integrations.trainer_loss",
-    "train": "opencse.pipeline",
+    "train": "opencse.pipeline.train",
 }
-__all__ = ["OpencseError", "__version__", "load_recipe", "run", "sentence_transformers_loss", "train"]
+__all__ = [
+    "OpencseError",
+    "__version__",
+    "build",
+    "compare",
+    "evaluate",
+    "list_recipes",
+    "load_recipe",
+    "probe",
+    "run",
+    "sentence_transformers_loss",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: `import opencse` itself stays fast."""
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'opencse' has no attribute '{name}'")
+    """Import a public name on first use, so that `import opencse` itself stays fast."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'opencse' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for editors and notebooks."""
+    return sorted(__all__)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from opencse.cli.compare import compare
 from opencse.errors import OpencseError
-from tests.compare.folders import seven, write_run
+from tests.comparison.folders import seven, write_run
 from tests.tiny import tiny_bert
 
 APP = typer.Typer()

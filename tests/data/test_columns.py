@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 
 import pyarrow.parquet as pq
+import pytest
 
-from opencse.data.columns import beside, has_views, missing_specs, with_backbone
+from opencse.data.columns import add_columns, built_by_opencse, chosen_specs, missing_specs, with_backbone
+from opencse.errors import OpencseError
 from opencse.recipes import load_recipe
 from opencse.views import DebiasedNegatives, Deletion, Negation, Substitution, build
 
@@ -35,6 +37,12 @@ def test_one_constructor_may_make_several_columns() -> None:
     assert names(["negative_1", "negative_2"], ["text", "negative_1"]) == ["negative"]
 
 
+def test_a_chosen_column_brings_what_it_is_made_of() -> None:
+    assert list(chosen_specs(SPECS, ["negated_antonym"])) == ["antonym", "negated_antonym"]
+    with pytest.raises(OpencseError, match="no such column"):
+        chosen_specs(SPECS, ["absent"])
+
+
 def test_mining_with_the_model_that_is_trained() -> None:
     specs = SPECS | {"related": DebiasedNegatives(model="backbone")}
     found = with_backbone(specs, "some/model")
@@ -42,14 +50,14 @@ def test_mining_with_the_model_that_is_trained() -> None:
     assert {name: spec for name, spec in found.items() if name != "related"} == SPECS
 
 
-def test_columns_of_the_corpus_stand_beside_the_built_ones(tmp_path) -> None:
+def test_columns_of_the_corpus_are_put_beside_the_built_ones(tmp_path) -> None:
     rows = [{"text": f"the small cat number {i}", "paraphrase": f"cat {i}" if i % 2 else None} for i in range(5)]
     rows.insert(2, {"text": "  ", "paraphrase": "of a blank line"})
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
     corpus, views = tmp_path / "corpus.jsonl", tmp_path / "views"
     build(corpus, {"shorter": Deletion()}, views, workers=1, progress=False)
-    assert beside(corpus, views, ["text", "shorter"]) == views
-    joined = pq.read_table(beside(corpus, views, ["text", "paraphrase", "shorter"])).to_pylist()
+    assert add_columns(corpus, views, ["text", "shorter"]) == views
+    joined = pq.read_table(add_columns(corpus, views, ["text", "paraphrase", "shorter"])).to_pylist()
     assert [row["paraphrase"] for row in joined] == [None, "cat 1", None, "cat 3", None]
     assert all(len(row["shorter"].split()) == 4 for row in joined)
 
@@ -59,5 +67,5 @@ def test_a_column_of_the_same_name_does_not_make_a_table_built_views(tmp_path) -
     raw, built = tmp_path / "raw.tsv", tmp_path / "built.tsv"
     raw.write_text("text\tnumber\tparaphrase\nThe cat sat.\t7\tA cat sat.\n")
     built.write_text("text\tnumber\tnumber.rule\nHe left in 1990.\tHe left in 1980.\tyear\n")
-    assert not has_views(specs, raw)
-    assert has_views(specs, built)
+    assert not built_by_opencse(specs, raw)
+    assert built_by_opencse(specs, built)

@@ -74,7 +74,7 @@ def test_the_seed_decides_and_equal_input_is_not_mixed_twice(built, tmp_path) ->
 def test_a_part_that_nothing_fits_is_left_out_with_a_note(built, tmp_path) -> None:
     notes = []
     parts = {"short": Part(rows=5, words=1), "plain": Part(rows=7)}
-    found = rows(mix(built, parts, tmp_path / "out.parquet", tell=notes.append))
+    found = rows(mix(built, parts, tmp_path / "out.parquet", notify=notes.append))
     assert {row["part"] for row in found} == {"plain"}
     assert len(found) == 7
     assert notes == ["no sentence fits the part short (at most 1 words) of the training rows: it is left out"]

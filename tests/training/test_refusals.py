@@ -36,7 +36,7 @@ def test_a_corpus_with_too_little(tmp_path, backbone, text, count) -> None:
 def test_blank_lines_are_skipped_and_counted(tmp_path, backbone) -> None:
     (tmp_path / "c.txt").write_text("\n".join(["the cat sits", "", "a dog runs", "  ", "a bird sings"]))
     notes: list[str] = []
-    run(tmp_path / "c.txt", backbone, tmp_path / "out", tell=notes.append)
+    run(tmp_path / "c.txt", backbone, tmp_path / "out", notify=notes.append)
     assert any("2 blank rows were left out; 3 are used" in n for n in notes)
 
 
@@ -69,10 +69,10 @@ def test_a_folder_that_holds_something(tmp_path, corpus, backbone) -> None:
 def test_a_finished_run_is_not_run_again(tmp_path, corpus, backbone) -> None:
     first = run(corpus, backbone, tmp_path / "out")
     notes: list[str] = []
-    again = run(corpus, backbone, tmp_path / "out", resume=True, tell=notes.append)
+    again = run(corpus, backbone, tmp_path / "out", resume=True, notify=notes.append)
     assert again.outcome == first.outcome
     assert any("finished" in n for n in notes)
-    refused("finished run with another recipe", corpus, backbone, tmp_path / "out", "optimizer.lr=1", resume=True)
+    refused("begun with another recipe", corpus, backbone, tmp_path / "out", "optimizer.lr=1", resume=True)
 
 
 @pytest.mark.parametrize(

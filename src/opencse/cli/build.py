@@ -61,24 +61,20 @@ def build(
     rule and its scores. A build that was stopped goes on where it was.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from opencse.data.columns import with_backbone
-    from opencse.errors import OpencseError
-    from opencse.io import demo
-    from opencse.recipes import load_recipe
-    from opencse.views import build as build_views
+    from opencse.pipeline.build import build as run
 
-    loaded = load_recipe(recipe, variant=variant, overrides=overrides)
-    if not loaded.build:
-        raise OpencseError(f"the recipe {recipe} builds no column", "It trains on the sentences as they are.")
-    specs = _with_needs(loaded.build, only) if only else loaded.build
-    build_views(
-        demo.corpus(corpus),
-        with_backbone(specs, backbone),
+    run(
+        recipe,
+        corpus,
         out,
+        only=only,
+        backbone=backbone,
+        variant=variant,
+        overrides=overrides,
         seed=seed,
+        column=column,
         engine=_engine(engine, address, workers),
         resume=resume,
-        column=column,
         notify=progress.note,
     )
     if stats:
@@ -95,23 +91,6 @@ def _engine(name: str, address: str, workers: int | None) -> Engine:
     if name == "local" and address:
         raise OpencseError("--address goes with --engine ray", "Add --engine ray, or leave the address out.")
     return Ray(address=address, processes=workers) if name == "ray" else Local(processes=workers)
-
-
-def _with_needs(specs: dict, only: list[str]) -> dict:
-    from opencse.errors import OpencseError
-    from opencse.views.storage import column_makers
-
-    makes = column_makers(specs)
-    wanted, front = set(), list(only)
-    while front:
-        name = front.pop()
-        name = makes.get(name, name)
-        if name not in specs:
-            raise OpencseError(f"--only {name}: no such column", f"The recipe builds {', '.join(specs)}.")
-        if name not in wanted:
-            wanted.add(name)
-            front += specs[name].needs
-    return {name: spec for name, spec in specs.items() if name in wanted}
 
 
 def _show_statistics(views: str, model: str | None) -> None:

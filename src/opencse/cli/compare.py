@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from opencse.cli import options
 from opencse.cli.evaluate import TextVariant
-
-if TYPE_CHECKING:
-    from opencse.compare import RunRecord
-    from opencse.evaluation import Encode, ScoredPairs
 
 
 class TableFormat(StrEnum):
@@ -63,37 +58,8 @@ def compare(
     opencse compare runs/* --data sts/ --format latex
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from dataclasses import asdict
+    from opencse.comparison.tables import FORMATS
+    from opencse.pipeline.compare import compare as run
 
-    from opencse.compare import compare, find_runs, group_runs, pair_cosines, read_run
-    from opencse.compare.curves import save_curves
-    from opencse.compare.tables import FORMATS
-    from opencse.evaluation import load_sts, read_pairs
-    from opencse.io import demo
-    from opencse.io.files import write_json, write_text
-
-    groups = group_runs([read_run(folder) for folder in find_runs(runs)])
-    sets: list[ScoredPairs] = []
-    cosines = None
-    if data is not None or pairs:
-        sets = [read_pairs(demo.pairs(path)) for path in pairs] if pairs else load_sts(str(data), text=text.value)
-        cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
-    comparison = compare(groups, sets=sets, cosines=cosines, resamples=resamples)
-    if out is not None:
-        for ending, write in FORMATS.values():
-            write_text(out / f"comparison.{ending}", write(comparison))
-        write_json(out / "comparison.json", asdict(comparison))
-        save_curves(groups, out / "learning_curves")
+    comparison = run(runs, out=out, data=data, pairs=pairs or (), text=text.value, resamples=resamples)
     typer.echo(FORMATS[format.value][1](comparison), nl=False)
-
-
-def _loader(run: RunRecord) -> Callable[[], Encode]:
-    """A function that loads the model of a run."""
-
-    def load() -> Encode:
-        from opencse.encoder import load_encoder
-        from opencse.encoder.embedder import Embedder
-
-        return Embedder(load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}")
-
-    return load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,7 @@ from opencse.cli import options
 from opencse.errors import OpencseError
 
 if TYPE_CHECKING:
-    from opencse.evaluation.run_suites import Outcome
-    from opencse.evaluation.task import Task
+    from opencse.evaluation.run_suites import Evaluation
 
 
 class TextVariant(StrEnum):
@@ -139,83 +138,46 @@ def evaluate(
     options.begin(device, quiet=quiet, verbose=verbose)
     if format is Format.mteb and output is None:
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
-    text = text or (TextVariant.raw if data == "hub" else TextVariant.senteval)
-    suites = _load(data, pairs, tasks, text, classifier)
-    from opencse.encoder import load_encoder
-    from opencse.encoder.precision_choice import describe, model_config
-    from opencse.evaluation.run_suites import evaluate_model
-    from opencse.progress import note
+    from opencse.pipeline.evaluate import evaluate as run
 
-    encoder = load_encoder(model, pooling=pooling or "backbone")
-    note(f"evaluating {describe(precision.value, model_config(encoder), encoder.device)}")
-    outcome = evaluate_model(
-        encoder, suites, name=model, precision=precision.value, whiten=whiten, whiten_dimension=whiten_dimension
+    result = run(
+        model,
+        data=data,
+        tasks=[name.strip() for name in tasks.split(",") if name.strip()],
+        pairs=pairs or (),
+        text=None if text is None else text.value,
+        classifier=classifier.value,
+        precision=precision.value,
+        pooling=pooling,
+        whiten=whiten,
+        whiten_dimension=whiten_dimension,
     )
-    _show(outcome, {"suite": ",".join(suites)}, format, output)
-
-
-def _load(
-    data: str | None, pairs: list[Path] | None, tasks: str, text: TextVariant, classifier: ClassifierName
-) -> dict[str, list[Task]]:
-    """Read the test sets before the model, which takes longer."""
-    from opencse.evaluation.pairs import read_pairs
-    from opencse.evaluation.sts import PairsTask
-    from opencse.evaluation.suites import load_suites
-
-    if pairs:
-        return {"pairs": [PairsTask(pairs=read_pairs(path)) for path in pairs]}
-    names = [name.strip() for name in tasks.split(",") if name.strip()]
-    return load_suites(names, data, text=text.value, classifier=classifier.value)
-
-
-def _show(outcome: Outcome, settings: dict[str, Any], form: Format, output: Path | None) -> None:
-    """Write and print the results."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    from opencse.evaluation.mteb_format import write_mteb
-    from opencse.evaluation.results_table import as_json, as_table
-    from opencse.io.files import write_json
-
-    document = as_json(outcome, settings)
-    if form is Format.mteb and output is not None:
-        written: Path | None = write_mteb(
-            outcome.results.values(),
-            output,
-            model=document["model"],
-            revision=document["revision"],
-            dimension=document["dimension"],
-        )
-    else:
-        if output is not None:
-            write_json(output, document)
-        written = output
-    if form is Format.json and output is None:
-        import json
-
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    written = _written(result, format, output)
+    if format is Format.json and output is None:
         return
+    from rich.console import Console
+
     console = Console()
-    console.print(f"{document['model']}: {document['pooling']} pooling, {document['precision']}", markup=False)
-    for suite, results in outcome.results.items():
-        console.print(as_table(suite, results, title=suite, caption=_caption(suite, outcome)))
-        for result in results.results:
-            for metric, reason in result.undefined.items():
-                console.print(f"{escape(result.task)}: {metric} is undefined: {escape(reason)}")
-    console.print(f"{outcome.texts} distinct texts of {outcome.asked}, each encoded once")
+    console.print(result)
     if written is not None:
         console.print(f"written to {written}", markup=False)
 
 
-def _caption(suite: str, outcome: Outcome) -> str:
-    """What the numbers of a suite are."""
-    first = outcome.results[suite].results[0].details
-    if suite in ("sts", "pairs"):
-        return f"Spearman x 100, all pairs of a task together; {first['text']} text"
-    if suite == "transfer":
-        return f"accuracy in %, classifier: {first['classifier']}"
-    if suite == "classification":
-        return "accuracy in %: on all training texts, and on a few per class as in mteb"
-    if suite == "development":
-        return "paraphrase nearer than contradiction, in % of triplets; ties are wrong"
-    return {"retrieval": "in %", "reranking": "in %", "guard": "in %"}.get(suite, "")
+def _written(result: Evaluation, form: Format, output: Path | None) -> Path | None:
+    """Write the result to `output`, or print it as JSON; return the path that was written."""
+    from opencse.evaluation.mteb_format import write_mteb
+    from opencse.evaluation.results_table import as_json
+    from opencse.io.files import write_json
+
+    document = as_json(result, {"suite": ",".join(result.results)})
+    if output is None:
+        if form is Format.json:
+            import json
+
+            typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        return None
+    if form is Format.mteb:
+        names = {name: document[name] for name in ("model", "revision", "dimension")}
+        return write_mteb(result.results.values(), output, **names)
+    write_json(output, document)
+    return output

@@ -48,7 +48,7 @@ def pretrain(
     """
     options.begin(device, quiet=quiet, verbose=verbose)
     from opencse.io import demo
-    from opencse.pipeline import with_seed
+    from opencse.pipeline.train import with_seed
     from opencse.pretraining import pretrain as run
 
     result = run(
@@ -60,7 +60,7 @@ def pretrain(
         resume=resume,
         overwrite=overwrite,
         track=track,
-        tell=progress.note,
+        notify=progress.note,
     )
     outcome = result.outcome
     text = f"{outcome.steps} steps in {outcome.seconds:.0f} s"

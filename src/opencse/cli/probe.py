@@ -63,11 +63,19 @@ def probe(
     opencse probe minilm --sentences out/views -o probe/
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from opencse.cli.show import show_findings
-    from opencse.probing.material import gather, probe_models
-    from opencse.reports import write_report
+    from rich.console import Console
 
-    gathered = gather(data=data, pairs=pairs or (), sentences=sentences, text=text.value, limit=limit)
-    findings, settings = probe_models(models, gathered.material, precision=precision.value, pooling=pooling)
-    page = write_report(findings, out, settings=settings, notes=gathered.notes)
-    show_findings(findings, page)
+    from opencse.pipeline.probe import probe as run
+
+    result = run(
+        models,
+        out=out,
+        data=data,
+        sentences=sentences,
+        pairs=pairs or (),
+        text=text.value,
+        precision=precision.value,
+        pooling=pooling,
+        limit=limit,
+    )
+    Console().print(result)

@@ -17,18 +17,10 @@ def list_recipes(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     from rich.console import Console
-    from rich.table import Table
 
-    from opencse.recipes import load_recipe, recipe_names
+    from opencse.pipeline.listing import list_recipes as listed
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("recipe", "title", "paper", "columns it needs"):
-        table.add_column(heading, overflow="fold")
-    for name in recipe_names():
-        recipe = load_recipe(name)
-        columns = [c + (" (optional)" if optional else "") for c, optional in recipe.columns.items()]
-        table.add_row(name, recipe.title, recipe.paper, ", ".join(columns))
-    Console().print(table)
+    Console().print(listed())
 
 
 @app.command("show")

@@ -73,15 +73,16 @@ def run(
     resolved recipe and environment beside them.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from opencse import pipeline
-    from opencse.cli.show import show_result
+    from rich.console import Console
+
+    from opencse.pipeline.run import run as run_pipeline
 
     if tolerance is not None and (dev == "none" or (dev is None and data is None)):
         raise OpencseError(
             "--tolerance needs development pairs, which say how much a model has lost",
             "Give scored pairs with --dev FILE, or the STS files with --data.",
         )
-    result = pipeline.run(
+    result = run_pipeline(
         recipe,
         corpus,
         backbone=backbone,
@@ -92,14 +93,15 @@ def run(
         paraphrases=paraphrases,
         llm=llm,
         variant=variant,
-        overrides=pipeline.with_seed([*_within(tolerance), *overrides], seed),
+        overrides=[*_within(tolerance), *overrides],
+        seed=seed,
         quick=quick,
         resume=resume,
         overwrite=overwrite,
         track=track,
-        tell=progress.note,
+        notify=progress.note,
     )
-    show_result(result)
+    Console().print(result)
 
 
 def _within(tolerance: float | None) -> list[str]:

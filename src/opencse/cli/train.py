@@ -30,16 +30,18 @@ def train(
     would have.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from opencse import pipeline
-    from opencse.cli.show import show_run
-    from opencse.compare import parse_seeds, seed_folders
+    from rich.console import Console
+
+    from opencse.comparison import parse_seeds, seed_folders
     from opencse.errors import OpencseError
+    from opencse.pipeline.display import run_lines
+    from opencse.pipeline.train import train as run
 
     if seed is not None and seeds is not None:
         raise OpencseError("--seed and --seeds exclude each other")
     folders = {seed: out} if seeds is None else seed_folders(out, parse_seeds(seeds))
     for each, folder in folders.items():
-        result = pipeline.train(
+        result = run(
             recipe,
             corpus,
             backbone=backbone,
@@ -47,11 +49,12 @@ def train(
             dev=dev,
             data=data,
             variant=variant,
-            overrides=pipeline.with_seed(overrides, each),
+            overrides=overrides,
+            seed=each,
             # Of several runs, some may not have begun when they were stopped.
             resume=resume and (seeds is None or (folder / "run.json").is_file()),
             overwrite=overwrite,
             track=track,
-            tell=progress.note,
+            notify=progress.note,
         )
-        show_run(result)
+        Console().print(run_lines(result))

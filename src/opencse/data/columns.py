@@ -1,4 +1,4 @@
-"""Building only what a corpus lacks, beside the columns that it has."""
+"""Which columns a corpus lacks, and putting built columns beside those that it has."""
 
 from __future__ import annotations
 
@@ -9,61 +9,77 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opencse.errors import OpencseError
 from opencse.io.corpus import column_names, read_rows
 from opencse.io.files import replaced_file
 from opencse.io.parquet import read_parquet
 from opencse.views.constructor import ConstructorSpec
 from opencse.views.mining.mined_spec import MinedSpec
+from opencse.views.storage import column_makers
 
 
 def missing_specs(
-    specs: Mapping[str, ConstructorSpec], wanted: Collection[str], present: Collection[str]
+    specs: Mapping[str, ConstructorSpec], wanted: Collection[str], present: Collection[str] = ()
 ) -> dict[str, ConstructorSpec]:
-    """The constructors that make those wanted columns that are not present, and the ones that these need.
+    """Return the constructors that make the wanted columns which are not present, and those that these need.
 
     Args:
         specs: Constructors by name, as in a recipe's `[build]`.
-        wanted: Columns that views read.
+        wanted: Columns that are needed.
         present: Columns of the corpus.
     """
-    maker = {column: name for name, spec in specs.items() for column in spec.columns(name)}
-    front = [maker[column] for column in wanted if column in maker and column not in present]
+    maker = column_makers(specs)
+    queue = [maker[column] for column in wanted if column in maker and column not in present]
     found: set[str] = set()
-    while front:
-        name = front.pop()
+    while queue:
+        name = queue.pop()
         if name not in found:
             found.add(name)
-            front += [maker[need] for need in specs[name].sources if need in maker]
+            queue += [maker[need] for need in specs[name].sources if need in maker]
     return {name: spec for name, spec in specs.items() if name in found}
 
 
-def has_views(specs: Mapping[str, ConstructorSpec], corpus: str | Path) -> bool:
-    """Whether `build` wrote this corpus, with all or some of these constructors: a rule stands beside each column.
+def chosen_specs(specs: Mapping[str, ConstructorSpec], only: Collection[str]) -> dict[str, ConstructorSpec]:
+    """Return the constructors that a user chose by name or column, and those that these need.
 
-    A raw table may have a column of the same name, such as "number", and is none of ours.
+    Raises:
+        OpencseError: One names neither a constructor nor a column.
+    """
+    maker = column_makers(specs)
+    for name in only:
+        if name not in maker and name not in specs:
+            raise OpencseError(f"--only {name}: no such column", f"The recipe builds {', '.join(specs)}.")
+    columns = [column for name in only for column in (specs[name].columns(name) if name in specs else (name,))]
+    return missing_specs(specs, columns)
+
+
+def built_by_opencse(specs: Mapping[str, ConstructorSpec], corpus: str | Path) -> bool:
+    """Return whether `build` wrote this corpus with some of these constructors: each column has its rule beside it.
+
+    A raw table may have a column of the same name, such as "number", without having been built.
     """
     present = column_names(corpus)
     return any(f"{column}.rule" in present for name, spec in specs.items() for column in spec.columns(name))
 
 
 def with_backbone(specs: Mapping[str, ConstructorSpec], backbone: str | Path) -> dict[str, ConstructorSpec]:
-    """The constructors, with this model where they ask for `model = "backbone"`: the one that is to be trained."""
+    """Return the constructors with the model to be trained in place of `model = "backbone"`."""
     return {
         name: replace(spec, model=str(backbone)) if isinstance(spec, MinedSpec) and spec.model == "backbone" else spec
         for name, spec in specs.items()
     }
 
 
-def beside(corpus: str | Path, built: str | Path, columns: Sequence[str]) -> Path:
-    """Put columns of a corpus beside those that were built from it.
+def add_columns(corpus: str | Path, built: str | Path, columns: Sequence[str]) -> Path:
+    """Put columns of a corpus beside the columns that were built from it.
 
     Args:
-        corpus: What was built from.
+        corpus: The sentences that `built` was built from.
         built: The folder that `build` wrote.
-        columns: Columns of the corpus to keep; those that were built are not taken from it.
+        columns: Columns of the corpus to keep; a built column takes precedence.
 
     Returns:
-        `built` where there is nothing to keep, else the file `built/joined.parquet`.
+        `built` if there is nothing to keep, else the file `built/joined.parquet`.
     """
     built = Path(built)
     table = read_parquet(sorted(built.glob("part-*.parquet")))

@@ -25,7 +25,7 @@ def mix(
     out: Path,
     *,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Write the training rows: `text`, every view that some part keeps, and `part`, the name of the row's part.
 
@@ -37,7 +37,7 @@ def mix(
         parts: The sorts of rows.
         out: The Parquet file to write; one that was made from the same input is left as it is.
         seed: Chooses the rows and their order.
-        tell: Receives a note on each part that is left out.
+        notify: Receives a note on each part that is left out.
 
     Returns:
         `out`.
@@ -72,7 +72,7 @@ def mix(
             "Give more text. The views are made by English grammar: text in another language gives none.",
         )
     for each in lacking:
-        tell(f"no sentence fits the part {each} of the training rows: it is left out")
+        notify(f"no sentence fits the part {each} of the training rows: it is left out")
     random.Random(seed).shuffle(rows)
     names = ["text", *columns, "part"]
     schema = pa.schema([(name, pa.string()) for name in names], metadata={"made_from": made_from})

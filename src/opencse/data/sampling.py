@@ -11,8 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opencse.data.paraphrases import paraphrase_columns
 from opencse.errors import OpencseError
-from opencse.io.corpus import column_names, content_hash, read_rows, read_texts
+from opencse.io.corpus import content_hash, read_rows, read_texts
 from opencse.io.files import replaced_file
 from opencse.io.parquet import parquet_metadata
 from opencse.recipes import Corpus
@@ -24,15 +25,11 @@ from opencse.views.rewriting.lexicon import lexicon_bytes
 from opencse.views.rewriting.main_clause import MainClause
 from opencse.views.rewriting.opposites import opposed_adjectives
 
-TEXT_COLUMNS = ("text", "sentence")
-PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
 _CHUNK = 4096
 _LEAST_EACH = 8
 
 
-def assemble(
-    corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path | None = None, seed: int = 0
-) -> Path:
+def sample(corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path | None = None, seed: int = 0) -> Path:
     """Write the corpus that a recipe's views are built of, one column `text`.
 
     The rows of a table of paraphrases come on top of `settings.rows`: its sentences are the ones that have any.
@@ -70,22 +67,6 @@ def assemble(
     with replaced_file(out) as path:
         pq.write_table(pa.table({"text": texts}, schema=schema), path, write_page_checksum=True)
     return out
-
-
-def paraphrase_columns(table: str | Path) -> tuple[str, str]:
-    """Return the columns of a table that hold sentences and their paraphrases.
-
-    Raises:
-        OpencseError: It has none of the known names.
-    """
-    present = column_names(table)
-    found = [next((name for name in names if name in present), None) for names in (TEXT_COLUMNS, PARAPHRASE_COLUMNS)]
-    if found[0] is None or found[1] is None:
-        raise OpencseError(
-            f"{table} is no table of paraphrases: its columns are {', '.join(present)}",
-            f"Name one {' or '.join(TEXT_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
-        )
-    return found[0], found[1]
 
 
 class _Draw:

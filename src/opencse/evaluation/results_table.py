@@ -8,9 +8,11 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
-from opencse.evaluation.run_suites import Outcome
+from opencse.evaluation.run_suites import Evaluation
 from opencse.evaluation.task import Results
 
 _SHOWN = {
@@ -22,7 +24,7 @@ _SHOWN = {
 _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 
-def as_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
+def as_json(outcome: Evaluation, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Everything needed to know later what a number means.
 
     Args:
@@ -48,6 +50,21 @@ def as_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "seconds": round(sum(results.seconds for results in suites.values()), 3),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
     }
+
+
+def as_tables(evaluation: Evaluation) -> RenderableType:
+    """Return the tables of all suites, what is undefined and why, and how many texts were encoded."""
+    settings = evaluation.settings
+    parts: list[RenderableType] = [Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}")]
+    for suite, results in evaluation.results.items():
+        parts.append(as_table(suite, results, title=suite, caption=_caption(suite, results)))
+        parts += [
+            Text(f"{result.task}: {metric} is undefined: {reason}")
+            for result in results.results
+            for metric, reason in result.undefined.items()
+        ]
+    parts.append(Text(f"{evaluation.texts} distinct texts of {evaluation.asked}, each encoded once"))
+    return Group(*parts)
 
 
 def as_table(suite: str, results: Results, *, title: str = "", caption: str = "") -> Table:
@@ -83,3 +100,17 @@ def _version(name: str) -> str | None:
         return version(name)
     except ModuleNotFoundError:
         return None
+
+
+def _caption(suite: str, results: Results) -> str:
+    """Return the unit of a suite's numbers, and what they depend on."""
+    first = results.results[0].details
+    if suite in ("sts", "pairs"):
+        return f"Spearman x 100, all pairs of a task together; {first['text']} text"
+    if suite == "transfer":
+        return f"accuracy in %, classifier: {first['classifier']}"
+    if suite == "classification":
+        return "accuracy in %: on all training texts, and on a few per class as in mteb"
+    if suite == "development":
+        return "paraphrase nearer than contradiction, in % of triplets; ties are wrong"
+    return {"retrieval": "in %", "reranking": "in %", "guard": "in %"}.get(suite, "")

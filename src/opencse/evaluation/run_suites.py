@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import RenderableType
+from rich.jupyter import JupyterMixin
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder.embedder import Embedder, Precision
@@ -18,8 +20,8 @@ from opencse.io.tables import read_lines
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What was measured.
+class Evaluation(JupyterMixin):
+    """Scores of one model; it displays as tables in a terminal (rich) and in a notebook.
 
     Attributes:
         results: Results by suite.
@@ -33,6 +35,11 @@ class Outcome:
     texts: int
     asked: int
 
+    def __rich__(self) -> RenderableType:
+        from opencse.evaluation.results_table import as_tables
+
+        return as_tables(self)
+
 
 def evaluate_model(
     model: SentenceTransformer,
@@ -42,7 +49,7 @@ def evaluate_model(
     precision: Precision = "auto",
     whiten: Path | None = None,
     whiten_dimension: int | None = None,
-) -> Outcome:
+) -> Evaluation:
     """Score a `SentenceTransformer` on any tasks.
 
     Args:
@@ -69,7 +76,7 @@ def evaluate_model(
     tasks = [task for members in suites.values() for task in members]
     results = evaluate_suites(encode, suites)
     texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
-    return Outcome(
+    return Evaluation(
         results=results,
         texts=len(distinct_texts(tasks)),
         asked=sum(1 for task in tasks for _ in task.texts()),

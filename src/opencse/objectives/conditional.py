@@ -60,13 +60,13 @@ class Conditional(nn.Module):
         vectors = self.bridge(vectors)
         starts = mask.sum(1).cumsum(0) - mask.sum(1)
 
-        def tell(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-            told = vectors.to(output.dtype)
+        def with_vectors(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+            given = vectors.to(output.dtype)
             if output.shape[:2] == ids.shape:
-                return torch.cat([told[:, None], output[:, 1:]], dim=1)
-            return output.index_copy(1, starts, told[None])  # all sequences in one row (opencse.encoder.packing)
+                return torch.cat([given[:, None], output[:, 1:]], dim=1)
+            return output.index_copy(1, starts, given[None])  # all sequences in one row (opencse.encoder.packing)
 
-        handle = self.transformer.embeddings.register_forward_hook(tell)  # type: ignore[union-attr]
+        handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
             if whole:  # ids that are not passed by keyword are not packed: padding is computed like all else
                 out = self.transformer(ids, attention_mask=mask)

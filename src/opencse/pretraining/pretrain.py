@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,27 +14,24 @@ from opencse.encoder import special_frame
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
-from opencse.io.files import write_json, write_text
 from opencse.pretraining.batches import MaskingAssembler
 from opencse.pretraining.card import model_card
 from opencse.pretraining.initial import piece_counts, start_from_counts
 from opencse.pretraining.model import load_model, load_tokenizer, new_model, save_model, set_frequencies
 from opencse.pretraining.network import MaskedLMNetwork
-from opencse.pretraining.settings import Pretraining, dump_settings, load_settings
+from opencse.pretraining.settings import Pretraining, Text, dump_settings, load_settings
 from opencse.pretraining.store import SentenceIds, open_sentences, sentences
 from opencse.pretraining.vocabulary import Pieces, train_tokenizer
 from opencse.runs.checkpoint import Checkpoints
-from opencse.runs.folder import check_folder, environment, prepare_folder
-from opencse.runs.log import check_trackers
 from opencse.runs.loop import Loop, Outcome
-from opencse.runs.memory import keep_freed_memory
 from opencse.runs.sampling import Sampler
+from opencse.runs.session import Notify, Session
 from opencse.settings import Schedule
 
-# What one more forward pass costs, in tokens: little on a CPU, a lot where launching is what takes time.
+# The cost of one more forward pass, in tokens: little on a CPU, a lot where launching kernels is what takes time.
 _GROUP_OVERHEAD = {True: 256.0, False: 65536.0}
 DEV_SENTENCES = 2000
-"""So many of the held-out sentences, the first, choose the step whose weights are kept."""
+"""The first held-out sentences, on which the step whose weights are kept is chosen."""
 
 
 @dataclass(frozen=True)
@@ -69,69 +65,106 @@ def pretrain(
     overwrite: bool = False,
     track: Sequence[str] = (),
     progress: bool = True,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Notify = lambda _: None,
 ) -> PretrainingRun:
     """Train a masked language model, a new one or a given one further.
 
-    A run that was stopped and goes on with `resume` equals one that never stopped. It may be given another
+    A run that was stopped and continues with `resume` equals one that never stopped. It may be given another
     `training.max_steps` and, with a `stable` schedule, another decay than it began with.
 
     Args:
         corpora: Text, each in any format of `opencse.io.corpus` with a column `text`.
         out: The run's folder; new, or see `resume` and `overwrite`.
         backbone: A model to train further, by folder, hub id or bundled name; None for a new one.
-        settings: A name, a TOML file, or resolved settings (then `overrides` have no say); by default `mini-mlm` for a
+        settings: A name, a TOML file, or resolved settings (then `overrides` are ignored); by default `mini-mlm` for a
             new model and `adapt` for a given one.
         overrides: `key=value` settings.
-        resume: Go on from the last checkpoint in `out`, if it holds one.
-        overwrite: Start anew in an `out` that holds a run.
+        resume: Continue from the last checkpoint in `out`, if it holds one.
+        overwrite: Replace the run that `out` holds.
         track: Further trackers: `tensorboard`, `wandb`, `trackio`.
         progress: Show progress bars.
-        tell: Receives short notes for the user.
+        notify: Receives short notes for the user.
 
     Returns:
         The finished run.
 
     Raises:
-        OpencseError: Anything that the user can mend; `out` is left as it was, or with its last good checkpoint.
+        OpencseError: The input is invalid; `out` is left as it was, or with its last good checkpoint.
     """
-    from accelerate import Accelerator
-    from accelerate.utils import set_seed
-
-    out = Path(out)
-    check_folder(out, resume=resume, overwrite=overwrite)
-    check_trackers(list(track))
+    session = Session(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
     if not isinstance(settings, Pretraining):
         settings = load_settings(settings or ("adapt" if backbone else "mini-mlm"), overrides)
-    accelerator = Accelerator(log_with=list(track) or None, project_dir=out / "tracking" if track else None)
-    main, on_cpu = accelerator.is_main_process, accelerator.device.type == "cpu"
-    if on_cpu:
-        keep_freed_memory()
-    say = tell if main else lambda _: None
     seed = settings.training.seed
-    set_seed(seed)
+    session.seed(seed)
     model, new_head = load_model(backbone) if backbone else (None, True)
-    with accelerator.main_process_first():
-        tokenizer = _tokenizer(corpora, settings, backbone, out if resume else None, say)
+    with session.main_first():
+        tokenizer = _tokenizer(corpora, settings, backbone, session)
         text = replace(settings.text, max_length=_longest(settings, model, tokenizer))
         train, held_out, corpus_hash = open_sentences(
-            corpora, tokenizer, text.max_length, text.held_out, progress=progress and main
+            corpora, tokenizer, text.max_length, text.held_out, progress=session.progress
         )
     fingerprint = {"corpus": corpus_hash, "settings": _lasting(settings), "backbone": str(backbone)}
-    checkpoints = Checkpoints(out / "checkpoints", settings.training.keep_checkpoints, fingerprint)
-    if resume and (finished := _finished(out, settings, fingerprint)):
-        say(f"{out}: this run is finished; nothing to resume")
-        return finished
-    set_seed(seed)
+    if (outcome := session.finished(fingerprint)) is not None:
+        return PretrainingRun(session.folder, settings, outcome)
+    checkpoints = Checkpoints(session.folder / "checkpoints", settings.training.keep_checkpoints, fingerprint)
+    session.seed(seed)
     model = new_model(settings.model, tokenizer) if model is None else model
     pieces = Pieces.of(tokenizer, model.config.vocab_size)
     if new_head and not (resume and checkpoints.latest()):
-        say("counting words")
-        if backbone is None and settings.model.embeddings == "cooccurrence":
-            start_from_counts(model, train, pieces, seed)
-        set_frequencies(model, piece_counts(train, model.config.vocab_size))
+        _start_from_word_counts(model, train, pieces, settings, backbone, session)
     prepare_for_training(model)
-    record: dict[str, Any] = {
+    record = _record(corpora, backbone, train, held_out, model, fingerprint)
+    session.begin(record, {"settings.toml": dump_settings(settings)})
+    if session.main:
+        tokenizer.save_pretrained(session.folder / "tokenizer")
+    session.notify(
+        f"{len(train):,} sentences to train on, {len(held_out):,} held out; {record['parameters']:,} parameters"
+    )
+    session.seed(seed, per_process=True)  # masks differ between processes
+    assembler = _assembler(train, tokenizer, pieces, settings, text, session)
+    network = MaskedLMNetwork(model).to(session.device)
+    loop = Loop(
+        network=network,
+        assembler=assembler,
+        sampler=Sampler(len(train), min(settings.training.batch_size, len(train)), seed),
+        recipe=settings,
+        folder=session.folder,
+        accelerator=session.accelerator,
+        checkpoints=checkpoints,
+        dev=_dev(network, held_out, assembler, session.device) if len(held_out) else None,
+        progress=progress,
+    )
+    with dropout_rate(model, text.dropout):
+        outcome = loop.run(resume)
+    card = model_card(settings, record, outcome)
+    session.end(loop, record, outcome, lambda: save_model(model, tokenizer, session.folder / "model", card, backbone))
+    return PretrainingRun(session.folder, settings, outcome)
+
+
+def _start_from_word_counts(
+    model: Any,
+    train: SentenceIds,
+    pieces: Pieces,
+    settings: Pretraining,
+    backbone: str | Path | None,
+    session: Session,
+) -> None:
+    """Set a new head's biases, and a new model's embeddings, by how often words occur."""
+    session.notify("counting words")
+    if backbone is None and settings.model.embeddings == "cooccurrence":
+        start_from_counts(model, train, pieces, settings.training.seed)
+    set_frequencies(model, piece_counts(train, model.config.vocab_size))
+
+
+def _record(
+    corpora: Sequence[str | Path],
+    backbone: str | Path | None,
+    train: SentenceIds,
+    held_out: SentenceIds,
+    model: torch.nn.Module,
+    fingerprint: dict[str, str],
+) -> dict[str, Any]:
+    return {
         "corpora": [str(c) for c in corpora],
         "backbone": None if backbone is None else str(backbone),
         "sentences": len(train),
@@ -139,64 +172,32 @@ def pretrain(
         "parameters": sum(p.numel() for p in model.parameters()),
         "fingerprint": fingerprint,
     }
-    if main:
-        prepare_folder(out, overwrite=overwrite)
-        tokenizer.save_pretrained(out / "tokenizer")
-        write_json(out / "run.json", record)
-        write_json(out / "environment.json", environment())
-        write_text(out / "settings.toml", dump_settings(settings))
-    say(f"{len(train):,} sentences to train on, {len(held_out):,} held out; {record['parameters']:,} parameters")
-    accelerator.wait_for_everyone()
-    if track:
-        accelerator.init_trackers("opencse", config={"backbone": str(backbone)})
 
-    set_seed(seed, device_specific=True)  # masks differ between processes
-    frame = special_frame(tokenizer)
-    assembler = MaskingAssembler(
+
+def _assembler(
+    train: SentenceIds, tokenizer: Any, pieces: Pieces, settings: Pretraining, text: Text, session: Session
+) -> MaskingAssembler:
+    frame, padding = special_frame(tokenizer), tokenizer.pad_token_id or 0
+    return MaskingAssembler(
         train,
         (frame.before, frame.after),
-        tokenizer.pad_token_id or 0,
+        padding,
         pieces,
         settings.masking,
         text,
-        _GROUP_OVERHEAD[on_cpu],
+        _GROUP_OVERHEAD[session.on_cpu],
     )
-    network = MaskedLMNetwork(model).to(accelerator.device)
-    loop = Loop(
-        network=network,
-        assembler=assembler,
-        sampler=Sampler(len(train), min(settings.training.batch_size, len(train)), seed),
-        recipe=settings,
-        folder=out,
-        accelerator=accelerator,
-        checkpoints=checkpoints,
-        dev=_dev(network, held_out, assembler, accelerator.device) if len(held_out) else None,
-        progress=progress,
-    )
-    with dropout_rate(model, text.dropout):
-        outcome = loop.run(resume)
-    if main:
-        save_model(model, tokenizer, out / "model", model_card(settings, record, outcome), backbone)
-        write_json(out / "run.json", record | {"outcome": asdict(outcome)})
-        loop.clean_up()
-    if track:
-        accelerator.end_training()
-    accelerator.wait_for_everyone()
-    return PretrainingRun(out, settings, outcome)
 
 
 def _tokenizer(
-    corpora: Sequence[str | Path],
-    settings: Pretraining,
-    backbone: str | Path | None,
-    resumed: Path | None,
-    say: Callable[[str], None],
+    corpora: Sequence[str | Path], settings: Pretraining, backbone: str | Path | None, session: Session
 ) -> Any:
     if backbone is not None:
         return load_tokenizer(backbone)
-    if resumed is not None and (resumed / "tokenizer").is_dir():
-        return load_tokenizer(resumed / "tokenizer")
-    say("learning the vocabulary")
+    learned = session.folder / "tokenizer"
+    if session.resume and learned.is_dir():
+        return load_tokenizer(learned)
+    session.notify("learning the vocabulary")
     texts = partial(sentences, corpora, settings.text.held_out, held_out=False)
     return train_tokenizer(texts, settings.vocabulary, settings.model.positions)
 
@@ -223,24 +224,6 @@ def _lasting(settings: Pretraining) -> str:
     if schedule.kind == "stable":
         schedule = replace(schedule, decay=Schedule().decay)
     return dump_settings(replace(settings, training=training, schedule=schedule))
-
-
-def _finished(out: Path, settings: Pretraining, fingerprint: dict[str, str]) -> PretrainingRun | None:
-    """The run in a folder if it is complete.
-
-    Raises:
-        OpencseError: It was begun with another corpus, other settings or another backbone.
-    """
-    record = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    for name, value in fingerprint.items():
-        if record.get("fingerprint", {}).get(name) != value:
-            raise OpencseError(
-                f"{out}: was begun with another {name}",
-                "Resume with what the run began with, or start anew with --overwrite.",
-            )
-    if "outcome" not in record or not (out / "model").is_dir():
-        return None
-    return PretrainingRun(out, settings, Outcome(**record["outcome"]))
 
 
 def _dev(

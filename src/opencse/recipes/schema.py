@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from opencse.objectives import Term
@@ -367,6 +367,19 @@ class Recipe:
         """The heads of the teachers that some term reads."""
         heads = {name: self.teachers[name].polarity for name in self.used_teachers}
         return {name: head for name, head in heads.items() if head is not None}
+
+    @property
+    def used_parts(self) -> dict[str, Part]:
+        """The parts of the mixture, without the columns that no term reads."""
+        columns = self.columns
+
+        def used(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(name for name in names if name in columns)
+
+        return {
+            name: replace(part, needs=used(part.needs), keeps=used(part.keeps))
+            for name, part in self.corpus.parts.items()
+        }
 
     def warnings(self) -> list[str]:
         """What is legal but probably not meant."""

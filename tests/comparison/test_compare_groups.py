@@ -8,11 +8,11 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from opencse.compare import compare, group_runs, pair_cosines, read_run
-from opencse.compare.curves import save_curves
-from opencse.compare.tables import comma_separated, latex, markdown
+from opencse.comparison import compare_groups, group_runs, pair_cosines, read_run
+from opencse.comparison.curves import save_curves
+from opencse.comparison.tables import comma_separated, latex, markdown
 from opencse.errors import OpencseError
-from tests.compare.folders import seven, write_run
+from tests.comparison.folders import seven, write_run
 from tests.probing.helpers import bag_of_words, pairs
 
 
@@ -26,7 +26,7 @@ def groups(tmp_path, averages: dict[str, list[float]]):
 
 
 def test_means_spreads_and_published_scores(tmp_path):
-    found = compare(groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]}))
+    found = compare_groups(groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]}))
     first, second = found.rows
     assert first.average.mean == pytest.approx(77.0)
     assert first.average.deviation == pytest.approx(1.0)
@@ -40,7 +40,7 @@ def test_means_spreads_and_published_scores(tmp_path):
 
 
 def test_one_seed_is_said_to_be_one(tmp_path):
-    found = compare(groups(tmp_path, {"simcse": [76.0], "osscse": [78.0, 79.0]}))
+    found = compare_groups(groups(tmp_path, {"simcse": [76.0], "osscse": [78.0, 79.0]}))
     assert found.rows[0].average.deviation is None
     assert "one seed" in found.rows[1].seeds_test.undefined
     text = markdown(found)
@@ -54,7 +54,7 @@ def test_an_undefined_score_is_no_part_of_an_average(tmp_path):
         read_run(write_run(tmp_path / "a", seed=1, scores=seven(76.0) | {"STS13": None})),
         read_run(write_run(tmp_path / "b", seed=2, scores=seven(76.0))),
     ]
-    found = compare(group_runs(runs))
+    found = compare_groups(group_runs(runs))
     assert found.rows[0].tasks["STS13"].mean is None
     assert found.rows[0].average.mean is None
     assert found.rows[0].tasks["STS12"].mean == pytest.approx(73.0)
@@ -67,9 +67,9 @@ def test_runs_scored_on_different_sets_are_refused(tmp_path):
     seven_ = read_run(write_run(tmp_path / "b", scores=seven(76.0), seed=2))
     none = read_run(write_run(tmp_path / "c", seed=3))
     with pytest.raises(OpencseError, match="scored on STS12"):
-        compare(group_runs([some, seven_]))
+        compare_groups(group_runs([some, seven_]))
     with pytest.raises(OpencseError, match="no scores that all runs have"):
-        compare(group_runs([some, none]))
+        compare_groups(group_runs([some, none]))
 
 
 def test_pairs_are_resampled_where_models_are_there(tmp_path):
@@ -89,7 +89,7 @@ def test_pairs_are_resampled_where_models_are_there(tmp_path):
 
     (worse,), (better,) = (group.runs for group in chosen)
     cosines = pair_cosines({worse: lambda: noisy, better: lambda: bag_of_words}, [toy])
-    found = compare(chosen, sets=[toy], cosines=cosines, resamples=300)
+    found = compare_groups(chosen, sets=[toy], cosines=cosines, resamples=300)
     assert found.suite == "pairs"
     assert found.rows[1].pairs_test.low > 0
     assert found.rows[1].published is None
@@ -97,7 +97,7 @@ def test_pairs_are_resampled_where_models_are_there(tmp_path):
 
 
 def test_tables_say_the_same(tmp_path):
-    found = compare(groups(tmp_path, {"simcse_x": [76.0, 77.0], "oss|cse & 5%": [78.0, 79.5]}))
+    found = compare_groups(groups(tmp_path, {"simcse_x": [76.0, 77.0], "oss|cse & 5%": [78.0, 79.5]}))
     lines = [line for line in markdown(found).splitlines() if line.startswith("|")]
     assert len(lines) == 4
     assert len({line.replace("\\|", "").count("|") for line in lines}) == 1

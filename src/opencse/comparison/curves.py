@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from opencse.compare.run_groups import Curve, Group
+from opencse.comparison.run_groups import Curve, Group
 from opencse.reports.drawing import figure, legend, save
 from opencse.reports.palette import MODELS, Palette
 from opencse.reports.text import short

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from opencse.compare import paired_bootstrap, spread, welch
-from opencse.compare.statistics import resampled_spearman
+from opencse.comparison import paired_bootstrap, spread, welch
+from opencse.comparison.statistics import resampled_spearman
 
 
 @settings(deadline=None, max_examples=100)

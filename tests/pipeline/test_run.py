@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from opencse import pipeline
+import opencse
 from opencse.encoder import load_encoder, save_encoder
 from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
@@ -42,7 +42,7 @@ def corpus(tmp_path):
 def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     """Views, training, both reports: everything but the time it takes to learn something."""
     out = tmp_path / "out"
-    result = pipeline.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False)
+    result = opencse.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False)
     assert sorted(pq.read_table(sorted((out / "views").glob("*.parquet")))["text"].to_pylist()) != []
     assert list(result.findings) == [backbone.name, f"{backbone.name} + debias"]
     assert (out / "report.html").read_text().count("debias")
@@ -51,7 +51,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert "| Paraphrase above negation |" in card
     scores = json.loads((out / "results.json").read_text())
     assert scores["before"]["pairs"]["tasks"][0]["rows"] == scores["after"]["pairs"]["tasks"][0]["rows"] == 240
-    again = pipeline.run(
+    again = opencse.run(
         "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False, resume=True
     )
     assert again.run.outcome == result.run.outcome
@@ -64,14 +64,14 @@ def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
     who, what = ("Members", "Guests", "Admins", "Owners"), ("edit pages", "upload files", "delete comments")
     corpus.write_text("".join(f"{one} can {other} in the shared folder.\n" for one in who for other in what))
     notes = []
-    result = pipeline.run(
+    result = opencse.run(
         "debias",
         corpus,
         backbone=backbone,
         out=tmp_path / "out",
         overrides=SMALL,
         progress=False,
-        tell=notes.append,
+        notify=notes.append,
     )
     assert any("no sentence fits the part opposites" in note for note in notes)
     assert "no sentence has the view 'entity': nothing is learned from it" in result.run.warnings
@@ -81,7 +81,7 @@ def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone)
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("2024-05-01\n***\n17\n")
     with pytest.raises(OpencseError, match=r"none of the 3 sentences fits a part .* English"):
-        pipeline.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, progress=False)
+        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, progress=False)
 
 
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
@@ -89,7 +89,7 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     table.write_text(TABLE)
     settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
     out = tmp_path / "out"
-    pipeline.run("debias", corpus, backbone=backbone, out=out, paraphrases=table, overrides=settings, progress=False)
+    opencse.run("debias", corpus, backbone=backbone, out=out, paraphrases=table, overrides=settings, progress=False)
     views = pq.read_table(sorted((out / "views").glob("part-*.parquet"))).to_pydict()
     found = dict(zip(views["text"], views["paraphrase"], strict=True))
     assert found["He likes tea."] == "Tea is what he is fond of."
@@ -98,18 +98,18 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     assert len(found) == 12, "eight sentences, two of the table, two that say outright what one says in passing"
 
     built, again = out / "views", tmp_path / "again"
-    pipeline.run("debias", built, backbone=backbone, out=again, overrides=SMALL, progress=False)
+    opencse.run("debias", built, backbone=backbone, out=again, overrides=SMALL, progress=False)
     assert 'name = "reworded"' in (again / "recipe.toml").read_text()
     third = tmp_path / "third"
-    pipeline.run("debias", built, backbone=backbone, out=third, paraphrases=table, overrides=settings, progress=False)
+    opencse.run("debias", built, backbone=backbone, out=third, paraphrases=table, overrides=settings, progress=False)
     assert not (third / "views").exists(), "with the table that they were built from, they are complete all the same"
 
 
 def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    pipeline.run("debias", corpus, backbone=backbone, out=first, overrides=SMALL, progress=False)
+    opencse.run("debias", corpus, backbone=backbone, out=first, overrides=SMALL, progress=False)
     assert "negated_antonym" in column_names(first / "views")
-    pipeline.run("debias", first / "views", backbone=backbone, out=second, overrides=SMALL, progress=False)
+    opencse.run("debias", first / "views", backbone=backbone, out=second, overrides=SMALL, progress=False)
     assert not (second / "views").exists()
 
 
@@ -118,12 +118,12 @@ def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None
     table.write_text(TABLE)
     settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
     first, second = tmp_path / "first", tmp_path / "second"
-    pipeline.run("debias", corpus, backbone=backbone, out=first, paraphrases=table, overrides=settings, progress=False)
+    opencse.run("debias", corpus, backbone=backbone, out=first, paraphrases=table, overrides=settings, progress=False)
     more = ["views.passive={text='passive', optional=true}", "build.passive={kind='passive'}"]
     more += ["terms.same.pairs=[['anchor', 'reordered'], ['anchor', 'passive']]"]
     more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
     views = first / "views"
-    pipeline.run("debias", views, backbone=backbone, out=second, overrides=[*SMALL, *more], progress=False)
+    opencse.run("debias", views, backbone=backbone, out=second, overrides=[*SMALL, *more], progress=False)
     before = pq.read_table(sorted(views.glob("part-*.parquet"))).to_pylist()
     after = pq.read_table(second / "views" / "joined.parquet").to_pylist()
     assert "passive" in after[0]
@@ -141,6 +141,6 @@ def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None
 )
 def test_sources_of_paraphrases(tmp_path, backbone, corpus, options, message) -> None:
     with pytest.raises(OpencseError) as error:
-        pipeline.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, **options)
+        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, **options)
     assert message in f"{error.value.problem} {error.value.remedy}"
     assert not (tmp_path / "out").exists()

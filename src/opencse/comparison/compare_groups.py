@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from rich.console import RenderableType
+from rich.jupyter import JupyterMixin
+from rich.markdown import Markdown
 
-from opencse.compare.run_groups import Group, RunRecord
-from opencse.compare.statistics import Difference, Spread, paired_bootstrap, spread, welch
+from opencse.comparison.run_groups import Group, RunRecord
+from opencse.comparison.statistics import Difference, Spread, paired_bootstrap, spread, welch
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, Encode, ScoredPairs
 from opencse.evaluation.correlation import paired_cosine, spearman
@@ -18,7 +21,7 @@ Scores = dict[RunRecord, Mapping[str, float | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class GroupRow:
     """One group.
 
     Attributes:
@@ -53,8 +56,8 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """All groups, scored on the same tasks.
+class Comparison(JupyterMixin):
+    """All groups, scored on the same tasks; it displays as a table in a terminal (rich) and in a notebook.
 
     Attributes:
         suite: `sts`, `pairs`, or another suite of results.json.
@@ -63,8 +66,13 @@ class Comparison:
     """
 
     suite: str
-    rows: tuple[Row, ...]
+    rows: tuple[GroupRow, ...]
     notes: tuple[str, ...]
+
+    def __rich__(self) -> RenderableType:
+        from opencse.comparison.tables import FORMATS
+
+        return Markdown(FORMATS["markdown"][1](self))
 
 
 def pair_cosines(
@@ -84,7 +92,7 @@ def pair_cosines(
     return cosines
 
 
-def compare(
+def compare_groups(
     groups: Sequence[Group],
     *,
     suite: str | None = None,
@@ -136,7 +144,7 @@ def _row(
     golds: Sequence[np.ndarray],
     cosines: Mapping[RunRecord, Cosines] | None,
     resamples: int,
-) -> Row:
+) -> GroupRow:
     averages = [_average(scores[run], tasks) for run in group.runs]
     published = group.runs[0].published if suite == "sts" and len(tasks) == 7 else None
     average = spread(averages)
@@ -148,7 +156,7 @@ def _row(
             pairs_test = paired_bootstrap(golds, ours, theirs, resamples=resamples)
     steps = {run.steps for run in group.runs}
     devs = [run.dev for run in group.runs]
-    return Row(
+    return GroupRow(
         label=group.label,
         seeds=tuple(run.seed for run in group.runs),
         tasks={task: spread([scores[run][task] for run in group.runs]) for task in tasks},

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.compare import find_runs, group_runs, parse_seeds, read_run, seed_folders
+from opencse.comparison import find_runs, group_runs, parse_seeds, read_run, seed_folders
 from opencse.errors import OpencseError
-from tests.compare.folders import seven, write_run
+from tests.comparison.folders import seven, write_run
 
 
 def test_a_folder_of_seeds_stands_for_its_runs(tmp_path):

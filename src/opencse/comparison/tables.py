@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Callable
 
-from opencse.compare.comparison import Comparison, Row
-from opencse.compare.statistics import Difference, Spread
+from opencse.comparison.compare_groups import Comparison, GroupRow
+from opencse.comparison.statistics import Difference, Spread
 
 _LATEX = str.maketrans(
     {
@@ -85,7 +85,7 @@ FORMATS: dict[str, tuple[str, Callable[[Comparison], str]]] = {
 """File ending and writer of each format."""
 
 
-def _cells(row: Row, tasks: list[str], optional: list[str]) -> list[str]:
+def _cells(row: GroupRow, tasks: list[str], optional: list[str]) -> list[str]:
     cells = [row.label, " ".join(map(str, row.seeds)), *(_spread(row.tasks[task]) for task in tasks)]
     cells += [_spread(row.average)] if len(tasks) > 1 else []
     for name in optional:

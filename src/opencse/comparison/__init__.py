@@ -1,0 +1,25 @@
+"""Compare runs honestly: over seeds, over test pairs, with published scores and cost."""
+
+from opencse.comparison.compare_groups import Comparison, GroupRow, compare_groups, pair_cosines
+from opencse.comparison.run_groups import Group, RunRecord, find_runs, group_runs, read_run
+from opencse.comparison.seeds import parse_seeds, seed_folders
+from opencse.comparison.statistics import Difference, Spread, paired_bootstrap, spread, welch
+
+__all__ = [
+    "Comparison",
+    "Difference",
+    "Group",
+    "GroupRow",
+    "RunRecord",
+    "Spread",
+    "compare_groups",
+    "find_runs",
+    "group_runs",
+    "pair_cosines",
+    "paired_bootstrap",
+    "parse_seeds",
+    "read_run",
+    "seed_folders",
+    "spread",
+    "welch",
+]

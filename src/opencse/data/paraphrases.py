@@ -1,0 +1,67 @@
+"""Paraphrases that a user brings: a table of sentences and their paraphrases, or a language model that writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencse.errors import OpencseError
+from opencse.io.corpus import column_names
+
+TEXT_COLUMNS = ("text", "sentence")
+PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paraphrases:
+    """The user's source of paraphrases; at most one of the two.
+
+    Attributes:
+        table: A table of sentences and paraphrases; its sentences join the corpus.
+        llm: An OpenAI-compatible endpoint and the model's name there, `URL#MODEL`.
+
+    Raises:
+        OpencseError: Both are given.
+    """
+
+    table: Path | None = None
+    llm: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.table is not None and self.llm is not None:
+            raise OpencseError("paraphrases come from a table or from a language model", "Give one of both.")
+
+    def settings(self) -> list[str]:
+        """Return the overrides that make a recipe's `build.paraphrase` read this source; none without a source.
+
+        Raises:
+            OpencseError: The table has no such columns, or the endpoint names no model.
+        """
+        source: dict[str, str] = {}
+        if self.table is not None:
+            text, paraphrase = paraphrase_columns(self.table)
+            source = {"path": str(self.table), "text_column": text, "candidate_column": paraphrase}
+        elif self.llm is not None:
+            url, _, model = self.llm.partition("#")
+            if not model:
+                raise OpencseError(
+                    f"{self.llm}: the name of the model is missing", "Write it like http://localhost:8000/v1#NAME."
+                )
+            source = {"kind": "llm", "url": url, "model": model, "task": "paraphrase"}
+        return [f"build.paraphrase.{key}={value}" for key, value in source.items()]
+
+
+def paraphrase_columns(table: str | Path) -> tuple[str, str]:
+    """Return the columns of a table that hold sentences and their paraphrases.
+
+    Raises:
+        OpencseError: It has none of the known names.
+    """
+    present = column_names(table)
+    found = [next((name for name in names if name in present), None) for names in (TEXT_COLUMNS, PARAPHRASE_COLUMNS)]
+    if found[0] is None or found[1] is None:
+        raise OpencseError(
+            f"{table} is no table of paraphrases: its columns are {', '.join(present)}",
+            f"Name one {' or '.join(TEXT_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
+        )
+    return found[0], found[1]

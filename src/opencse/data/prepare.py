@@ -1,0 +1,111 @@
+"""The one way from a user's file to the rows of training: sample, build the missing columns, mix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_backbone
+from opencse.data.mixture import mix
+from opencse.data.paraphrases import Paraphrases
+from opencse.data.sampling import sample
+from opencse.io.corpus import column_names
+from opencse.recipes import Recipe, load_recipe
+from opencse.views import build
+
+Notify = Callable[[str], None]
+
+
+def recipe_for_corpus(
+    recipe: str | Path,
+    corpus: str | Path,
+    *,
+    family: str,
+    variant: str = "sound",
+    overrides: Sequence[str] = (),
+    paraphrases: Paraphrases,
+) -> Recipe:
+    """Load a recipe, with its use of paraphrases where the user brings them or the corpus holds them.
+
+    Args:
+        recipe: A name or a TOML file.
+        corpus: Raw sentences, or views that were built before.
+        family: The backbone's family (`opencse.recipes.family_of`).
+        variant: `sound` or `faithful`.
+        overrides: `key=value` settings.
+        paraphrases: The user's source of paraphrases.
+
+    Raises:
+        OpencseError: The recipe is invalid, or has no use for the paraphrases.
+    """
+    source = paraphrases.settings()
+
+    def load(having: Sequence[str] = (), may_have: Sequence[str] = ()) -> Recipe:
+        settings = [*source, *overrides]
+        return load_recipe(recipe, family=family, variant=variant, having=having, may_have=may_have, overrides=settings)
+
+    if source:
+        return load(having=["paraphrases"])
+    with_paraphrases, columns = load(may_have=["paraphrases"]), column_names(corpus)
+    built = "paraphrase" in columns and built_by_opencse(with_paraphrases.build, corpus)
+    complete = not missing_specs(with_paraphrases.build, with_paraphrases.columns, columns)
+    return with_paraphrases if built or complete else load()
+
+
+def prepare_rows(
+    recipe: Recipe,
+    corpus: Path,
+    out: Path,
+    *,
+    backbone: str | Path,
+    paraphrases: Paraphrases,
+    keep: bool = True,
+    notify: Notify = lambda _: None,
+) -> Path:
+    """Return the rows to train on: the corpus itself, or files in `out` that are made from it.
+
+    1. `corpus.parquet`: a sample of the sentences, some cut to their main clause (`[corpus]` of the recipe).
+    2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`).
+    3. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
+
+    Each step is left out where the recipe does not ask for it or the corpus already has its result.
+
+    Args:
+        recipe: The resolved recipe.
+        corpus: Raw sentences in any format of `opencse.io.corpus`, or views that were built before.
+        out: The run's folder.
+        backbone: The model to be trained, for mining with `model = "backbone"`.
+        paraphrases: The user's source of paraphrases; the sentences of a table join the sample.
+        keep: Keep the parts of an interrupted build.
+        notify: Receives short notes for the user.
+
+    Raises:
+        OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
+    """
+    sentences = _sampled(recipe, corpus, out, paraphrases)
+    rows = _with_columns(recipe, sentences, out, backbone, keep, notify)
+    parts = recipe.used_parts
+    if not parts:
+        return rows
+    out.mkdir(parents=True, exist_ok=True)
+    return mix(rows, parts, out / "mixture.parquet", seed=recipe.training.seed, notify=notify)
+
+
+def _sampled(recipe: Recipe, corpus: Path, out: Path, paraphrases: Paraphrases) -> Path:
+    """Return the sample of the corpus that columns are built for; the corpus itself if it is to be used whole."""
+    complete = recipe.build and not missing_specs(recipe.build, recipe.columns, column_names(corpus))
+    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus)
+    if complete or (whole and paraphrases.table is None):
+        return corpus
+    return sample(corpus, recipe.corpus, out / "corpus.parquet", table=paraphrases.table, seed=recipe.training.seed)
+
+
+def _with_columns(recipe: Recipe, corpus: Path, out: Path, backbone: str | Path, keep: bool, notify: Notify) -> Path:
+    """Return the corpus with all columns that the recipe's views read; the missing ones are built in `out/views`."""
+    missing = missing_specs(recipe.build, recipe.columns, column_names(corpus))
+    if not missing:
+        return corpus
+    notify(f"building {', '.join(missing)}")
+    specs = with_backbone(missing, backbone)
+    built = build(corpus, specs, out / "views", seed=recipe.training.seed, resume=keep)
+    return add_columns(corpus, built, list(recipe.columns))

@@ -1,0 +1,72 @@
+"""Development pairs: the scored pairs that choose the step whose weights are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from opencse.encoder.embedder import Embedder
+from opencse.errors import OpencseError
+from opencse.evaluation.pairs import ScoredPairs, read_pairs
+from opencse.evaluation.sources import load_sts
+from opencse.evaluation.sts import PairsTask
+from opencse.evaluation.task import Embeddings, distinct_texts
+from opencse.io import demo
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def development_sets(
+    dev: str | Path | None, data: str | Path | None, tasks: Sequence[str] = ("STS-B",)
+) -> list[ScoredPairs]:
+    """Read the sets of scored pairs that `--dev` names.
+
+    Args:
+        dev: A file of scored pairs, `demo`, `stsb` (STS-B dev below `data`), `none`, or None for `tasks` if there is
+            `data`.
+        data: The STS files.
+        tasks: The development sets that the recipe names (`Selection.tasks`).
+
+    Returns:
+        The sets, which count by their mean score; empty if there are none to choose by.
+
+    Raises:
+        OpencseError: A file cannot be read, or `stsb` is asked for without `data`.
+    """
+    if str(dev) == "none" or (dev is None and data is None):
+        return []
+    if dev is not None and str(dev) != "stsb":
+        return [read_pairs(demo.pairs(dev))]
+    if data is None:
+        raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
+    if dev is not None or str(data) == "hub":  # which has no other development set
+        tasks = ["STS-B"]
+    return load_sts(data, text=sts_text(data), tasks=list(tasks), split="dev")
+
+
+def development_scorer(encoder: SentenceTransformer, sets: Sequence[ScoredPairs]) -> Callable[[], float]:
+    """Return a function that scores the encoder's current weights: Spearman correlation x 100, the mean over sets.
+
+    The pairs are tokenised once.
+    """
+    embedder, tasks = Embedder(encoder), [PairsTask(pairs=pairs) for pairs in sets]
+    texts = distinct_texts(tasks)
+    prepared = embedder.prepare(texts)
+
+    def score() -> float:
+        embeddings, scores = Embeddings(texts, embedder.encode(prepared)), []
+        for task in tasks:
+            result = task.score(embeddings)
+            if result.score is None:
+                raise OpencseError(f"{task.pairs.name}: the development score is undefined ({result.undefined})")
+            scores.append(result.score)
+        return sum(scores) / len(scores)
+
+    return score
+
+
+def sts_text(data: str | Path | None) -> Literal["senteval", "raw"]:
+    """Return the text variant to read: the hub has the raw text only, other sources that of published scores too."""
+    return "raw" if str(data) == "hub" else "senteval"

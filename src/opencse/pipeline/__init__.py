@@ -1,0 +1,1 @@
+"""Every command as a function: `opencse.run`, `train`, `build`, `evaluate`, `probe`, `compare`, `list_recipes`."""

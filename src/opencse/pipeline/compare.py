@@ -1,0 +1,65 @@
+"""`opencse.compare`: runs side by side, with the differences that chance may explain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from opencse.comparison import Comparison, RunRecord, compare_groups, find_runs, group_runs, pair_cosines, read_run
+from opencse.comparison.curves import save_curves
+from opencse.comparison.tables import FORMATS
+from opencse.encoder import load_encoder
+from opencse.encoder.embedder import Embedder
+from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
+from opencse.io import demo
+from opencse.io.files import write_json, write_text
+
+
+def compare(
+    runs: Sequence[str | Path],
+    *,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    pairs: Sequence[str | Path] = (),
+    text: Literal["senteval", "raw"] = "senteval",
+    resamples: int = 1000,
+) -> Comparison:
+    """Group runs that differ in their seed alone, and compare the groups with the first.
+
+    Args:
+        runs: Run folders, or folders that hold some; the first run's group is the baseline.
+        out: Folder for the tables, `comparison.json` and learning curves; none are written by default.
+        data: Evaluate the models now on these STS tasks, which allows a bootstrap over pairs; otherwise the scores
+            that the runs wrote are compared.
+        pairs: Evaluate on these files of scored pairs instead.
+        text: Text variant of the STS tasks.
+        resamples: Bootstrap samples.
+
+    Returns:
+        Mean and standard deviation over seeds, differences from the baseline over seeds (Welch) and over pairs (paired
+        bootstrap), published scores and training times; it displays as a table in a notebook.
+
+    Raises:
+        OpencseError: A folder holds no run, or runs were scored on different tasks.
+    """
+    groups = group_runs([read_run(folder) for folder in find_runs([Path(run) for run in runs])])
+    sets: list[ScoredPairs] = []
+    cosines = None
+    if data is not None or pairs:
+        sets = [read_pairs(demo.pairs(path)) for path in pairs] if pairs else load_sts(str(data), text=text)
+        cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
+    comparison = compare_groups(groups, sets=sets, cosines=cosines, resamples=resamples)
+    if out is not None:
+        folder = Path(out)
+        for ending, write in FORMATS.values():
+            write_text(folder / f"comparison.{ending}", write(comparison))
+        write_json(folder / "comparison.json", asdict(comparison))
+        save_curves(groups, folder / "learning_curves")
+    return comparison
+
+
+def _loader(run: RunRecord) -> Callable[[], Encode]:
+    """Return a function that loads the model of a run."""
+    return lambda: Embedder(load_encoder(run.folder), precision="auto", progress=f"encode {run.folder.name}")

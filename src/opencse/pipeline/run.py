@@ -1,0 +1,196 @@
+"""`opencse.run`: build columns, train, probe before and after, and report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.jupyter import JupyterMixin
+
+from opencse.data.paraphrases import Paraphrases
+from opencse.data.prepare import prepare_rows, recipe_for_corpus
+from opencse.encoder import backbone_config, load_encoder
+from opencse.encoder.embedder import Embedder
+from opencse.encoder.vector_cache import cached_vectors
+from opencse.evaluation import STS_TASKS, Results, TaskResult
+from opencse.evaluation.development import sts_text
+from opencse.io import demo
+from opencse.io.files import write_json
+from opencse.pipeline.display import findings_tables, run_lines, scores_tables
+from opencse.pipeline.train import train, with_seed
+from opencse.probing import Findings, Material, Prober
+from opencse.recipes import Recipe, family_of, shortened
+from opencse.runs.folder import check_folder
+from opencse.runs.session import Notify
+from opencse.training import Run
+
+_UNGUARDED = (
+    "No guard: there were no development pairs (--dev or --data), so nothing checked during training that the model "
+    "keeps what it could do before."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Result(JupyterMixin):
+    """Result of `opencse.run`; it displays as tables in a terminal (rich) and in a notebook.
+
+    Attributes:
+        run: The training run.
+        findings: Probes and scores of the untouched backbone (pooled as in the recipe) and of the trained model, under
+            the names that the report gives them.
+        report: The HTML page that shows them.
+    """
+
+    run: Run
+    findings: dict[str, Findings]
+    report: Path
+
+    def __repr__(self) -> str:
+        return f"Result(model={str(self.run.model)!r}, report={str(self.report)!r})"
+
+    def __rich__(self) -> RenderableType:
+        scores = scores_tables(self.before, self.after, self.run)
+        return Group(run_lines(self.run), scores, findings_tables(self.findings, self.report))
+
+    @property
+    def before(self) -> dict[str, Results]:
+        """Scores of the untouched backbone by suite (`sts`, `pairs`)."""
+        return _suites(next(iter(self.findings.values())))
+
+    @property
+    def after(self) -> dict[str, Results]:
+        """Scores of the trained model."""
+        return _suites(list(self.findings.values())[-1])
+
+
+def run(
+    recipe: str | Path | Recipe,
+    corpus: str | Path,
+    *,
+    backbone: str | Path = "minilm",
+    out: str | Path,
+    dev: str | Path | None = None,
+    data: str | Path | None = None,
+    pairs: str | Path | None = None,
+    paraphrases: str | Path | None = None,
+    llm: str | None = None,
+    variant: str = "sound",
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    quick: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    track: Sequence[str] = (),
+    progress: bool = True,
+    notify: Notify = lambda _: None,
+) -> Result:
+    """Build the text columns that a recipe needs, train, and evaluate backbone and result.
+
+    Args:
+        recipe: As for `train`.
+        corpus: As for `train`.
+        backbone: As for `train`.
+        out: As for `train`; `views/` (if columns were built), `results.json` and `report.html` are written there too.
+        dev: As for `train`.
+        data: As for `train`; where given, the seven STS tasks are evaluated.
+        pairs: Further scored pairs to evaluate on: a file, or `"demo"`.
+        paraphrases: A table of sentences and paraphrases, for recipes that have a use for one; its sentences join the
+            corpus.
+        llm: An OpenAI-compatible endpoint and the model's name there, `URL#MODEL`, that writes paraphrases in place of
+            a table.
+        variant: `sound` or `faithful`.
+        overrides: `key=value` settings.
+        seed: As for `train`.
+        quick: Make a trial of a few steps on a few sentences (`opencse.recipes.shortened`).
+        resume: Continue from what `out` holds.
+        overwrite: As for `train`.
+        track: As for `train`.
+        progress: As for `train`.
+        notify: As for `train`.
+
+    Returns:
+        Scores and probes before and after, and the trained model's folder; it displays as tables in a notebook.
+
+    Raises:
+        OpencseError: The input is invalid; the message says how to fix it.
+    """
+    from opencse.probing.material import gather
+    from opencse.reports import add_scores, write_report
+
+    corpus, folder = demo.corpus(corpus), Path(out)
+    # Read before any training, so that a mistake in a path costs nothing.
+    own_pairs = [] if pairs is None else [demo.pairs(pairs)]
+    judged_on = gather(data=data, pairs=own_pairs, text=sts_text(data))
+    source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
+    if not isinstance(recipe, Recipe):
+        family = family_of(backbone_config(backbone))
+        recipe = recipe_for_corpus(
+            recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
+        )
+    if quick:
+        recipe = shortened(recipe)
+    if not resume:
+        check_folder(folder, resume=False, overwrite=overwrite)
+    rows = prepare_rows(
+        recipe,
+        corpus,
+        folder,
+        backbone=backbone,
+        paraphrases=source,
+        keep=resume or not overwrite,
+        notify=notify,
+    )
+    trained = train(
+        recipe,
+        rows,
+        backbone=backbone,
+        out=folder,
+        dev=dev,
+        data=data,
+        resume=resume and (folder / "run.json").is_file(),
+        overwrite=overwrite,
+        track=track,
+        progress=progress,
+        notify=notify,
+    )
+    findings = _before_and_after(recipe, backbone, trained.model, judged_on.material)
+    unguarded = [_UNGUARDED] if trained.outcome.first_score is None else []
+    report = write_report(findings, folder, notes=[*trained.warnings, *unguarded, *judged_on.notes])
+    made_of = [corpus.name, *([] if source.table is None else [f"paraphrases from {source.table.name}"])]
+    add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of))
+    result = Result(trained, findings, report)
+    write_json(folder / "results.json", {"before": _plain(result.before), "after": _plain(result.after)})
+    return result
+
+
+def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, material: Material) -> dict[str, Findings]:
+    """Probe both models; each encodes every distinct text once, the backbone once for all runs."""
+    name = Path(str(backbone)).name
+    trained = f"{name} + {recipe.name}"
+
+    def untouched(texts: Sequence[str]) -> np.ndarray:
+        encoder = load_encoder(backbone, **recipe.pooling)
+        return cached_vectors(Embedder(encoder, progress=f"evaluating {name}"), texts)
+
+    prober = Prober(material)
+    before = prober(untouched)
+    return {name: before, trained: prober(Embedder(load_encoder(model), progress=f"evaluating {trained}"))}
+
+
+def _suites(findings: Findings) -> dict[str, Results]:
+    """The scored pairs of one model, the STS tasks and the user's own apart."""
+    suites: dict[str, list[TaskResult]] = {}
+    for task in findings.sts:
+        suites.setdefault("sts" if task.task in STS_TASKS else "pairs", []).append(task)
+    return {name: Results(results=tuple(tasks), texts=0, seconds=findings.seconds) for name, tasks in suites.items()}
+
+
+def _plain(suites: dict[str, Results]) -> dict[str, Any]:
+    return {
+        name: {"tasks": [asdict(task) for task in results.results], "average": results.average}
+        for name, results in suites.items()
+    }

@@ -1,0 +1,84 @@
+"""`opencse.train`: from rows that have their columns to a trained encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencse.encoder import backbone_config
+from opencse.evaluation.development import development_scorer, development_sets
+from opencse.io import demo
+from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.runs.session import Notify
+from opencse.training import Run
+from opencse.training import train as train_run
+
+
+def train(
+    recipe: str | Path | Recipe,
+    corpus: str | Path,
+    *,
+    backbone: str | Path,
+    out: str | Path,
+    dev: str | Path | None = None,
+    data: str | Path | None = None,
+    variant: str = "sound",
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    track: Sequence[str] = (),
+    progress: bool = True,
+    notify: Notify = lambda _: None,
+) -> Run:
+    """Train a sentence encoder.
+
+    Args:
+        recipe: A name, a TOML file, or a resolved recipe (then `variant`, `overrides` and `seed` are ignored).
+        corpus: Sentences in any format of `opencse.io.corpus`, with the columns that the recipe reads; or `"demo"`.
+        backbone: A folder, a hub id or a bundled name.
+        out: The run's folder.
+        dev: Scored pairs that choose the best step: a file, `"stsb"` (STS-B dev below `data`) or `"none"`. By default
+            the development sets that the recipe names (`Selection.tasks`) if `data` is given, else none.
+        data: The STS files (`opencse.evaluation.load_sts`).
+        variant: `sound`, or `faithful`: the system as published.
+        overrides: `key=value` settings of the recipe.
+        seed: Short for the override `training.seed=…`.
+        resume: Continue from the last checkpoint in `out`.
+        overwrite: Replace the run that `out` holds.
+        track: Further trackers: `tensorboard`, `wandb`, `trackio`.
+        progress: Show progress bars.
+        notify: Receives short notes for the user.
+
+    Returns:
+        The finished run; `.model` is the folder of the trained encoder.
+
+    Raises:
+        OpencseError: The input is invalid; the message says how to fix it.
+    """
+    if not isinstance(recipe, Recipe):
+        family = family_of(backbone_config(backbone))
+        recipe = load_recipe(recipe, family=family, variant=variant, overrides=with_seed(overrides, seed))
+    sets = development_sets(dev, data, recipe.selection.tasks)
+    if not sets:
+        notify(
+            "no development pairs (--dev or --data): the last step's weights are kept, and nothing checks that "
+            "the model keeps what it could do before"
+        )
+    return train_run(
+        recipe,
+        demo.corpus(corpus),
+        backbone=backbone,
+        out=out,
+        dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
+        resume=resume,
+        overwrite=overwrite,
+        track=track,
+        progress=progress,
+        notify=notify,
+    )
+
+
+def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
+    """Return the overrides with the seed as the last of them."""
+    return [*overrides, *([] if seed is None else [f"training.seed={seed}"])]

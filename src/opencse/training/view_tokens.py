@@ -1,0 +1,69 @@
+"""Which texts to tokenise for a recipe's views, and what stands around the tokens of each view."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencse.data.token_store import Source
+from opencse.encoder import load_encoder, special_frame, template_frame
+from opencse.errors import OpencseError
+from opencse.recipes import Recipe, View
+from opencse.training.batches import ViewTokens
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def sources_and_views(
+    recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path
+) -> tuple[list[Source], dict[str, ViewTokens]]:
+    """Return what to tokenise, and for each view which of these texts it reads and its frame of tokens.
+
+    Args:
+        recipe: Its used views.
+        encoder: The encoder to be trained.
+        backbone: Where it was loaded from.
+
+    Raises:
+        OpencseError: `encoder.max_length` has no room for a view's prompt, or is more than the backbone takes.
+    """
+    settings = recipe.encoder
+    masked = settings.pooling == "mask"
+    plain = None if masked else special_frame(encoder.tokenizer)
+    # The baked tokenizer does not know the mask token any more: templates are read with the original one.
+    original = load_encoder(backbone, pooling="cls").tokenizer if masked else None
+    sources: list[Source] = []
+    views: dict[str, ViewTokens] = {}
+    for name, view in recipe.used_views.items():
+        frame = template_frame(original, view.prompt) if plain is None and view.prompt else plain
+        assert frame is not None
+        budget = settings.max_length - (len(frame) if settings.length_counts == "total" else 0)
+        if budget < 1:
+            raise OpencseError(
+                f"encoder.max_length is {settings.max_length}, but view '{name}' needs {len(frame)} tokens for its "
+                "prompt alone",
+                "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
+            )
+        source = Source(view.text, _text_prompt(view, encoder, masked), recipe.columns[view.text])
+        if source not in sources:
+            sources.append(source)
+        views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout, view.repetition)
+    limit = encoder.max_seq_length
+    longest = max(len(v.frame) + v.budget + v.most_repeated for v in views.values())
+    if limit is not None and longest > limit:
+        raise OpencseError(
+            f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",
+            "Lower it with --set encoder.max_length=…",
+        )
+    return sources, views
+
+
+def _text_prompt(view: View, encoder: SentenceTransformer, masked: bool) -> str | None:
+    """Return a prompt that is tokenised together with the text; by default the model's own default prompt."""
+    if masked:
+        return None
+    if view.prompt is not None:
+        return view.prompt
+    default = encoder.prompts.get(encoder.default_prompt_name or "")
+    return default + "{}" if default else None
