@@ -109,7 +109,7 @@ def make_world(root: Path) -> World:
 
 
 def _train(world: World, out: Path, *, stop_at: int | None) -> None:
-    from opencse import pipeline
+    import opencse
     from opencse.errors import Interrupted
     from opencse.runs.loop import Loop
 
@@ -122,7 +122,7 @@ def _train(world: World, out: Path, *, stop_at: int | None) -> None:
 
     Loop._step = stopping  # type: ignore[method-assign]
     try:
-        pipeline.train(
+        opencse.train(
             world.recipe,
             world.corpus,
             backbone=world.model,
