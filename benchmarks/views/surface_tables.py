@@ -95,7 +95,7 @@ def overlaps(data: Path, views: Path | None) -> None:
         print(f"| {name} ({len(rows)}) | {pair[0].mean():.2f} | {pair[1].mean():.2f} |")
     print("| SimCSE, published | 1.0 | 0.09 |\n| DebCSE, published | 0.56 | 0.21 |")
     if views is not None:
-        from opencse.views.statistics import statistics
+        from opencse.views.pair_statistics import statistics
 
         for one in statistics(views):
             if one.overlap is not None:

@@ -76,7 +76,9 @@ def _build(corpus: Path, out: Path, started: object) -> None:
 
 def test_killed_at_twenty_points(corpus, tmp_path):
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["opencse.views.statistics", "opencse.views.storage", "opencse.io.corpus", "tqdm"])
+    context.set_forkserver_preload(
+        ["opencse.views.pair_statistics", "opencse.views.storage", "opencse.io.corpus", "tqdm"]
+    )
     expected = hashes(build(corpus, SPECS, tmp_path / "expected", workers=1, rows_per_part=UNIT))
     chance, cut = random.Random(1), 0
     for point in range(20):

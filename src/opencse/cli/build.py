@@ -97,7 +97,7 @@ def _show_statistics(views: str, model: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from opencse.views.statistics import PUBLISHED, bars, statistics
+    from opencse.views.pair_statistics import PUBLISHED, bars, statistics
 
     encode = None
     if model is not None:

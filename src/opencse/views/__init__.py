@@ -35,8 +35,8 @@ from opencse.views.generation.likely_words import Insertion, WordSubstitution
 from opencse.views.generation.prompted_llm import PromptedLLM
 from opencse.views.generation.substitution import Substitution
 from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
+from opencse.views.perturbation.random_changes import Deletion, RandomSentence, WordRepetition
 from opencse.views.perturbation.span_mask import SpanMask
-from opencse.views.perturbation.words import Deletion, RandomSentence, WordRepetition
 from opencse.views.rewriting.antonym_swap import AntonymSwap
 from opencse.views.rewriting.entity_swap import EntitySwap
 from opencse.views.rewriting.main_clause import MainClause

@@ -9,6 +9,7 @@ from typing import Any
 
 from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
+from opencse.views.auto_precision import begun_columns, settle_precision
 from opencse.views.constructor import (
     UNIT,
     BuiltView,
@@ -18,7 +19,6 @@ from opencse.views.constructor import (
     Openable,
     SourceRow,
 )
-from opencse.views.precision import begun_columns, settle_precision
 from opencse.views.sentence_store import CorpusAccess, Sentences, open_sentences
 
 PART_ROWS = 16 * UNIT

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_named(tmp_path, table):
     with pytest.raises(OpencseError, match="no such file"):
         CandidateTable(path=str(tmp_path / "none.parquet")).open()
     (tmp_path / "bad.parquet").write_text("no")
-    with pytest.raises(OpencseError, match="cannot be read"):
+    with pytest.raises(OpencseError, match="not a whole Parquet"):
         CandidateTable(path=str(tmp_path / "bad.parquet")).open()
     with pytest.raises(ValueError, match="window"):
         CandidateTable(path=table, window=(0.6, 0.1))

@@ -18,7 +18,7 @@ TEXTS = [
 @pytest.mark.parametrize("model", ["bert", "roberta"])
 def test_probability_of_a_mask_is_score_over_divisor(model, request, rows):
     opened = Substitution(model=request.getfixturevalue(model), fallback="").open()
-    encoded = opened._lm.encode(TEXTS)
+    encoded = opened._predictor.encode(TEXTS)
     probability = opened.mask_probabilities(TEXTS, encoded)
     draws = 3000
     chance = np.random.default_rng(0)
@@ -26,7 +26,7 @@ def test_probability_of_a_mask_is_score_over_divisor(model, request, rows):
         share = (chance.random((draws, len(ids))) < probability[i]).mean(axis=0)
         assert np.all(np.abs(share - probability[i]) <= 4 * np.sqrt(0.25 / draws))
         for k, index in enumerate(ids):
-            if index in opened._lm.tokenizer.all_special_ids:
+            if index in opened._predictor.tokenizer.all_special_ids:
                 assert probability[i][k] == 0
                 assert share[k] == 0
             else:
@@ -36,8 +36,8 @@ def test_probability_of_a_mask_is_score_over_divisor(model, request, rows):
 def test_tags_decide(bert):
     opened = Substitution(model=bert, fallback="", pieces="inherit", tagging="dynamic").open()
     text = "the dogs sit ."
-    encoded = opened._lm.encode([text])
-    pieces = opened._lm.tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
+    encoded = opened._predictor.encode([text])
+    pieces = opened._predictor.tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
     (found,) = opened.mask_probabilities([text], encoded)
     by_piece = dict(zip(pieces, np.round(found * 20), strict=True))
     assert by_piece["the"] == SAN_SCORES["DET"]
@@ -50,7 +50,7 @@ def test_tags_decide(bert):
 
 def test_only_masked_positions_change_if_asked(bert):
     opened = Substitution(model=bert, fallback="", positions="masked").open()
-    encoded = opened._lm.encode(TEXTS)
+    encoded = opened._predictor.encode(TEXTS)
     ids = encoded["input_ids"]
     masked = [np.arange(len(row)) % 3 == 1 for row in ids]
     chances = [np.random.default_rng(0) for _ in ids]
@@ -58,7 +58,7 @@ def test_only_masked_positions_change_if_asked(bert):
         assert [token for token, is_masked in zip(row, m, strict=True) if not is_masked] == [
             token for token, is_masked in zip(new, m, strict=True) if not is_masked
         ]
-        assert not set(np.array(new)[1:-1]) & set(opened._lm.special.tolist())
+        assert not set(np.array(new)[1:-1]) & set(opened._predictor.special.tolist())
 
 
 @pytest.mark.parametrize("decode", ["argmax", "sample"])
@@ -75,10 +75,10 @@ def test_the_same_alone_as_among_others(model, decode, request, rows):
 def test_fallback_and_overlap(bert):
     opened = Substitution(model=bert).open()
     rows = [SourceRow(id=0, text="?", views={"negation": "not ?"}), SourceRow(id=1, text=" ", views={"negation": None})]
-    spoilt, blank = opened(rows)
-    assert (spoilt.text, spoilt.rule) == ("not ?", "spoilt, negation")
-    assert spoilt.scores["overlap"] == 0.5
-    assert (blank.text, blank.rule, blank.scores["overlap"]) == (None, "spoilt", None)
+    rejected, blank = opened(rows)
+    assert (rejected.text, rejected.rule) == ("not ?", "rejected, negation")
+    assert rejected.scores["overlap"] == 0.5
+    assert (blank.text, blank.rule, blank.scores["overlap"]) == (None, "rejected", None)
     assert Substitution(model=bert).needs == ("negation",)
     assert Substitution(model=bert, fallback="").needs == ()
 

@@ -26,18 +26,18 @@ def test_it_masks_a_run_of_words_and_keeps_the_rest(rows, share: float) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_smaller_span_lies_within_a_larger_one(rows, seed: int) -> None:
-    small, large = (SpanMask(share=s, least_words=2).open(seed=seed)(rows(*TEXTS[1:])) for s in (0.2, 0.4))
+    small, large = (SpanMask(share=s, min_words=2).open(seed=seed)(rows(*TEXTS[1:])) for s in (0.2, 0.4))
     for a, b in zip(small, large, strict=True):
         less, more = ({i for i, word in enumerate(v.text.split()) if word == "[MASK]"} for v in (a, b))
         assert less <= more
 
 
 def test_spacing_and_the_mask_token_of_another_model(rows) -> None:
-    (view,) = SpanMask(share=0.5, token="<mask>", least_words=2).open()(rows(" a\t b  "))
+    (view,) = SpanMask(share=0.5, token="<mask>", min_words=2).open()(rows(" a\t b  "))
     assert view.text in (" <mask>\t b  ", " a\t <mask>  ")
 
 
-@pytest.mark.parametrize("options", [{"share": 0.0}, {"share": 1.0}, {"share": 0.2, "least_words": 1}])
+@pytest.mark.parametrize("options", [{"share": 0.0}, {"share": 1.0}, {"share": 0.2, "min_words": 1}])
 def test_impossible_settings_are_refused(options) -> None:
     with pytest.raises(ValueError):
         SpanMask(**options)

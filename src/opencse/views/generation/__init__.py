@@ -1,1 +1,1 @@
-"""Related sentences by models and tables: masked and prompted language models, translation, candidates."""
+"""Views that a model generates or that are chosen among candidates: translation, prompting, masked prediction."""

@@ -1,4 +1,4 @@
-"""Back-translation: to a pivot language and back, then a choice by match error rate (OssCSE §4; DebCSE §4.2)."""
+"""Paraphrases by translation to a pivot language and back, chosen by match error rate (OssCSE §4; DebCSE §4.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FREQUENT = tuple(
     over man me even most made after also did many before must through back years where much your way well down
     should because each just those""".split()
 )
-"""A hundred frequent English words: the noise that DebCSE injects before translation."""
+"""A hundred frequent English words, for the noise that DebCSE inserts before translation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,20 +30,25 @@ class BackTranslation(ConstructorSpec):
     """Translate to each pivot language and back, and choose among the results.
 
     Attributes:
-        models: For each pivot, the model there and the model back: Marian or FSMT, local folder or hub id.
-        window: Least and greatest match error rate (OssCSE: 0.15 and 0.6).
-        pick: Which of the candidates in the window: "highest" rate, "lowest", "random" or "first".
-        beams: Width of the beam search (1: greedy).
-        sample: Sample instead.
-        temperature: Of sampling.
-        top_p: Sample from the likeliest words that together have this probability.
-        noise: Before translation: nothing, "insert" frequent words, or "mask" words (DebCSE).
-        noise_words: Least and greatest number of words that noise touches.
-        variants: Candidates of each pivot; more than one makes sense with noise or sampling.
-        max_new_tokens: Longest translation.
-        max_characters: Longer sentences give null: translation models drop text beyond their length.
-        batch_size: Sentences in one forward pass.
-        device: "cpu", "cuda", ...; "" for an accelerator where there is one.
+        models: For each pivot, the model to the pivot language and the model back: Marian or FSMT, folder or hub id.
+        window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
+        pick: The choice among the candidates in the window: "highest" rate, "lowest", "random" or "first".
+        beams: Width of the beam search; 1 is greedy search.
+        sample: Sample instead of searching.
+        temperature: Temperature of sampling.
+        top_p: Sample from the most likely words that together have this probability.
+        noise: Change of the source before translation: "none", "insert" frequent words, or "mask" words (DebCSE).
+        noise_words: Minimum and maximum number of words that are inserted or masked.
+        variants: Candidates per pivot; more than one is useful with noise or sampling.
+        max_new_tokens: Maximum length of a translation, in tokens.
+        max_characters: Longer sentences give null, as translation models drop text beyond their length.
+        batch_size: Maximum number of sentences in one forward pass.
+        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
+
+    Example:
+        [build.paraphrase]
+        kind = "back_translation"
+        models = [["Helsinki-NLP/opus-mt-en-de", "Helsinki-NLP/opus-mt-de-en"]]
     """
 
     kind: ClassVar[str] = "back_translation"
@@ -67,7 +72,9 @@ class BackTranslation(ConstructorSpec):
     def __post_init__(self) -> None:
         check_window(self.window)
         if not self.models or any(len(pair) != 2 for pair in self.models):
-            raise ValueError('models must list pairs of models, there and back, such as [["en-de", "de-en"]]')
+            raise ValueError(
+                'models must list pairs of models, to the pivot language and back, such as [["en-de", "de-en"]]'
+            )
         if self.beams < 1 or self.variants < 1 or not 0 <= self.noise_words[0] <= self.noise_words[1]:
             raise ValueError("beams and variants must be at least 1, and noise_words a range")
 
@@ -85,24 +92,24 @@ class BackTranslator:
         self.digest = bundle_digest(*(one.digest for pair in self._pairs for one in pair))
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Translate each row's text there and back, and choose."""
+        """Translate each row's text to the pivots and back, and choose one result."""
         spec = self._spec
         return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
 
     def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
-        """Translate each row's text there and back, in every variant."""
+        """Translate each row's text to every pivot and back, in every variant."""
         spec = self._spec
         found: list[list[Candidate]] = [[] for _ in rows]
         live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= spec.max_characters]
-        for pivot, (there, back) in enumerate(self._pairs):
+        for pivot, (forward, back) in enumerate(self._pairs):
             for variant in range(spec.variants):
-                sources = [self._noisy(rows[i], f"{pivot}.{variant}", there) for i in live]
+                sources = [self._noisy(rows[i], f"{pivot}.{variant}", forward) for i in live]
                 seeds = [row_seed(self._seed, f"{spec.kind}.{pivot}.{variant}", rows[i]) for i in live]
-                for i, text in zip(live, back(there(sources, seeds), seeds), strict=True):
+                for i, text in zip(live, back(forward(sources, seeds), seeds), strict=True):
                     found[i].append(Candidate(text=text, label=spec.models[pivot][0]))
         return found
 
-    def _noisy(self, row: SourceRow, salt: str, there: Translator) -> str:
+    def _noisy(self, row: SourceRow, salt: str, translator: Translator) -> str:
         """Insert frequent words, or mask words, at random places (DebCSE §4.2)."""
         spec = self._spec
         if spec.noise == "none":
@@ -111,11 +118,11 @@ class BackTranslator:
         count = rng.randint(*spec.noise_words)
         if spec.noise == "insert":
             return inserted(row.text, [rng.choice(FREQUENT) for _ in range(count)], rng)
-        return masked(row.text, count, there.unknown, rng)
+        return masked(row.text, count, translator.unknown, rng)
 
 
 def inserted(text: str, words: Sequence[str], rng: random.Random) -> str:
-    """Put words between the words of a text, each at a random place."""
+    """Insert words between the words of a text, each at a random place."""
     for word in words:
         starts = [match.start() for match in re.finditer(r"\S+", text)]
         place = rng.choice([*starts, len(text)])
@@ -132,7 +139,7 @@ def masked(text: str, count: int, mask: str, rng: random.Random) -> str:
 
 
 class Translator:
-    """One translation model in eval mode.
+    """A translation model in evaluation mode.
 
     Args:
         name: Local folder or hub id of a Marian or FSMT model.
@@ -161,14 +168,19 @@ class Translator:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the weights, by name."""
+        """SHA-256 of the weights, by name."""
         joined = hashlib.sha256()
         for name, value in sorted(self.model.state_dict().items()):
             joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
         return joined.hexdigest()
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str]:
-        """Translate, texts of like length together; sampling depends on the seeds of a batch alone."""
+        """Translate n texts, those of similar length together; sampling depends only on the seeds of a batch.
+
+        Args:
+            texts: n texts.
+            seeds: A seed for each text; a batch samples by the seed of its first text.
+        """
         import torch
 
         spec, out = self._spec, [""] * len(texts)
@@ -186,11 +198,11 @@ class Translator:
             encoded = self.tokenizer([texts[i] for i in batch], return_tensors="pt", padding=True, truncation=True)
             with torch.inference_mode(), torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seeds[batch[0]] % 2**63)
-                made = self.model.generate(
+                generated = self.model.generate(
                     input_ids=encoded["input_ids"].to(self._device),
                     attention_mask=encoded["attention_mask"].to(self._device),
                     **decoding,
                 )
-            for i, text in zip(batch, self.tokenizer.batch_decode(made, skip_special_tokens=True), strict=True):
+            for i, text in zip(batch, self.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
                 out[i] = text.strip()
         return out

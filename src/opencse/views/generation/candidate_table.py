@@ -1,4 +1,4 @@
-"""Paraphrases chosen among candidates by match error rate (OssCSE §4, Appendix A), and a table as their source."""
+"""Paraphrases chosen by match error rate among candidates (OssCSE §4, Appendix A), such as those of a table."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Pick = Literal["highest", "lowest", "random", "first"]
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A possible paraphrase, and where it comes from (a pivot language, a system)."""
+    """A possible paraphrase and its origin, such as a pivot language or a system."""
 
     text: str
     label: str = ""
 
 
 class CandidateSource(Protocol):
-    """An opened constructor that can tell all that it has to choose from."""
+    """An opened constructor that can return all candidates instead of one."""
 
     @property
     def digest(self) -> str:
@@ -40,7 +40,7 @@ class CandidateSource(Protocol):
 
 
 def check_window(window: tuple[float, float]) -> None:
-    """Raise ValueError where a window of match error rates is not one."""
+    """Raise ValueError if a window of match error rates is not a range within [0, 1]."""
     if len(window) != 2 or not 0 <= window[0] <= window[1] <= 1:
         raise ValueError(f"window must be a range within [0, 1], not {list(window)} (OssCSE: [0.15, 0.6])")
 
@@ -54,32 +54,32 @@ def choose(
     seed: int,
     kind: str,
 ) -> list[BuiltView]:
-    """Choose one candidate per row whose match error rate lies in the window (both ends included).
+    """Return for each row one candidate whose match error rate lies in the window (both ends included).
 
-    The rate keeps out near-copies (lower end) and corrupted translations (upper end). Copies up to case, and all but
-    the first of equal candidates, are dropped.
+    The lower end excludes near-copies, the upper end corrupted translations. Copies that differ only in case, and
+    repeated candidates, are dropped.
 
     Args:
         rows: n rows.
-        candidates: n lists.
-        window: Least and greatest match error rate.
-        pick: Which of those that are left: highest rate, lowest, a random one, or the first.
-        seed: For "random".
-        kind: Name that the seed is mixed with.
+        candidates: The candidates of each row.
+        window: Minimum and maximum match error rate.
+        pick: The choice among the remaining candidates: highest rate, lowest rate, a random one, or the first.
+        seed: Seed for "random".
+        kind: Name of the kind, mixed into the seed.
     """
     from opencse.surface import match_error_rate
 
-    flat = [(i, candidate) for i, few in enumerate(candidates) for candidate in distinct(rows[i].text, few)]
+    flat = [(i, candidate) for i, pool in enumerate(candidates) for candidate in distinct(rows[i].text, pool)]
     rates = match_error_rate([rows[i].text for i, _ in flat], [c.text for _, c in flat], workers=1)
     fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
     for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
         if window[0] <= rate <= window[1]:
             fitting[i].append((rate, candidate))
     out = []
-    for row, few, left in zip(rows, candidates, fitting, strict=True):
+    for row, pool, left in zip(rows, candidates, fitting, strict=True):
         if not left:
-            why = "none in window" if few else "no candidate"
-            out.append(BuiltView(text=None, rule=why, scores={"mer": None, "candidates": len(few)}))
+            why = "none in window" if pool else "no candidate"
+            out.append(BuiltView(text=None, rule=why, scores={"mer": None, "candidates": len(pool)}))
             continue
         if pick == "random":
             rate, chosen = row_random(seed, kind, row).choice(left)
@@ -88,13 +88,13 @@ def choose(
         else:
             rate, chosen = (max if pick == "highest" else min)(left, key=lambda pair: pair[0])
         out.append(
-            BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": len(few)})
+            BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": len(pool)})
         )
     return out
 
 
 def distinct(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without copies of the text, up to case and white space, and without repetitions."""
+    """Return the candidates without copies of the text and repetitions; case and white space are ignored."""
     seen, out = {" ".join(text.lower().split())}, []
     for candidate in candidates:
         key = " ".join(candidate.text.lower().split())
@@ -110,11 +110,17 @@ class CandidateTable(ConstructorSpec):
 
     Attributes:
         path: A Parquet, CSV, TSV or JSONL file.
-        text_column: Column with the sentence; rows of the corpus are looked up by it.
-        candidate_column: Column with a candidate, or with a list of them.
-        label_columns: Columns that say where a candidate comes from: recorded as the rule.
-        window: Least and greatest match error rate (OssCSE: 0.15 and 0.6).
-        pick: Which of the candidates in the window: "highest" rate, "lowest", "random" or "first".
+        text_column: Column with the sentence, by which rows of the corpus are looked up.
+        candidate_column: Column with a candidate, or with a list of candidates.
+        label_columns: Columns with the origin of a candidate; it is recorded as the rule.
+        window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
+        pick: The choice among the candidates in the window: "highest" rate, "lowest", "random" or "first".
+
+    Example:
+        [build.paraphrase]
+        kind = "candidate_table"
+        path = "paraphrases.csv"
+        candidate_column = "paraphrase"
     """
 
     kind: ClassVar[str] = "candidate_table"
@@ -160,9 +166,9 @@ class TableChooser:
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The cells of every row of a table, in these columns."""
+    """Yield the cells of every row of a table, in the given columns."""
     if ending(path) not in (".parquet", *TABLES):
-        raise OpencseError(f"{path} is no table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
+        raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
     present = column_names(path)
     for column in columns:
         if column not in present:

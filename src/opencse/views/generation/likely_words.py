@@ -1,4 +1,4 @@
-"""Insertions and substitutions that a masked language model finds likely (OssCSE §3.2): probes of small changes."""
+"""Insertion and substitution of words that a masked language model finds likely (OssCSE §3.2)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Probe(ConstructorSpec):
-    """What both probes share.
+class _LikelyWords(ConstructorSpec):
+    """Options of both kinds.
 
     Attributes:
         model: A masked language model: local folder or hub id.
-        share: Least and greatest share of the words that is touched; at least one word is.
-        batch_size: Sentences in one forward pass.
-        device: "cpu", "cuda", ...; "" for an accelerator where there is one.
+        share: Minimum and maximum share of the words that are changed (OssCSE: 0.05 and 0.1); at least one word is.
+        batch_size: Maximum number of sentences in one forward pass.
+        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
@@ -36,60 +36,76 @@ class _Probe(ConstructorSpec):
         if len(self.share) != 2 or not 0 < self.share[0] <= self.share[1] <= 1:
             raise ValueError(f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Prober:
+    def open(self, *, seed: int = 0, workers: int = 1) -> LikelyWordEditor:
         """Load the masked language model."""
-        return Prober(self, seed=seed)
+        return LikelyWordEditor(self, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Insertion(_Probe):
-    """Insert likely words between the words of the sentence."""
+class Insertion(_LikelyWords):
+    """Insert likely words between the words of the sentence.
+
+    Source: Shi et al., OssCSE (EMNLP 2023), §3.2.
+
+    Example:
+        [build.longer]
+        kind = "insertion"
+        model = "mini-mlm"
+    """
 
     kind: ClassVar[str] = "insertion"
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordSubstitution(_Probe):
-    """Replace words by other likely ones."""
+class WordSubstitution(_LikelyWords):
+    """Replace words by other likely words.
+
+    Source: Shi et al., OssCSE (EMNLP 2023), §3.2.
+
+    Example:
+        [build.replaced]
+        kind = "word_substitution"
+        model = "mini-mlm"
+    """
 
     kind: ClassVar[str] = "word_substitution"
 
 
-class Prober:
-    """An opened probe: masks stand at the chosen places, and the likeliest other word takes each."""
+class LikelyWordEditor:
+    """An opened `Insertion` or `WordSubstitution`: masks at random places, each filled with the most likely word."""
 
-    def __init__(self, spec: _Probe, *, seed: int = 0) -> None:
-        from opencse.views.generation.masked_lm import MaskedLM
+    def __init__(self, spec: _LikelyWords, *, seed: int = 0) -> None:
+        from opencse.views.generation.word_predictor import WordPredictor
 
         self._spec, self._seed = spec, seed
-        self._lm = MaskedLM(spec.model, device=spec.device, batch_size=spec.batch_size)
-        self.digest = self._lm.digest
+        self._predictor = WordPredictor(spec.model, device=spec.device, batch_size=spec.batch_size)
+        self.digest = self._predictor.digest
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Touch each row's text."""
+        """Change some words of each row's text."""
         import numpy as np
 
         insert = isinstance(self._spec, Insertion)
-        encoded = self._lm.encode([row.text for row in rows], room=self._spec.share[1])
+        encoded = self._predictor.encode([row.text for row in rows], room=self._spec.share[1])
         places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
-        made: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
-        live = [i for i, few in enumerate(places) if few]
-        shown = {i: self._shown(encoded["input_ids"][i], places[i], insert) for i in live}
-        where = [np.array(shown[i][1]) for i in live]
-        for k, scores in self._lm.scores([shown[i][0] for i in live], where):
+        results: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
+        live = [i for i, chosen in enumerate(places) if chosen]
+        masked = {i: self._masked(encoded["input_ids"][i], places[i], insert) for i in live}
+        where = [np.array(masked[i][1]) for i in live]
+        for k, scores in self._predictor.scores([masked[i][0] for i in live], where):
             i = live[k]
             ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
             edits: list[Edit] = []
-            last = None
-            for place, found in zip(places[i], scores, strict=True):
-                last = word = self._likeliest(found, ids[place], last)
+            previous = None
+            for place, logits in zip(places[i], scores, strict=True):
+                previous = word = self._most_likely(logits, ids[place], previous)
                 start, end = offsets[place]
                 edits.append((start, start, word + " ") if insert else (start, end, word))
-            made[i] = (apply_edits(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
-        return with_error_rate(rows, made)
+            results[i] = (apply_edits(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
+        return with_error_rate(rows, results)
 
     def _places(self, row: SourceRow, encoded: Any, index: int) -> list[int]:
-        """Choose whole words (single pieces with a letter, so that a replacement is a word as well)."""
+        """Return the places of random words that are a single piece with a letter: a replacement is a word as well."""
         words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
         single = [
             k
@@ -102,36 +118,36 @@ class Prober:
         count = len(row.text.split())
         rng = row_random(self._seed, self._spec.kind, row)
         wanted = max(1, math.floor(count * rng.uniform(*self._spec.share)))
-        room = self._lm.max_length - len(words)
+        room = self._predictor.max_length - len(words)
         return sorted(rng.sample(single, max(0, min(wanted, len(single), room))))
 
-    def _shown(self, ids: Sequence[int], places: Sequence[int], insert: bool) -> tuple[list[int], list[int]]:
-        """Return the ids with masks, and where the masks are."""
-        mask = self._lm.tokenizer.mask_token_id
+    def _masked(self, ids: Sequence[int], places: Sequence[int], insert: bool) -> tuple[list[int], list[int]]:
+        """Return the ids with masks, and the positions of the masks."""
+        mask = self._predictor.tokenizer.mask_token_id
         out: list[int] = []
-        at: list[int] = []
+        positions: list[int] = []
         for k, token in enumerate(ids):
             if k in places:
-                at.append(len(out))
+                positions.append(len(out))
                 out.append(mask)
                 if not insert:
                     continue
             out.append(token)
-        return out, at
+        return out, positions
 
-    def _likeliest(self, scores: np.ndarray, original: int, last: str | None) -> str:
-        """Return the likeliest whole alphabetic word that differs from what stands there."""
-        tokenizer = self._lm.tokenizer
+    def _most_likely(self, scores: np.ndarray, original: int, previous: str | None) -> str:
+        """Return the most likely alphabetic word other than the original and the word before it."""
+        tokenizer = self._predictor.tokenizer
         for index in _best(scores, 50):
             piece = tokenizer.convert_ids_to_tokens(index)
             word = tokenizer.convert_tokens_to_string([piece]).strip()
-            if index != original and not piece.startswith("##") and word.isalpha() and word != last:
+            if index != original and not piece.startswith("##") and word.isalpha() and word != previous:
                 return word
         return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()
 
 
 def _best(scores: np.ndarray, count: int) -> list[int]:
-    """Return where the highest scores are, the highest first."""
+    """Return the indices of the highest scores, the highest first."""
     import numpy as np
 
     best = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]

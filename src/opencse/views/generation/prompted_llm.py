@@ -44,23 +44,30 @@ _LABELS = ("modified sentence:", "sentence:", "output:")
 
 @dataclass(frozen=True, kw_only=True)
 class PromptedLLM(ConstructorSpec):
-    """Ask a language model for each sentence.
+    """Ask a language model to rewrite each sentence.
 
     Attributes:
-        url: Base of the endpoint, such as "http://localhost:8000/v1".
-        model: The model's name there.
+        url: Base URL of the endpoint, such as "http://localhost:8000/v1".
+        model: Name of the model at the endpoint.
         task: A built-in prompt: "substitution" (SAN Table 12), "paraphrase" or "negation".
-        prompt: A prompt of one's own, with {text}, in place of the task's.
-        key_variable: Environment variable that holds the key; no key is sent where it is unset.
-        temperature: Of sampling.
-        max_tokens: Longest answer.
-        retries: Further attempts after a failed request, with growing pauses.
-        timeout: Seconds for one request.
-        concurrency: Requests under way at a time.
-        requests_per_minute: At most so many; 0 for no limit.
-        cache: A JSONL file of answers: read first, appended to; "" for none.
-        price_in: Price of a million prompt tokens, for the cost column.
-        price_out: Price of a million answer tokens.
+        prompt: Your own prompt, with {text}, instead of the task's.
+        key_variable: Environment variable that holds the key; if it is unset, no key is sent.
+        temperature: Temperature of sampling.
+        max_tokens: Maximum length of an answer, in tokens.
+        retries: Number of further attempts after a failed request, with growing pauses.
+        timeout: Time limit of one request, in seconds.
+        concurrency: Maximum number of simultaneous requests of one process.
+        requests_per_minute: Maximum number of requests per minute, of all processes; 0 for no limit.
+        cache: A JSONL file of answers, which is read first and appended to; "" for none.
+        price_in: Price of a million prompt tokens, for the column `cost`.
+        price_out: Price of a million answer tokens, for the column `cost`.
+
+    Example:
+        [build.paraphrase]
+        kind = "llm"
+        url = "http://localhost:8000/v1"
+        model = "my-model"
+        task = "paraphrase"
     """
 
     kind: ClassVar[str] = "llm"
@@ -121,23 +128,24 @@ class Prompter:
         """Ask for each row's text, several at a time."""
         with ThreadPoolExecutor(self._spec.concurrency) as pool:
             answers = list(pool.map(self._ask, [row.text for row in rows]))
-        made: list[tuple[str | None, str]] = []
+        results: list[tuple[str | None, str]] = []
         for row, answer in zip(rows, answers, strict=True):
             text = _cleaned(answer.text)
             if not text:
-                made.append((None, "no answer"))
+                results.append((None, "no answer"))
             elif text == row.text:
-                made.append((None, "unchanged"))
+                results.append((None, "unchanged"))
             else:
-                made.append((text, self._spec.task if not self._spec.prompt else "prompt"))
+                results.append((text, self._spec.task if not self._spec.prompt else "prompt"))
         out = []
-        for view, answer in zip(with_error_rate(rows, made), answers, strict=True):
+        for view, answer in zip(with_error_rate(rows, results), answers, strict=True):
             price = (answer.tokens_in * self._spec.price_in + answer.tokens_out * self._spec.price_out) / 1e6
             counts = {"tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "cost": price}
             out.append(BuiltView(text=view.text, rule=view.rule, scores={**view.scores, **counts}))
         return out
 
     def _ask(self, text: str) -> _Answer:
+        """Return the answer for one text, from the cache or the endpoint."""
         spec = self._spec
         if not text.strip():
             return _Answer(text="", tokens_in=0, tokens_out=0)
@@ -156,6 +164,7 @@ class Prompter:
         return _Answer(text=found["text"], tokens_in=found["tokens_in"], tokens_out=found["tokens_out"])
 
     def _request(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Send one request, again after failures that may pass, and return its answer."""
         import httpx
 
         spec, problem = self._spec, ""
@@ -173,11 +182,12 @@ class Prompter:
             except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
                 problem = f"{type(error).__name__}: {error}"
         raise OpencseError(
-            f"{spec.url} gave no answer ({problem})", "Mend the endpoint or the key, then build again: it resumes."
+            f"{spec.url} gave no answer ({problem})", "Check the endpoint and the key, then build again: it resumes."
         )
 
 
 def _parsed(data: dict[str, Any]) -> dict[str, Any]:
+    """Return text and token counts of an endpoint's response."""
     usage = data.get("usage") or {}
     return {
         "text": data["choices"][0]["message"]["content"] or "",
@@ -198,7 +208,7 @@ def _cleaned(answer: str) -> str:
 
 
 class _Pace:
-    """Lets at most so many calls through in a minute, evenly; 0 for no limit."""
+    """Spaces calls evenly, so that at most `per_minute` pass in a minute; 0 for no limit."""
 
     def __init__(self, per_minute: float) -> None:
         self._gap = 60.0 / per_minute if per_minute > 0 else 0.0
@@ -216,7 +226,7 @@ class _Pace:
 
 
 class _Cache:
-    """Answers by key in a JSONL file, one line each, appended whole; a line cut short by a kill is skipped."""
+    """Answers by key in a JSONL file, one line each; a line that a kill cut short is skipped."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
@@ -239,5 +249,5 @@ class _Cache:
             self._known[key] = entry
             if self._path:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                with self._path.open("ab") as file:  # the line break first: it ends a line that a kill cut short
+                with self._path.open("ab") as file:  # the line break comes first: it ends a line that a kill cut short
                     file.write(b"\n" + json.dumps(entry).encode())

@@ -1,4 +1,4 @@
-"""Syntactically aligned negatives by a masked LM (SAN §3.1): weighty words are masked and predicted anew."""
+"""Syntactically aligned negatives (SAN §3.1): words are masked by their part of speech and predicted anew."""
 
 from __future__ import annotations
 
@@ -16,36 +16,45 @@ SAN_SCORES: dict[str, float] = {
     "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5,
     "SCONJ": 5, "AUX": 4, "NUM": 4, "PART": 3, "INTJ": 2, "PUNCT": 1, "SYM": 1, "X": 1,
 }  # fmt: skip
-"""SAN Table 2: how much each part of speech weighs for the meaning."""
+"""Importance of each part of speech for the meaning (SAN Table 2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Substitution(ConstructorSpec):
-    """Mask words by the weight of their part of speech, predict them, and so on (SAN).
+    """Mask words with a probability that depends on their part of speech, predict them, and repeat.
 
-    The defaults are as published, but for `drop_unchanged`.
+    The defaults are as published, except for `drop_unchanged`. Source: SAN, §3.1.
 
     Attributes:
         model: A masked language model: local folder or hub id.
-        iterations: Mask-and-predict cycles.
-        divisor: A token's mask probability is its tag's score over this.
+        iterations: Number of mask-and-predict cycles.
+        divisor: A token is masked with the probability of its tag's score divided by this.
         tag_scores: Score of each tag (SAN Table 2).
-        tagging: "static": one tag per vocabulary entry; "dynamic": the tags of the sentence at hand.
+        tagging: "static": one tag per vocabulary entry; "dynamic": the tags of the parsed sentence.
         pieces: Pieces that continue a word: "x" as published (score of X), or "inherit" their word's tag.
-        positions: Where predictions are taken over: "all" as published, or "masked" ones only.
+        positions: Positions that take the prediction: "all" as published, or only the "masked" ones.
         decode: "argmax" as published, or "sample".
         temperature: Of sampling.
-        top_k: Sample among so many; 0 for all.
-        fallback: Column that stands in where the output is spoilt ("negation"); "" for null.
-        short_filter: Spoilt are outputs of at most 50 characters in which 3 of 10 spaces and marks or more are marks
-            (SAN's published filter).
-        drop_unchanged: An output with the words of its source is spoilt too.
-        max_characters: Sentences are cut to this length before (300 as published).
+        top_k: Sample among the k most likely words; 0 for all.
+        fallback: Column whose text replaces a rejected output ("negation"); "" for null.
+        short_filter: Reject outputs of at most 50 characters in which punctuation makes up 30 % or more of punctuation
+            and spaces (SAN's published filter).
+        drop_unchanged: Reject outputs with the same words as the source.
+        max_characters: Sentences are cut to this length first (300 as published).
         syntax: The pipeline that tags.
-        batch_size: Most sentences in one forward pass.
+        batch_size: Maximum number of sentences in one forward pass.
         precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16 words whose scores
             differ by less than 1 % may change places.
-        device: "cpu", "cuda", ...; "" for an accelerator where there is one.
+        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
+
+    Example:
+        [build.negation]
+        kind = "negation"
+
+        [build.negative]
+        kind = "substitution"
+        model = "mini-mlm"
+        fallback = "negation"
     """
 
     kind: ClassVar[str] = "substitution"
@@ -94,16 +103,18 @@ class Substituter:
 
         from opencse.syntax import load_parser
         from opencse.syntax.lexicon import static_lexicon
-        from opencse.views.generation.masked_lm import MaskedLM
+        from opencse.views.generation.word_predictor import WordPredictor
 
         self.spec, self._seed = spec, seed
-        self._lm = MaskedLM(spec.model, device=spec.device, batch_size=spec.batch_size, precision=spec.precision)
+        self._predictor = WordPredictor(
+            spec.model, device=spec.device, batch_size=spec.batch_size, precision=spec.precision
+        )
         self._parser = load_parser(spec.syntax)
         self._of_tag = {tag: score / spec.divisor for tag, score in spec.tag_scores.items()}
         self._of_x = self._of_tag.get("X", 0.0)
-        tags = static_lexicon(self._lm.tokenizer, self._parser)
+        tags = static_lexicon(self._predictor.tokenizer, self._parser)
         self._of_id = np.array([self._of_tag.get(tag, self._of_x) if tag else 0.0 for tag in tags])
-        self.digest = bundle_digest(self._lm.digest, self._parser.digest)
+        self.digest = bundle_digest(self._predictor.digest, self._parser.digest)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Substitute in each row's text."""
@@ -120,36 +131,41 @@ class Substituter:
             for i, text in zip(live, self.cycle([texts[i] for i in live], [rngs[i] for i in live]), strict=True):
                 texts[i] = text
         unchanged = lexical_overlap(sources, texts) == 1.0
-        made: list[tuple[str | None, str]] = []
+        results: list[tuple[str | None, str]] = []
         for row, text, same in zip(rows, texts, unchanged.tolist(), strict=True):
             if spec.short_filter and not passes_filter(text):
-                made.append(_fallback(row, spec.fallback, "spoilt"))
+                results.append(_fallback(row, spec.fallback, "rejected"))
             elif spec.drop_unchanged and same:
-                made.append(_fallback(row, spec.fallback, "unchanged"))
+                results.append(_fallback(row, spec.fallback, "unchanged"))
             else:
-                made.append((text, "substituted"))
-        overlap = lexical_overlap([row.text for row in rows], [text or "" for text, _ in made]).tolist()
+                results.append((text, "substituted"))
+        overlap = lexical_overlap([row.text for row in rows], [text or "" for text, _ in results]).tolist()
         return [
             BuiltView(text=view.text, rule=view.rule, scores={**view.scores, "overlap": share if view.text else None})
-            for view, share in zip(with_error_rate(rows, made), overlap, strict=True)
+            for view, share in zip(with_error_rate(rows, results), overlap, strict=True)
         ]
 
     def cycle(self, texts: Sequence[str], rngs: Sequence[np.random.Generator]) -> list[str]:
-        """Mask and predict once."""
-        encoded = self._lm.encode(texts)
+        """Mask and predict once.
+
+        Args:
+            texts: n texts.
+            rngs: The generators of their rows.
+        """
+        encoded = self._predictor.encode(texts)
         ids = encoded["input_ids"]
         probability = self.mask_probabilities(texts, encoded)
         masked = [rng.random(len(row)) < p for row, p, rng in zip(ids, probability, rngs, strict=True)]
         return [
-            self._lm.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
+            self._predictor.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
             for row in self._predict(ids, masked, rngs)
         ]
 
     def mask_probabilities(self, texts: Sequence[str], encoded: Any) -> list[np.ndarray]:
-        """Return each token's probability of being masked: its tag's score over the divisor; 0 for special tokens."""
+        """Return the probability with which each token is masked; 0 for special tokens."""
         import numpy as np
 
-        special = self._lm.special
+        special = self._predictor.special
         dynamic = list(self._parser.parse(texts)) if self.spec.tagging == "dynamic" else None
         out = []
         for i, ids in enumerate(encoded["input_ids"]):
@@ -170,7 +186,7 @@ class Substituter:
         return out
 
     def _of_offsets(self, offsets: Sequence[tuple[int, int]], tokens: Sequence[Any]) -> np.ndarray:
-        """Probability of the parsed token in which each piece begins."""
+        """Return for each piece the mask probability of the parsed token in which it begins."""
         import numpy as np
 
         starts = np.array([token.start for token in tokens] or [0])
@@ -184,26 +200,27 @@ class Substituter:
         import numpy as np
 
         out = [np.asarray(row) for row in ids]
-        shown = [
-            np.where(m, self._lm.tokenizer.mask_token_id, row).tolist() for row, m in zip(out, masked, strict=True)
-        ]
-        where = [
-            np.flatnonzero(~np.isin(row, self._lm.special) & (m if self.spec.positions == "masked" else True))
+        inputs = [
+            np.where(m, self._predictor.tokenizer.mask_token_id, row).tolist()
             for row, m in zip(out, masked, strict=True)
         ]
-        for i, scores in self._lm.scores(shown, where):
+        where = [
+            np.flatnonzero(~np.isin(row, self._predictor.special) & (m if self.spec.positions == "masked" else True))
+            for row, m in zip(out, masked, strict=True)
+        ]
+        for i, scores in self._predictor.scores(inputs, where):
             sample = self.spec.decode == "sample"
             out[i][where[i]] = self._sample(scores, rngs[i]) if sample else scores.argmax(-1)
         return [row.tolist() for row in out]
 
     def _sample(self, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw one id per row of (positions, vocabulary) scores, one uniform number each."""
+        """Draw one id per position from scores (positions, vocabulary), with one uniform number each."""
         import numpy as np
 
         scores = scores.astype(np.float64) / self.spec.temperature
         if 0 < self.spec.top_k < scores.shape[1]:
-            least = np.partition(scores, -self.spec.top_k, axis=1)[:, -self.spec.top_k, None]
-            scores = np.where(scores >= least, scores, -np.inf)
+            smallest = np.partition(scores, -self.spec.top_k, axis=1)[:, -self.spec.top_k, None]
+            scores = np.where(scores >= smallest, scores, -np.inf)
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         reached = np.cumsum(weights, axis=1) >= rng.random((len(scores), 1)) * weights.sum(axis=1, keepdims=True)
         return reached.argmax(axis=1)
@@ -214,12 +231,13 @@ def _with_final_mark(text: str) -> str:
 
 
 def _fallback(row: SourceRow, column: str, rule: str) -> tuple[str | None, str]:
+    """Return the text of another column, or None, and the rule."""
     text = row.views.get(column) if column else None
     return text, f"{rule}, {column}" if text is not None else rule
 
 
 def passes_filter(text: str) -> bool:
-    """SAN's published filter of outputs from short sentences, which tend to become rows of punctuation marks."""
+    """Whether an output passes SAN's published filter: short outputs are often mostly punctuation."""
     if not text.strip():
         return False
     marks = sum(c in string.punctuation for c in text)

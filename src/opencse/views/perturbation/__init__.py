@@ -1,1 +1,1 @@
-"""Related sentences by chance: words repeated, deleted or masked, or another sentence altogether."""
+"""Random perturbations: words repeated, deleted or masked, or another sentence altogether."""

@@ -1,4 +1,4 @@
-"""A run of words masked out: a sentence that says less (the triplets of ArcCSE)."""
+"""Masked spans: a sentence with some consecutive words masked, for the triplets of ArcCSE."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, kw_only=True)
 class SpanMask(ConstructorSpec):
-    """Mask consecutive words (ArcCSE, Zhang et al., ACL 2022, §3.3).
+    """Mask a span of consecutive words.
 
-    Of two columns of this kind, what the one with the smaller share masks is masked in the other as well: all spans of
-    a row lie around the same place.
+    Of two columns of this kind, the one with the larger share masks all words that the other one masks, as all spans of
+    a row lie around the same place. Source: Zhang et al., ArcCSE (ACL 2022), §3.3.
 
     Attributes:
-        share: Share of the words that are masked (ArcCSE: 0.2 and 0.4), at least one.
-        token: What stands for each of them: the mask token of the encoder that is trained.
-        least_words: Shorter sentences give null: they would lose too much.
+        share: Share of the words that are masked (ArcCSE: 0.2 and 0.4); at least one word is.
+        token: The mask token of the encoder to be trained.
+        min_words: Shorter sentences give null, as too little would remain.
+
+    Example:
+        [build.part]
+        kind = "span_mask"
+        share = 0.2
     """
 
     kind: ClassVar[str] = "span_mask"
@@ -30,16 +35,16 @@ class SpanMask(ConstructorSpec):
 
     share: float
     token: str = "[MASK]"
-    least_words: int = 10
+    min_words: int = 10
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ValueError(f"share must lie between 0 and 1, not {self.share} (ArcCSE: 0.2 and 0.4)")
-        if self.least_words < 2:
-            raise ValueError("least_words must be at least 2")
+        if self.min_words < 2:
+            raise ValueError("min_words must be at least 2")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> SpanMasker:
-        """Nothing to load."""
+        """Return the constructor; there is nothing to load."""
         return SpanMasker(self, seed)
 
 
@@ -57,10 +62,10 @@ class SpanMasker:
 
     def _masked(self, row: SourceRow) -> tuple[str | None, str]:
         words = list(_WORD.finditer(row.text))
-        if len(words) < self._spec.least_words:
+        if len(words) < self._spec.min_words:
             return None, "too short"
         count = min(max(round(self._spec.share * len(words)), 1), len(words) - 1)
-        # One place for all shares: the share of the span's slack that lies before it. Spans of one place are nested.
+        # The same relative place for all shares, so that the spans are nested.
         place = row_random(self._seed, self._spec.kind, row).random()
         start = int(place * (len(words) - count + 1))
         out, end = [], 0

@@ -1,1 +1,1 @@
-"""Related sentences by grammar: parse, then negate, swap, reorder or cut."""
+"""Views by rules of English grammar: contradictions and paraphrases that differ from their source in few words."""

@@ -1,4 +1,4 @@
-"""`precision = "auto"` of constructors that run a model: settled before a build begins, and written to its header."""
+"""Choice of the precision for `precision = "auto"`, before a build begins; it is recorded in the header."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from opencse.views.constructor import ConstructorSpec
 
 
 def settle_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, Any]) -> dict[str, ConstructorSpec]:
-    """Replace `auto` by the precision in which each constructor's model runs faster here.
+    """Return the specifications with `auto` replaced by the faster precision for each model on this machine.
 
-    All workers, on whatever machine, then use the same one, and the header says which.
+    So all workers, on any machine, use the same precision.
 
     Args:
-        specs: Constructors by column name.
-        begun: Their parameters in the build that is resumed, by the same names: it keeps its precision.
+        specs: Specifications by name.
+        begun: Their options in the build that is resumed, by name; it keeps its precision.
     """
     return {
         name: replace(spec, precision=_settled(spec, begun.get(name, {})))  # type: ignore[call-arg]
@@ -28,6 +28,7 @@ def settle_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, A
 
 
 def _settled(spec: Any, begun: Mapping[str, Any]) -> str:
+    """Return "bf16" or "fp32" for one specification."""
     from opencse.encoder import backbone_config
     from opencse.encoder.device import choose_device
     from opencse.encoder.precision_choice import choose_precision
@@ -38,7 +39,7 @@ def _settled(spec: Any, begun: Mapping[str, Any]) -> str:
 
 
 def begun_columns(folder: Path) -> dict[str, Any]:
-    """The parameters of the columns in a folder of views, complete or not; empty where there are none."""
+    """Return the options of each column in a folder of views, complete or not; empty if there are no files."""
     from opencse.views.storage import read_header
 
     parts = sorted(folder.glob("part-*-of-*.parquet"))

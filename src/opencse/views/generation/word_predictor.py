@@ -1,4 +1,4 @@
-"""Any masked language model by name or folder, and the batches in which it is run."""
+"""Predictions of a masked language model, in batches of sentences of equal length."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from opencse.models.masked_lm import load_masked_lm
 
-_TOKENS = 512  # in one forward pass: matrix products run at full speed, and their scores fill 60 MB
+_TOKENS = 512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB
 
 
-class MaskedLM:
+class WordPredictor:
     """A masked language model with its tokenizer, in eval mode.
 
     Args:
         name: A local folder or a hub id.
         device: "cpu", "cuda", ...; "" for the one that `opencse.encoder.device.choose_device` finds.
-        batch_size: Most sentences in one forward pass.
+        batch_size: Maximum number of sentences in one forward pass.
         precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine.
     """
 
@@ -49,30 +49,35 @@ class MaskedLM:
         self.max_length = min(limit, self.tokenizer.model_max_length)
 
     def _digest(self) -> str:
-        """SHA-256 over the weights, by name, and the vocabulary."""
+        """Return a SHA-256 of the weights, by name, and the vocabulary."""
         joined = hashlib.sha256(repr(sorted(self.tokenizer.get_vocab().items())).encode())
         for name, value in sorted(self.model.state_dict().items()):
             joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
         return joined.hexdigest()
 
     def encode(self, texts: Sequence[str], *, room: float = 0.0) -> Any:
-        """Tokenise, with special tokens and offsets, cut to what the model takes less a share of room to grow."""
+        """Tokenise n texts with special tokens and offsets.
+
+        Args:
+            texts: n texts.
+            room: Share of the maximum length that is kept free for insertions.
+        """
         longest = int(self.max_length * (1 - room))
         return self.tokenizer(list(texts), truncation=True, max_length=longest, return_offsets_mapping=True)
 
     def scores(self, ids: Sequence[Sequence[int]], where: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield every row's number and its scores over the vocabulary, the shortest rows first.
+        """Yield each row's index and its scores over the vocabulary, the shortest rows first.
 
-        Sentences of one length go together, so nothing is padding and no sentence sees another; what the model makes of
-        one does not depend on the others, to the last bit in bf16 where this was tried. The product with the vocabulary
-        is half of the work, so it runs only where it is asked for.
+        Sentences of equal length form a batch, so there is no padding, and the scores of a sentence are independent of
+        the others (bit for bit in bf16, as far as tested). The product with the vocabulary is half of the work, so it
+        is computed only at the given positions.
 
         Args:
             ids: Token ids of each row, with special tokens.
-            where: Positions of interest of each row, int64 (positions,).
+            where: Positions to score in each row, int64 (positions,).
 
         Yields:
-            Row number, float32 (positions, vocabulary); special tokens have -inf, so that none is predicted.
+            Index of the row, and its scores, float32 (positions, vocabulary); -inf for special tokens.
         """
         import torch
 
@@ -83,7 +88,7 @@ class MaskedLM:
             self._wanted = torch.from_numpy(wanted).to(self.device)
             with torch.inference_mode():
                 logits = self.model(input_ids=tokens).logits
-                if logits.dim() == 3:  # an output layer of another kind
+                if logits.dim() == 3:  # the output layer is not linear, so the hook did not run
                     logits = logits.flatten(0, 1)[self._wanted]
                 found = logits.float().cpu().numpy()
             found[:, self.special] = -np.inf
@@ -91,12 +96,12 @@ class MaskedLM:
             yield from zip(batch, np.split(found, ends), strict=True)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield row numbers, rows of one length together: few enough that scores over the vocabulary fit in memory."""
+        """Yield indices of rows of equal length, so few that their scores over the vocabulary fit in memory."""
         order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
         for length, group in itertools.groupby(order, key=lambda i: lengths[i]):
             rows, size = list(group), max(1, min(self.batch_size, _TOKENS // max(length, 1)))
             yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
     def _only_wanted(self, layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Before the output layer: keep the hidden states of the positions of interest."""
+        """Keep only the hidden states of the positions to score, before the output layer."""
         return (args[0].flatten(0, 1)[self._wanted], *args[1:])

@@ -1,4 +1,4 @@
-"""Changes by chance: word repetition (ESimCSE), and the deletion and the other sentence of OssCSE's probe (§3.2)."""
+"""Random changes: word repetition (ESimCSE), word deletion, and another sentence (OssCSE §3.2)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, kw_only=True)
 class WordRepetition(ConstructorSpec):
-    """Repeat some words in place (ESimCSE): from none up to max(2, share x words) of them, evenly drawn.
+    """Repeat random words in place; their number is uniform in [0, max(2, share x words)].
+
+    Source: Wu et al., ESimCSE (COLING 2022), §3.1.
 
     Attributes:
-        share: ESimCSE's dup_rate.
+        share: Maximum share of the words that are repeated, ESimCSE's `dup_rate`.
+
+    Example:
+        [build.repeated]
+        kind = "word_repetition"
     """
 
     kind: ClassVar[str] = "word_repetition"
@@ -29,9 +35,9 @@ class WordRepetition(ConstructorSpec):
         if not 0 <= self.share <= 1:
             raise ValueError(f"share must lie in [0, 1], not {self.share} (ESimCSE: 0.32)")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
-        """Nothing to load."""
-        return Noise(lambda row, rows: self._repeated(row, seed))
+    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChange:
+        """Return the constructor; there is nothing to load."""
+        return RandomChange(lambda row, rows: self._repeated(row, seed))
 
     def _repeated(self, row: SourceRow, seed: int) -> tuple[str | None, str]:
         words = list(_WORD.finditer(row.text))
@@ -49,10 +55,16 @@ class WordRepetition(ConstructorSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class Deletion(ConstructorSpec):
-    """Remove words by chance (OssCSE §3.2 removes one).
+    """Remove random words.
+
+    Source: Shi et al., OssCSE (EMNLP 2023), §3.2, which removes one.
 
     Attributes:
-        words: How many.
+        words: Number of words.
+
+    Example:
+        [build.shorter]
+        kind = "deletion"
     """
 
     kind: ClassVar[str] = "deletion"
@@ -64,9 +76,9 @@ class Deletion(ConstructorSpec):
         if self.words < 1:
             raise ValueError(f"words must be at least 1, not {self.words} (OssCSE: 1)")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
-        """Nothing to load."""
-        return Noise(lambda row, rows: self._deleted(row, seed))
+    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChange:
+        """Return the constructor; there is nothing to load."""
+        return RandomChange(lambda row, rows: self._deleted(row, seed))
 
     def _deleted(self, row: SourceRow, seed: int) -> tuple[str | None, str]:
         words = list(_WORD.finditer(row.text))
@@ -85,14 +97,19 @@ class Deletion(ConstructorSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomSentence(ConstructorSpec):
-    """Another sentence, drawn from the rows that are built together (OssCSE §3.2)."""
+    """Draw another sentence at random from the rows that are built together (OssCSE §3.2).
+
+    Example:
+        [build.other]
+        kind = "random"
+    """
 
     kind: ClassVar[str] = "random"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Noise:
-        """Nothing to load."""
-        return Noise(lambda row, rows: self._other(row, rows, seed))
+    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChange:
+        """Return the constructor; there is nothing to load."""
+        return RandomChange(lambda row, rows: self._other(row, rows, seed))
 
     def _other(self, row: SourceRow, rows: Sequence[SourceRow], seed: int) -> tuple[str | None, str]:
         others = [other for other in rows if other.id != row.id]
@@ -102,14 +119,18 @@ class RandomSentence(ConstructorSpec):
         return chosen.text, f"row {chosen.id}"
 
 
-class Noise:
-    """An opened constructor of this file."""
+class RandomChange:
+    """An opened `WordRepetition`, `Deletion` or `RandomSentence`.
+
+    Args:
+        change: Maps a row and the rows that are built with it to a text, or None, and the rule.
+    """
 
     digest = ""
 
-    def __init__(self, make: Callable[[SourceRow, Sequence[SourceRow]], tuple[str | None, str]]) -> None:
-        self._make = make
+    def __init__(self, change: Callable[[SourceRow, Sequence[SourceRow]], tuple[str | None, str]]) -> None:
+        self._change = change
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Change each row's text."""
-        return with_error_rate(rows, [self._make(row, rows) for row in rows])
+        return with_error_rate(rows, [self._change(row, rows) for row in rows])

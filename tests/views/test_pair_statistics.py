@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.views import Deletion, WordRepetition, build
-from opencse.views.statistics import bars, statistics
+from opencse.views.pair_statistics import bars, statistics
 
 
 @pytest.fixture
