@@ -1,7 +1,7 @@
-"""HiNCE with hard negatives of your own, from Python: python examples/hard_negatives.py OUT
+"""HiNCE with hard negatives of your own: python examples/hard_negatives.py [OUT] [STEPS]
 
-The corpus has two columns: each sentence, and one that is close in wording but means something else (or nothing). Here
-the negation constructor makes it.
+The corpus has two columns: each sentence, and one that is close in wording and means something else. Here the negation
+rules write it; a file with a column `negative` serves as well.
 """
 
 import sys
@@ -12,10 +12,11 @@ from opencse.io import demo
 from opencse.views import CONSTRUCTORS, build
 
 if __name__ == "__main__":
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "hince-out")
+    arguments = dict(enumerate(sys.argv))
+    out, steps = Path(arguments.get(1, "hard-negatives-out")), int(arguments.get(2, 30))
     views = build(demo.corpus("demo"), {"negative": CONSTRUCTORS["negation"]()}, out / "columns")
-    recipe = opencse.load_recipe("hince", family="minilm")
-    result = opencse.run(recipe, views, backbone="minilm", out=out / "run", pairs="demo", overwrite=True, notify=print)
+    recipe = opencse.load_recipe("hince", family="minilm", overrides=[f"training.max_steps={steps}"])
+    result = opencse.run(recipe, views, backbone="minilm", out=out / "run", pairs="demo", overwrite=True)
     for label, suite in (("before", result.before), ("after", result.after)):
         kinds = suite["pairs"].results[0].details["subsets"]
         print(label, {kind: round(values["cosine_mean"], 2) for kind, values in kinds.items()})

@@ -14,12 +14,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import contents
 import typer.main
 from sphinx.application import Sphinx
 
 import opencse
 from opencse.cli.main import app as cli
+from opencse.objectives import TERMS
 from opencse.recipes import dump_recipe, load_recipe, recipe_names
+from opencse.views import CONSTRUCTORS
 
 SOURCES = Path(opencse.__file__).parent
 
@@ -111,6 +114,30 @@ def recipe_families(source: str) -> set[str]:
     return set(tomllib.loads(source).get("for", {}))
 
 
+def recipes_table(names: list[str]) -> str:
+    """Return what each recipe is, and where its default differs from the system as published."""
+    rows = ["| recipe | title | default against `--variant faithful` |", "|---|---|---|"]
+    for name in names:
+        recipe = load_recipe(name)
+        rows.append(f"| [`{name}`]({name}.md) | {recipe.title} | {recipe.differs} |")
+    return "\n".join(rows)
+
+
+def kinds_page(title: str, lead: str, kinds: dict[str, type]) -> str:
+    """Return the kinds that a recipe may name, with the first line of each class."""
+    rows = ["| kind | what it is | class |", "|---|---|---|"]
+    for kind, cls in kinds.items():
+        first = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        rows.append(f"| `{kind}` | {first} | {{py:class}}`{cls.__name__} <{path_of(cls)}>` |")
+    return f"# {title}\n\n{lead}\n\n" + "\n".join(rows) + "\n"
+
+
+def path_of(cls: type) -> str:
+    """Return the public path of a class: that of the first package that exports it."""
+    paths = (f"{m.__name__}.{cls.__name__}" for m in public_modules() if getattr(m, cls.__name__, None) is cls)
+    return next(paths, f"{cls.__module__}.{cls.__name__}")
+
+
 def listing(title: str, lead: str, pages: list[str]) -> str:
     """Return an index page."""
     return f"# {title}\n\n{lead}\n\n```{{toctree}}\n:maxdepth: 1\n\n" + "\n".join(pages) + "\n```\n"
@@ -136,11 +163,25 @@ def write(folder: Path) -> None:
     lead = "Every command prints the same text with `--help`. Exit codes: 0 done, 2 invalid input, 130 interrupted."
     (folder / "commands" / "index.md").write_text(listing("Command line", lead, list(commands)), encoding="utf-8")
 
+    write_kinds(folder)
+
     names = recipe_names()
     for name in names:
         (folder / "recipes" / f"{name}.md").write_text(recipe_page(name), encoding="utf-8")
-    lead = "The recipes in the package. `opencse recipes show NAME` prints one for a given family of backbones."
+    lead = (
+        "The recipes in the package. `opencse recipes show NAME` prints one for a given family of backbones.\n\n"
+        + recipes_table(list(names))
+    )
     (folder / "recipes" / "index.md").write_text(listing("Recipes", lead, list(names)), encoding="utf-8")
+
+
+def write_kinds(folder: Path) -> None:
+    """Write the pages of terms, of text views, and from a system to its code."""
+    lead = "What `kind` may be in `[[terms]]` of a recipe. The fields of the class are the settings of the term."
+    (folder / "terms.md").write_text(kinds_page("Terms", lead, TERMS), encoding="utf-8")
+    lead = "What `kind` may be in `[build.NAME]` of a recipe. The fields of the class are the settings of the view."
+    (folder / "views.md").write_text(kinds_page("Text views", lead, CONSTRUCTORS), encoding="utf-8")
+    (folder / "contents.md").write_text(contents.page(), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

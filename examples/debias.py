@@ -1,0 +1,33 @@
+"""Debias all-MiniLM-L6-v2 on the sample sentences: python examples/debias.py [OUT] [STEPS]
+
+The sample only shows that it works. Text of your own, 100,000 sentences or more, is what teaches the model.
+"""
+
+import sys
+from pathlib import Path
+
+from sentence_transformers import SentenceTransformer
+
+import opencse
+from opencse.models import resolve
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    out, steps = Path(arguments.get(1, "debias-out")), int(arguments.get(2, 30))
+    steps_of_simcse = f"task_vectors.simcse.set=['encoder.projector=none', 'training.max_steps={steps}']"
+    result = opencse.run(
+        "debias",
+        "demo",
+        backbone="minilm",
+        out=out,
+        pairs="demo",
+        overwrite=True,
+        overrides=[f"training.max_steps={steps}", steps_of_simcse],
+    )
+    sentence, negation, antonym = "The road is safe.", "The road is not safe.", "The road is dangerous."
+    for label, folder in (("before", resolve("minilm")), ("after", str(result.run.model))):
+        model = SentenceTransformer(folder)
+        a, b, c = model.encode([negation, sentence, antonym])
+        near, right = model.similarity(a, b).item(), model.similarity(a, c).item()
+        print(f"{label}: '{negation}' has cosine {near:.2f} with '{sentence}', {right:.2f} with '{antonym}'")
+    print("report:", result.report)

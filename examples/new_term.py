@@ -1,0 +1,59 @@
+"""A term and a recipe of your own: python examples/new_term.py [OUT] [STEPS]"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+import opencse
+from opencse.objectives import TERMS, Context, Embeddings, Term
+
+RECIPE = """
+extends = "simcse"
+title = "SimCSE with a uniformity term"
+
+[[terms]]
+kind = "contrastive"
+
+[[terms]]
+kind = "uniformity"
+weight = 0.1
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniformity(Term):
+    """Uniformity of the embeddings on the unit sphere (Wang and Isola, ICML 2020)."""
+
+    kind: ClassVar[str] = "uniformity"
+    anchor: str = "anchor"
+    sharpness: float = 2.0
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The one view that the term reads."""
+        return (self.anchor,)
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """Return the logarithm of the mean Gaussian potential over all pairs of rows."""
+        vectors = normalize(embeddings[self.anchor][present[self.anchor]], dim=-1)
+        potentials = torch.pdist(vectors).square().mul(-self.sharpness).exp()
+        return potentials.mean().log()
+
+
+TERMS[Uniformity.kind] = Uniformity
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    out, steps = Path(arguments.get(1, "new-term-out")), int(arguments.get(2, 30))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "uniform.toml").write_text(RECIPE, encoding="utf-8")
+    settings = [f"training.max_steps={steps}"]
+    run = opencse.train(
+        out / "uniform.toml", "demo", backbone="minilm", out=out / "run", overwrite=True, overrides=settings
+    )
+    print((run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])

@@ -1,0 +1,23 @@
+"""DiffCSE, replaced-token detection given the sentence vector: python examples/replaced_tokens.py [OUT] [STEPS]
+
+A masked language model replaces some tokens, and a discriminator that reads the sentence vector finds them.
+"""
+
+import sys
+from pathlib import Path
+
+import opencse
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    out, steps = Path(arguments.get(1, "replaced-tokens-out")), int(arguments.get(2, 30))
+    result = opencse.run(
+        "diffcse",
+        "demo",
+        backbone="mini-mlm",
+        out=out,
+        pairs="demo",
+        overwrite=True,
+        overrides=[f"training.max_steps={steps}"],
+    )
+    print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)

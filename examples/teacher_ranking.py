@@ -1,0 +1,23 @@
+"""RankCSE, ranking the batch as a teacher does: python examples/teacher_ranking.py [OUT] [STEPS]
+
+The teacher's vectors are computed once, before training. Any sentence-transformers model can be the teacher.
+"""
+
+import sys
+from pathlib import Path
+
+import opencse
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    out, steps = Path(arguments.get(1, "teacher-ranking-out")), int(arguments.get(2, 30))
+    result = opencse.run(
+        "rankcse-listmle",
+        "demo",
+        backbone="mini-mlm",
+        out=out,
+        pairs="demo",
+        overwrite=True,
+        overrides=[f"training.max_steps={steps}", "teachers.a.model=minilm"],
+    )
+    print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)

@@ -1,0 +1,23 @@
+"""PromptBERT, the vector at the mask of a template: python examples/templates.py [OUT] [STEPS]
+
+It needs a masked language model, such as the small one in the package.
+"""
+
+import sys
+from pathlib import Path
+
+import opencse
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    out, steps = Path(arguments.get(1, "templates-out")), int(arguments.get(2, 30))
+    result = opencse.run(
+        "promptbert",
+        "demo",
+        backbone="mini-mlm",
+        out=out,
+        pairs="demo",
+        overwrite=True,
+        overrides=[f"training.max_steps={steps}"],
+    )
+    print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)
