@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from opencse.errors import OpencseError
     from opencse.integrations.trainer_loss import sentence_transformers_loss
     from opencse.pipeline.build import build
+    from opencse.pipeline.check import check
     from opencse.pipeline.compare import compare
     from opencse.pipeline.evaluate import evaluate
     from opencse.pipeline.listing import list_recipes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "OpencseError": "opencse.errors",
     "build": "opencse.pipeline.build",
+    "check": "opencse.pipeline.check",
     "compare": "opencse.pipeline.compare",
     "evaluate": "opencse.pipeline.evaluate",
     "list_recipes": "opencse.pipeline.listing",
@@ -35,6 +37,7 @@ __all__ = [
     "OpencseError",
     "__version__",
     "build",
+    "check",
     "compare",
     "evaluate",
     "list_recipes",

@@ -52,7 +52,8 @@ def compare(
     Mean and standard deviation over seeds; the difference from the baseline over seeds (Welch) and, with --data, over
     pairs (paired bootstrap); the published score; training time.
 
-    Examples:
+    For example:
+
     opencse compare runs/simcse runs/osscse -o comparison/
 
     opencse compare runs/* --data sts/ --format latex

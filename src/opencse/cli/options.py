@@ -40,6 +40,10 @@ Variant = Annotated[str, typer.Option(help="`sound`, or `faithful`: the system a
 Overrides = Annotated[
     list[str], typer.Option("--set", help="Override a value of the recipe; repeatable: --set optimizer.lr=1e-5")
 ]
+Column = Annotated[
+    str | None,
+    typer.Option(help="Column of a table that holds the text; by default `text`, or the likeliest by its name."),
+]
 Seed = Annotated[int | None, typer.Option(help="Short for --set training.seed=…")]
 Seeds = Annotated[
     str | None,

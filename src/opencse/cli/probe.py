@@ -55,7 +55,8 @@ def probe(
 
     No training, and no labels beyond the STS sets. OUT/report.html is one file that needs nothing else.
 
-    Examples:
+    For example:
+
     opencse probe minilm -o probe/
 
     opencse probe minilm out/ --data sts/ -o probe/

@@ -11,7 +11,7 @@ from pathlib import Path
 from opencse.errors import OpencseError
 
 GIB = 2**30
-KINDS = ("polarity", "sentences", "teachers", "tokens", "vectors")
+KINDS = ("inputs", "polarity", "sentences", "teachers", "tokens", "vectors")
 """The folders of stores. What else lies in the cache's folder is not ours to remove."""
 _KEPT = 24 * 3600
 """Seconds for which nothing is removed after its last use: a run may have it open."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import binomtest, rankdata
 
 from opencse.evaluation.correlation import pearson, why_undefined
 
@@ -47,6 +47,20 @@ def mean_estimate(values: np.ndarray, *, resamples: int = 2000, seed: int = 0, e
     means = np.array([values[chance.integers(0, len(values), len(values))].mean() for _ in range(resamples)])
     low, high = np.percentile(means, [2.5, 97.5])
     return Estimate(value=float(values.mean()), rows=len(values), low=float(low), high=float(high))
+
+
+def rate_estimate(hits: int, rows: int, *, empty: str = "no row") -> Estimate:
+    """Return a share with its 95 % Wilson interval.
+
+    Args:
+        hits: Rows that count.
+        rows: All rows, independent of each other.
+        empty: What to say where there is none.
+    """
+    if not rows:
+        return Estimate(value=None, rows=0, undefined=empty)
+    spread = binomtest(hits, rows).proportion_ci(method="wilson")
+    return Estimate(value=hits / rows, rows=rows, low=float(spread.low), high=float(spread.high))
 
 
 def partial_spearman(x: np.ndarray, y: np.ndarray, given: np.ndarray) -> Estimate:

@@ -1,0 +1,213 @@
+"""A user's documents as passages of sentences: Markdown, HTML, plain text, tables, and folders of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from opencse.data.text_column import text_column
+from opencse.errors import OpencseError
+from opencse.io.corpus import column_names, read_rows
+from opencse.io.tables import TABLES, ending, read_lines
+
+PROSE = (".md", ".markdown", ".html", ".htm")
+"""Formats of running text; the others hold a text per line or per row."""
+
+_LONG = 40  # words of a line of plain text that is taken for a paragraph, not for a sentence
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
+_BLOCKS = frozenset(
+    """address article aside blockquote body br caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4
+    h5 h6 header hr li main nav ol option p pre section summary table tbody td th thead title tr ul""".split()
+)
+_HIDDEN = frozenset("head nav noscript pre script style svg template".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A run of sentences as an index would store it.
+
+    Attributes:
+        source: The file that it comes from.
+        sentences: One or more.
+    """
+
+    source: str
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The sentences as one string."""
+        return " ".join(self.sentences)
+
+
+def read_passages(path: str | Path, *, column: str | None = None, words: int = 200) -> Iterator[Passage]:
+    """Yield the passages of a file or of all files in a folder, in order.
+
+    Running text (Markdown, HTML, long lines of plain text) is split into sentences by spaCy, and sentences of one
+    document are joined again up to `words` words. A short line of plain text is a passage of its own; so is a cell of a
+    table, unless it is longer.
+
+    Args:
+        path: `.md`, `.html`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`, or a folder.
+        column: The column of tables that holds the text; by default the likeliest by its name.
+        words: Words of a passage at most; a longer sentence is a passage of its own.
+
+    Raises:
+        OpencseError: There is no such file, or nothing that can be read.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise OpencseError(f"{path}: no such file or folder", "Check the path.")
+    for source, units, joined in _units(path, column):
+        sentences: list[str] = []
+        for unit in split_sentences(units) if joined else _short_or_split(units):
+            if not joined:
+                yield from _packed(source, unit, words)
+            else:
+                sentences += unit
+        yield from _packed(source, sentences, words)
+
+
+def is_prose(path: str | Path) -> bool:
+    """Whether a path is a file of running text, or a folder that holds such files or plain text."""
+    path = Path(path)
+    if path.is_dir():
+        return not _is_table_folder(path) and any(True for _ in _files(path))
+    return ending(path) in PROSE
+
+
+def split_sentences(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the sentences of each text, by spaCy's rule-based splitter."""
+    for doc in _splitter().pipe(" ".join(text.split()) for text in texts):
+        yield [sentence.text.strip() for sentence in doc.sents if sentence.text.strip()]
+
+
+def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
+    """Yield for each file its name, its paragraphs, lines or cells, and whether these belong together."""
+    if path.is_dir() and not _is_table_folder(path):
+        files = list(_files(path))
+        if not files:
+            known = ", ".join([*PROSE, ".txt", *TABLES, ".parquet"])
+            raise OpencseError(f"{path}: holds no document", f"Known: {known}.")
+        for file in files:
+            yield from _units(file, column)
+        return
+    kind = ending(path)
+    if kind in PROSE:
+        read: Callable[[str], Iterable[str]] = _html if kind in (".html", ".htm") else _markdown
+        yield path.name, read("\n".join(line for _, line in read_lines(path))), True
+    elif kind == ".txt":
+        yield path.name, _paragraphs(line for _, line in read_lines(path)), False
+    else:
+        name = text_column(column_names(path), path, column)
+        yield path.name, (text for (text,) in read_rows(path, (name,)) if text is not None and text.strip()), False
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    known = (*PROSE, ".txt", *TABLES, ".parquet")
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not hidden and ending(path) in known:
+            yield path
+
+
+def _is_table_folder(folder: Path) -> bool:
+    """Whether a folder is one table: saved by `datasets`, or nothing but Parquet files."""
+    return (folder / "state.json").exists() or {ending(f) for f in folder.iterdir() if f.is_file()} == {".parquet"}
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of plain text, with those joined that only wrap at the end of the page."""
+    block: list[str] = []
+    for line in [*lines, ""]:
+        if line.strip():
+            block.append(line.strip())
+        elif block:
+            wrapped = sum(not _END.search(each) for each in block[:-1])
+            yield from [" ".join(block)] if 2 * wrapped > len(block) - 1 else block
+            block = []
+
+
+def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
+    """Yield each line or cell as one sentence, or as its sentences where it is long."""
+    for unit in units:
+        yield next(split_sentences([unit]), []) if len(unit.split()) > _LONG else [" ".join(unit.split())]
+
+
+def _packed(source: str, sentences: Sequence[str], words: int) -> Iterator[Passage]:
+    """Yield passages of at most `words` words."""
+    held: list[str] = []
+    size = 0
+    for sentence in sentences:
+        length = len(sentence.split())
+        if held and size + length > words:
+            yield Passage(source, tuple(held))
+            held, size = [], 0
+        held.append(sentence)
+        size += length
+    if held:
+        yield Passage(source, tuple(held))
+
+
+def _markdown(text: str) -> Iterator[str]:
+    """Yield the paragraphs, headings, list items and cells of Markdown as plain text; code is left out."""
+    from markdown_it import MarkdownIt
+
+    for token in MarkdownIt("commonmark").enable("table").parse(_FRONT_MATTER.sub("", text)):
+        if token.type == "inline":
+            yield "".join(_inline(child) for child in token.children or ())
+
+
+def _inline(token: Any) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return " "
+    return token.content if token.type in ("text", "code_inline") else ""
+
+
+def _html(text: str) -> Iterator[str]:
+    """Yield the blocks of a page as plain text, without scripts, styles, menus and code."""
+    page = _Page()
+    page.feed(text)
+    page.close()
+    yield from (" ".join(block.split()) for block in "".join(page.parts).split("\0") if block.strip())
+
+
+class _Page(HTMLParser):
+    """Collects the visible text of a page, blocks separated by NUL."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self._hidden: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _HIDDEN:
+            self._hidden.append(tag)
+        if tag in _BLOCKS:
+            self.parts.append("\0")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._hidden:
+            del self._hidden[self._hidden.index(tag) :]
+        if tag in _BLOCKS:
+            self.parts.append("\0")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data.replace("\0", ""))
+
+
+@cache
+def _splitter() -> Any:
+    import spacy
+
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.max_length = 10_000_000
+    return pipeline

@@ -1,0 +1,48 @@
+"""Which column of a table holds the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencse.errors import OpencseError
+
+TEXT_COLUMNS = (
+    "text",
+    "sentence",
+    "sentences",
+    "body",
+    "content",
+    "passage",
+    "document",
+    "paragraph",
+    "abstract",
+    "description",
+)
+"""Names that a column of text commonly has, the likeliest first."""
+
+
+def text_column(columns: Sequence[str], source: str | Path, wanted: str | None = None) -> str:
+    """Return the column to read: the wanted one, the only one, or the first of `TEXT_COLUMNS` that is there.
+
+    Args:
+        columns: The columns of the table.
+        source: Its name, for the error.
+        wanted: What the user asked for.
+
+    Raises:
+        OpencseError: The wanted column is not there, or none has a known name.
+    """
+    if wanted is not None:
+        if wanted not in columns:
+            raise OpencseError(f"{source}: no column '{wanted}'", f"It has: {', '.join(columns) or 'none'}.")
+        return wanted
+    by_name = {column.lower(): column for column in reversed(columns)}
+    for name in TEXT_COLUMNS:
+        if name in by_name:
+            return by_name[name]
+    if len(columns) == 1:
+        return columns[0]
+    raise OpencseError(
+        f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", "Name it with --column."
+    )

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import datasets
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from opencse.data.given import corpus_file, passages, queries
+from opencse.errors import OpencseError
+from opencse.io.corpus import column_names, read_texts
+
+TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
+
+
+def test_a_corpus_comes_back_as_it_is(tmp_path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(TEXTS))
+    assert corpus_file(path) == path
+    assert corpus_file("demo").name == "sentences.txt"
+
+
+@pytest.mark.parametrize("column", ["sentence", "Body"])
+def test_another_column_is_found_by_its_name(tmp_path, column) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"id,{column},kind\n1,{TEXTS[0]},a\n2,{TEXTS[1]},b\n")
+    found = corpus_file(path)
+    assert list(read_texts(found)) == TEXTS
+    assert "kind" in column_names(found)
+    assert corpus_file(path) == found, "written once"
+
+
+def test_a_column_that_is_asked_for_wins_over_text(tmp_path) -> None:
+    path = tmp_path / "table.tsv"
+    path.write_text(f"text\tquote\nx\t{TEXTS[0]}\n")
+    assert list(read_texts(corpus_file(path, column="quote"))) == TEXTS[:1]
+
+
+def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(OpencseError, match=r"which column holds the text.* --column"):
+        corpus_file(path)
+    with pytest.raises(OpencseError, match="no column 'c'"):
+        corpus_file(path, column="c")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        TEXTS,
+        tuple(TEXTS),
+        pd.DataFrame({"body": TEXTS, "number": [1, 2]}),
+        datasets.Dataset.from_dict({"sentence": TEXTS}),
+        pa.table({"text": TEXTS}),
+    ],
+    ids=["list", "tuple", "frame", "dataset", "table"],
+)
+def test_texts_in_memory(given) -> None:
+    assert list(read_texts(corpus_file(given))) == TEXTS
+    assert [passage.text for passage in passages(given)] == TEXTS
+
+
+@pytest.mark.parametrize("given", [7, {"text": TEXTS}, ["a", 3]])
+def test_other_things_are_refused(given) -> None:
+    with pytest.raises(OpencseError):
+        corpus_file(given)
+
+
+def test_documents_become_sentences(tmp_path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("# Rules\n\nRefunds are allowed. Guests can edit pages. Refunds are allowed.")
+    assert list(read_texts(corpus_file(path))) == TEXTS, "none twice, and no heading"
+
+
+def test_paragraphs_in_a_table_become_sentences(tmp_path) -> None:
+    path = tmp_path / "table.csv"
+    cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
+    path.write_text(f"text\n{cell}\n")
+    assert len(list(read_texts(corpus_file(path)))) == 10
+
+
+def test_queries(tmp_path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user,query\n1,can I get a refund\n2,can I get a refund\n3,who can edit\n")
+    assert queries(path) == ["can I get a refund", "who can edit"]
+    assert queries([str(i) for i in range(1000)], most=4) == ["0", "250", "500", "750"]

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from opencse.data.documents import Passage
+from opencse.data.given import passages
+from opencse.errors import OpencseError
+from opencse.pipeline.check import check
+from opencse.probing.estimates import rate_estimate
+from opencse.probing.own_texts import check_texts
+from opencse.reports.check_page import render_check, write_check
+
+OPPOSED = ("not", "n't", "isn't", "aren't", "wasn't", "weren't", "dangerous", "closed", "cold", "false", "unsafe")
+TEXTS = [
+    "The old bridge is safe.",
+    "The shop near the station is open.",
+    "The soup is hot.",
+    "The answer is true.",
+    "In 1990, the king left the city.",
+    "The window is closed.",
+]
+
+
+def by_words(texts) -> np.ndarray:
+    """A model that goes by wording: counts of letter pairs."""
+    out = np.zeros((len(texts), 512))
+    for row, text in enumerate(texts):
+        for a, b in zip(text.lower(), text.lower()[1:], strict=False):
+            out[row, (ord(a) * 31 + ord(b)) % 512] += 1
+    return out
+
+
+def by_meaning(texts) -> np.ndarray:
+    """A model that sees little but the number of words that turn a sentence round."""
+    out = 1e-3 * by_words(texts)
+    for row, text in enumerate(texts):
+        turned = sum(word.strip(".,") in OPPOSED or word.endswith("n't") for word in text.lower().split())
+        out[row, turned % 2] += 10
+    return out
+
+
+@pytest.fixture(scope="module")
+def found():
+    return check_texts(by_words, [Passage("mine.txt", (text,)) for text in TEXTS], model="words", queries=["open shop"])
+
+
+def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
+    assert found.language == "en"
+    assert found.texts == len(TEXTS)
+    negation = next(kind for kind in found.kinds if kind.name == "negation")
+    assert negation.confused.rows >= 4
+    denied = found.rewordings["opposite denied"]
+    assert denied.value is not None
+    assert denied.value > 0.5
+    assert found.examples[0].confused
+    assert found.examples[0].ranks[0] < found.examples[0].ranks[1]
+    assert "words finds the contrary" in found.headline()
+
+
+def test_a_model_that_goes_by_meaning_is_not(found) -> None:
+    other = check_texts(by_meaning, [Passage("mine.txt", (text,)) for text in TEXTS], model="meaning")
+    assert other.rewordings["opposite denied"].value < found.rewordings["opposite denied"].value
+
+
+def test_passages_and_queries(found) -> None:
+    assert found.confused_passages is None
+    assert found.queries is not None
+    assert found.queries.still_first.rows == 1
+    whole = check_texts(by_words, [Passage("a.md", tuple(TEXTS[:3])), Passage("b.md", tuple(TEXTS[3:]))])
+    assert whole.confused_passages is not None
+    assert whole.confused_passages.rows == whole.confused.rows > 0
+
+
+def test_another_language_is_named() -> None:
+    texts = [
+        "Das Haus ist nicht sehr alt und wir haben es seit 1990.",
+        "Im Jahr 1985 war es noch nicht hier.",
+        TEXTS[0],
+    ]
+    found = check_texts(by_words, [Passage("a", (text,)) for text in texts])
+    assert found.language == "de"
+    assert any("look German" in note for note in found.notes)
+
+
+def test_markup_and_questions_are_no_test_cases() -> None:
+    odd = [Passage("a", (text,)) for text in ("The path src/main.py is safe.", "Is the road safe?", "x is safe = y.")]
+    with pytest.raises(OpencseError, match="none of the 0 sentences"):
+        check_texts(by_words, odd)
+
+
+def test_the_page_holds_what_was_found_and_nothing_that_could_run(found, tmp_path) -> None:
+    evil = replace(found.examples[0], sentence="<script>alert(1)</script>", source="a\u202eb")
+    page = render_check(replace(found, examples=(evil,)))
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "\u202e" not in page
+    assert write_check(found, tmp_path).read_text().count("contrary") > 3
+    assert json.loads((tmp_path / "check.json").read_text())["confused"]["rows"] == found.confused.rows
+
+
+def test_the_result_shows_itself(found) -> None:
+    assert len(repr(found)) < 300
+    console = Console(record=True, width=100, file=StringIO())
+    console.print(found)
+    assert "contrary first" in console.export_text()
+    assert "text/html" in found._repr_mimebundle_([], [])
+
+
+def test_a_loaded_model_and_a_list(tiny_model) -> None:
+    result = check(tiny_model, TEXTS, minutes=0.2)
+    assert result.confused.rows > 0
+
+
+def test_wilson_interval() -> None:
+    share = rate_estimate(0, 10)
+    assert (share.value, share.low) == (0.0, 0.0)
+    assert share.high == pytest.approx(0.2775, abs=1e-3)
+
+
+def test_demo_is_a_corpus() -> None:
+    assert len(passages(Path("demo"))) > 500
