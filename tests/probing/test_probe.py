@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import PairsTask, evaluate
+from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate
 from opencse.probing import (
     LengthProbe,
     Material,
@@ -15,6 +15,7 @@ from opencse.probing import (
     SuppressionProbe,
     TrainingPairsProbe,
     TransformationProbe,
+    TripletProbe,
     probe,
     read_sentences,
 )
@@ -50,6 +51,19 @@ def test_a_tie_is_not_above(sentences):
     part = TransformationProbe(sentences)
     found = part.measure(embedded(part, lambda texts: np.ones((len(texts), 3))))
     assert (found.paraphrase_above_negation.value, found.ties) == (0.0, 4)
+
+
+def test_triplets_by_group():
+    triplets = [
+        Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"kind": "first" if i == 0 else "rest"})
+        for i, (a, p, n, _) in enumerate(ROWS)
+    ]
+    part = TripletProbe([TripletSet(name="written", triplets=tuple(triplets))])
+    (found,) = part.measure(embedded(part, by_meaning))
+    assert (found.name, found.accuracy.value, found.rows_right) == ("written", 1.0, (True,) * 4)
+    assert [(g.column, g.value, g.accuracy.rows) for g in found.groups] == [("kind", "first", 1), ("kind", "rest", 3)]
+    (worded,) = part.measure(embedded(part))
+    assert (worded.accuracy.value, worded.accuracy.low, worded.groups[1].accuracy.value) == (0.0, 0.0, 0.0)
 
 
 def test_search_against_a_literal_one(sentences):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from opencse.evaluation import Triplet, TripletSet
 from opencse.probing import Findings, Material, Sentences, probe
 from tests.probing.helpers import ROWS, bag_of_words, pairs
 
@@ -26,12 +27,17 @@ def findings(*names: str) -> dict[str, Findings]:
     )
     scored = [(a, b, float(i % 6)) for i, (a, b) in enumerate(zip(anchors * 3, negations * 3, strict=True))]
     toy = pairs(scored, SCRIPT)
+    triplets = [
+        Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"grade": NAME, "kind": str(i % 2)})
+        for i, (a, p, n, _) in enumerate(rows)
+    ]
     material = Material(
         sts=[toy],
         split_sets=[toy],
         pairs=[pairs([("a", "b", 3.0), ("c", "d", 3.0)], "flat")],
         sentences=sentences,
         views=sentences,
+        triplets=[TripletSet(name=SCRIPT, triplets=tuple(triplets))],
     )
 
     def noisy(texts):

@@ -13,6 +13,7 @@ from opencse.reports import render, write_report
 from opencse.reports.figures import training_pairs
 from opencse.reports.palette import LIGHT
 from opencse.reports.summary import number
+from opencse.reports.tables import triplet_rows
 from tests.reports.hostile import CLOSING, LONG, NAME, bag_of_words, findings, pairs
 
 
@@ -81,6 +82,14 @@ def test_hostile_texts_are_shown_as_text(models):
     assert "\u202e" not in html
     assert "⟨U+202E⟩" in text
     assert re.search(r"http(?!://www\.w3\.org/)", html.replace("http-equiv", "")) is None  # namespaces only
+
+
+def test_triplets_have_a_row_for_the_set_and_for_each_group(models):
+    rows = triplet_rows(models)
+    assert [row[1] for row in rows] == ["8", "8", "4", "4"]
+    assert all(len(row) == 2 + len(models) for row in rows)
+    assert all(re.fullmatch(r"\d+ % \(\d+ to \d+\)", cell) for row in rows for cell in row[2:])
+    assert [row[0] for row in triplet_rows(models, columns=("kind",))] == [rows[0][0], rows[2][0], rows[3][0]]
 
 
 def test_light_dark_and_phone(models):

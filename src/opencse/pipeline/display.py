@@ -13,6 +13,7 @@ from rich.text import Text
 from opencse.evaluation import Results, TaskResult
 from opencse.probing import Findings
 from opencse.reports.summary import cards, verdict
+from opencse.reports.tables import triplet_rows
 
 if TYPE_CHECKING:
     from opencse.training import Run
@@ -61,6 +62,8 @@ def findings_tables(findings: Mapping[str, Findings], page: Path | None = None) 
         for card in shown:
             cells = (f"{value}  ({spread})" if spread else value for _, value, spread, _ in card.values)
             table.add_row(card.title, *cells)
+        for label, _, *rates in triplet_rows(findings, columns=("grade",)):
+            table.add_row(f"Paraphrase nearer: {label}", *rates)
         parts.append(table)
     parts += [Text(paragraph) for paragraph in verdict(dict(findings))]
     if page is not None:

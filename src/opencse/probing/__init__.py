@@ -8,6 +8,7 @@
 | `TrainingPairsProbe` | DebCSE Figures 1 and 4, Tables 1 and 4 |
 | `LengthProbe` | DebCSE §2.2 |
 | `RetrievalProbe` | after DiffCSE Table 9 |
+| `TripletProbe` | written for opencse (docs/data/development-sets.md) |
 """
 
 from opencse.probing.estimates import Estimate
@@ -20,6 +21,7 @@ from opencse.probing.splits import SplitAverage, SplitProbe, SplitResult, SplitR
 from opencse.probing.suppression import Suppression, SuppressionProbe
 from opencse.probing.training_pairs import PairKind, TrainingPairsProbe
 from opencse.probing.transformations import TransformationProbe, Transformations
+from opencse.probing.triplet_sets import TripletGroup, TripletProbe, TripletResult
 
 __all__ = [
     "KINDS",
@@ -43,6 +45,9 @@ __all__ = [
     "TrainingPairsProbe",
     "TransformationProbe",
     "Transformations",
+    "TripletGroup",
+    "TripletProbe",
+    "TripletResult",
     "by_subset",
     "load_probe_sts",
     "packaged",

@@ -12,7 +12,7 @@ from opencse.encoder.loading import load_encoder
 from opencse.encoder.precision_choice import describe, model_config
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
-from opencse.evaluation import read_pairs
+from opencse.evaluation import DEVELOPMENT_SETS, development_set, read_pairs
 from opencse.evaluation.sources import Text
 from opencse.probing.probe import Findings, Material, Prober
 from opencse.probing.sentences import packaged, read_sentences
@@ -67,6 +67,7 @@ def gather(
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
         views=None if sentences is None else own,
+        triplets=[development_set(name) for name in DEVELOPMENT_SETS] if sentences is None else (),
     )
     return Gathered(material=material, notes=tuple(notes))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings, Encode, PairsTask, ScoredPairs, TaskResult
+from opencse.evaluation import Embeddings, Encode, PairsTask, ScoredPairs, TaskResult, TripletSet
 from opencse.probing.length import LengthBias, LengthProbe
 from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
 from opencse.probing.sentences import Sentences
@@ -18,6 +18,7 @@ from opencse.probing.splits import SplitProbe, SplitResults, published_averages
 from opencse.probing.suppression import Suppression, SuppressionProbe
 from opencse.probing.training_pairs import PairKind, TrainingPairsProbe
 from opencse.probing.transformations import TransformationProbe, Transformations
+from opencse.probing.triplet_sets import TripletProbe, TripletResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,7 @@ class Material:
         pairs: The user's own scored pairs; split, too, but never averaged with the others.
         sentences: Sentences with transformations.
         views: Training views; the same as `sentences` or others.
+        triplets: Sets of a text, its paraphrase and its contradiction.
     """
 
     sts: Sequence[ScoredPairs] = ()
@@ -37,6 +39,7 @@ class Material:
     pairs: Sequence[ScoredPairs] = ()
     sentences: Sentences | None = None
     views: Sentences | None = None
+    triplets: Sequence[TripletSet] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,7 @@ class Findings:
         suppression: Pairs of like meaning in unlike words.
         length: Bias by length and wording.
         training_pairs: Distributions of training pairs.
+        triplets: Paraphrase against contradiction in each set of triplets.
         seconds: Time of encoding and measuring.
     """
 
@@ -64,6 +68,7 @@ class Findings:
     length: LengthBias | None
     training_pairs: tuple[PairKind, ...]
     seconds: float
+    triplets: tuple[TripletResult, ...] = ()
 
 
 class Prober:
@@ -96,6 +101,8 @@ class Prober:
             self._probes["length"] = LengthProbe(scored)
         if material.views is not None:
             self._probes["training_pairs"] = TrainingPairsProbe(material.views)
+        if material.triplets:
+            self._probes["triplets"] = TripletProbe(material.triplets)
         if not self._probes:
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
         self.texts = list(dict.fromkeys(self._all_texts()))
@@ -111,7 +118,9 @@ class Prober:
         found: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
         nothing: dict[str, Any] = {name: None for name in Findings.__dataclass_fields__ if name != "seconds"}
         found["sts"] = tuple(task.score(embeddings) for task in self._tasks)
-        return Findings(**{**nothing, "training_pairs": (), **found}, seconds=time.perf_counter() - started)
+        return Findings(
+            **{**nothing, "training_pairs": (), "triplets": (), **found}, seconds=time.perf_counter() - started
+        )
 
 
 def probe(models: Mapping[str, Encode], material: Material) -> dict[str, Findings]:

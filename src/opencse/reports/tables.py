@@ -27,7 +27,14 @@ class Table:
 
 def tables(models: Models) -> list[Table]:
     """All tables for which there is something to show."""
-    made = (_sts(models), _splits(models, "splits"), _splits(models, "own_splits"), _kinds(models), _search(models))
+    made = (
+        _sts(models),
+        _splits(models, "splits"),
+        _splits(models, "own_splits"),
+        _kinds(models),
+        _search(models),
+        _triplets(models),
+    )
     return [table for table in (*made, _suppression(models), _length(models), _training(models)) if table is not None]
 
 
@@ -151,6 +158,39 @@ def _search(models: Models) -> Table | None:
         head=("", *_labels(parts)),
         rows=tuple(rows),
     )
+
+
+def _triplets(models: Models) -> Table | None:
+    rows = triplet_rows(models)
+    if not rows:
+        return None
+    return Table(
+        title="Paraphrase or contradiction: written triplets",
+        caption="How often the paraphrase (or the passage that says what a query looks for) is nearer than the "
+        "contradiction in nearly the same words; a tie is not. The grade says how far the paraphrase is in wording.",
+        head=("set", "triplets", *_labels(_having(models, "triplets"))),
+        rows=tuple(rows),
+    )
+
+
+def triplet_rows(models: Models, columns: Sequence[str] | None = None) -> list[tuple[str, ...]]:
+    """Accuracy on each set of triplets and in its groups: a label, the count, and a cell for each model.
+
+    Args:
+        models: The findings.
+        columns: Grouping columns that get rows of their own; None for all.
+    """
+    parts = _having(models, "triplets")
+    rows: list[tuple[str, ...]] = []
+    for i, each in enumerate(next(iter(parts.values()), ())):
+        same = [part[i] for part in parts.values()]
+        rows.append((shown(each.name, 40), str(each.accuracy.rows), *(_rate(result.accuracy) for result in same)))
+        for j, group in enumerate(each.groups):
+            if columns is None or group.column in columns:
+                label = shown(f"{each.name}, {group.column}: {group.value}", 60)
+                cells = (_rate(result.groups[j].accuracy) for result in same)
+                rows.append((label, str(group.accuracy.rows), *cells))
+    return rows
 
 
 def _suppression(models: Models) -> Table | None:

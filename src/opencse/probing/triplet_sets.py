@@ -1,0 +1,75 @@
+"""Written triplets: how often is the paraphrase nearer than the contradiction, by grade and by kind?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opencse.evaluation import Embeddings, TripletSet, TripletTask
+from opencse.probing.estimates import Estimate, mean_estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletGroup:
+    """The triplets of a set that share a value, such as the grade `near`.
+
+    Attributes:
+        column: What they are grouped by.
+        value: What they share.
+        accuracy: Share whose positive is nearer, with an interval over triplets.
+    """
+
+    column: str
+    value: str
+    accuracy: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletResult:
+    """One set of triplets.
+
+    Attributes:
+        name: The set.
+        accuracy: Share of all triplets whose positive is nearer than their negative; a tie is not.
+        groups: The same by group, in the order of the file.
+        rows_right: For each triplet, in order: whether its positive is nearer.
+    """
+
+    name: str
+    accuracy: Estimate
+    groups: tuple[TripletGroup, ...]
+    rows_right: tuple[bool, ...]
+
+
+class TripletProbe:
+    """Accuracy on sets of triplets, with 95 % intervals.
+
+    Args:
+        sets: The sets, such as the written ones of `opencse.evaluation.development_set`.
+    """
+
+    def __init__(self, sets: Sequence[TripletSet]) -> None:
+        self._tasks = [TripletTask(data=each) for each in sets]
+
+    def texts(self) -> Iterator[str]:
+        """Every text that `measure` looks up."""
+        for task in self._tasks:
+            yield from task.texts()
+
+    def measure(self, embeddings: Embeddings) -> tuple[TripletResult, ...]:
+        """Compare both cosines of every triplet."""
+        return tuple(_measured(task, embeddings) for task in self._tasks)
+
+
+def _measured(task: TripletTask, embeddings: Embeddings) -> TripletResult:
+    right = task.margins(embeddings) > 0
+    groups = task.data.groups()
+    return TripletResult(
+        name=task.name,
+        accuracy=mean_estimate(right),
+        groups=tuple(
+            TripletGroup(column=column, value=value, accuracy=mean_estimate(right[rows]))
+            for (column, value), rows in groups.items()
+        ),
+        rows_right=tuple(right.tolist()),
+    )
