@@ -5,10 +5,10 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.data.columns import add_columns, built_by_opencse, chosen_specs, missing_specs, with_backbone
+from opencse.data.columns import add_columns, built_by_opencse, chosen_specs, missing_specs, with_models
 from opencse.errors import OpencseError
 from opencse.recipes import load_recipe
-from opencse.views import DebiasedNegatives, Deletion, Negation, Substitution, build
+from opencse.views import CandidateTable, DebiasedNegatives, DebiasedPositives, Deletion, Negation, Substitution, build
 
 SPECS = {
     "negation": Negation(),
@@ -44,10 +44,19 @@ def test_a_chosen_column_brings_what_it_is_made_of() -> None:
 
 
 def test_mining_with_the_model_that_is_trained() -> None:
-    specs = SPECS | {"related": DebiasedNegatives(model="backbone")}
-    found = with_backbone(specs, "some/model")
-    assert found["related"].model == "some/model"
-    assert {name: spec for name, spec in found.items() if name != "related"} == SPECS
+    source = CandidateTable(path="x")
+    specs = SPECS | {
+        "related": DebiasedNegatives(model="backbone"),
+        "positive": DebiasedPositives(model="backbone", source=source, pooling="mean"),
+        "mined": DebiasedNegatives(model="simcse"),
+        "other": DebiasedNegatives(model="minilm"),
+    }
+    found = with_models(specs, {"backbone": "some/model", "simcse": "first/stage"}, "cls")
+    assert (found["related"].model, found["related"].pooling) == ("some/model", "cls")
+    assert (found["positive"].model, found["positive"].pooling) == ("some/model", "mean")
+    assert (found["mined"].model, found["mined"].pooling) == ("first/stage", "backbone")
+    assert found["other"] == specs["other"]
+    assert {name: found[name] for name in SPECS} == SPECS
 
 
 def test_columns_of_the_corpus_are_put_beside_the_built_ones(tmp_path) -> None:

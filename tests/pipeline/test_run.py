@@ -7,8 +7,10 @@ import pytest
 
 import opencse
 from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
+from opencse.views.storage import read_header
 from tests.tiny import tiny_bert
 
 SENTENCES = """The old bridge is safe because it was repaired.
@@ -130,6 +132,51 @@ def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None
     read = [name for name in before[0] if name in after[0]]
     assert {"text", "paraphrase", "related_1", "negation"} <= set(read)
     assert [[row[name] for name in read] for row in after] == [[row[name] for name in read] for row in before]
+
+
+def test_mining_with_a_model_that_the_run_trains_first(tmp_path, corpus) -> None:
+    """DebCSE: an unsupervised SimCSE model of the run's own backbone, for negatives and positives."""
+    plain, out, notes = tiny_bert(tmp_path / "bert"), tmp_path / "out", []
+    (tmp_path / "candidates.tsv").write_text(
+        "text\tcandidate\n"
+        "The doctor accepted the offer.\tThe offer was one that the doctor took.\n"
+        "The doctor accepted the offer.\tIt was accepted by the doctor.\n"
+    )
+    source = f"build.positive.source={{kind='candidate_table', path='{tmp_path / 'candidates.tsv'}'}}"
+    wide = ["build.negative.window=[-1.0, 1.0]", source]
+    arguments = {"backbone": plain, "out": out, "overrides": [*SMALL, *wide], "progress": False, "notify": notes.append}
+    result = opencse.run("debcse", corpus, **arguments)
+    miner = load_encoder(out / "first_stages" / "simcse" / "model")
+    columns = read_header(sorted((out / "views").glob("part-*.parquet"))[0])["columns"]
+    assert columns["negative"]["weights_sha256"] == weights_hash(miner)
+    assert (
+        columns["positive"]["model"] == columns["negative"]["model"] == str(out / "first_stages" / "simcse" / "model")
+    )
+    assert any("training simcse first" in note for note in notes)
+    assert result.run.outcome.steps == 2
+    begun = (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns
+    opencse.run("debcse", corpus, **arguments, resume=True)
+    assert (out / "first_stages" / "simcse" / "run.json").stat().st_mtime_ns == begun
+
+
+def test_a_given_miner_needs_no_first_stage(tmp_path, backbone, corpus) -> None:
+    settings = [f"build.negative.model={backbone}", "build.negative.window=[-1.0, 1.0]"]
+    settings += ["terms.alternating_normalization.positives=['twin']", "views.twin={text='text'}"]
+    out = tmp_path / "out"
+    opencse.run("debcse", corpus, backbone=backbone, out=out, overrides=[*SMALL, *settings], progress=False)
+    assert not (out / "first_stages").exists()
+
+
+def test_paraphrases_for_osscse_may_come_from_a_table(tmp_path, corpus) -> None:
+    table = tmp_path / "table.tsv"
+    table.write_text(TABLE)
+    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
+    out = tmp_path / "out"
+    plain = tiny_bert(tmp_path / "bert")
+    opencse.run("osscse", corpus, backbone=plain, out=out, paraphrases=table, overrides=settings, progress=False)
+    views = pq.read_table(sorted((out / "views").glob("part-*.parquet"))).to_pydict()
+    found = dict(zip(views["text"], views["paraphrase"], strict=True))
+    assert found["He likes tea."] == "Tea is what he is fond of."
 
 
 @pytest.mark.parametrize(

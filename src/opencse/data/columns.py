@@ -14,7 +14,9 @@ from opencse.io.corpus import column_names, read_rows
 from opencse.io.files import replaced_file
 from opencse.io.parquet import read_parquet
 from opencse.views.constructor import ConstructorSpec
+from opencse.views.mining.debiased_positives import DebiasedPositives
 from opencse.views.mining.mined_spec import MinedSpec
+from opencse.views.mining.vectors import Pooling
 from opencse.views.storage import column_makers
 
 
@@ -62,12 +64,23 @@ def built_by_opencse(specs: Mapping[str, ConstructorSpec], corpus: str | Path) -
     return any(f"{column}.rule" in present for name, spec in specs.items() for column in spec.columns(name))
 
 
-def with_backbone(specs: Mapping[str, ConstructorSpec], backbone: str | Path) -> dict[str, ConstructorSpec]:
-    """Return the constructors with the model to be trained in place of `model = "backbone"`."""
-    return {
-        name: replace(spec, model=str(backbone)) if isinstance(spec, MinedSpec) and spec.model == "backbone" else spec
-        for name, spec in specs.items()
-    }
+def with_models(
+    specs: Mapping[str, ConstructorSpec], models: Mapping[str, str | Path], pooling: Pooling = "backbone"
+) -> dict[str, ConstructorSpec]:
+    """Return the constructors that mine with models of the run in place of the names for them.
+
+    Args:
+        specs: Constructors by name, as in a recipe's `[build]`.
+        models: `backbone`, the model that is to be trained, and the recipe's first stages.
+        pooling: For the backbone, where a constructor leaves it open.
+    """
+    found = dict(specs)
+    for name, spec in specs.items():
+        if not isinstance(spec, MinedSpec | DebiasedPositives) or spec.model not in models:
+            continue
+        own = spec.pooling == "backbone" and spec.model == "backbone"
+        found[name] = replace(spec, model=str(models[spec.model]), pooling=pooling if own else spec.pooling)
+    return found
 
 
 def add_columns(corpus: str | Path, built: str | Path, columns: Sequence[str]) -> Path:

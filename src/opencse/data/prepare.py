@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_backbone
+from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
 from opencse.data.mixture import mix
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
@@ -57,7 +57,7 @@ def prepare_rows(
     corpus: Path,
     out: Path,
     *,
-    backbone: str | Path,
+    models: Mapping[str, str | Path],
     paraphrases: Paraphrases,
     keep: bool = True,
     notify: Notify = lambda _: None,
@@ -74,7 +74,8 @@ def prepare_rows(
         recipe: The resolved recipe.
         corpus: Raw sentences in any format of `opencse.io.corpus`, or views that were built before.
         out: The run's folder.
-        backbone: The model to be trained, for mining with `model = "backbone"`.
+        models: Models to mine with, by the name that constructors give them: `backbone`, the model to be trained, and
+            the recipe's first stages.
         paraphrases: The user's source of paraphrases; the sentences of a table join the sample.
         keep: Keep the parts of an interrupted build.
         notify: Receives short notes for the user.
@@ -83,7 +84,7 @@ def prepare_rows(
         OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
     """
     sentences = _sampled(recipe, corpus, out, paraphrases)
-    rows = _with_columns(recipe, sentences, out, backbone, keep, notify)
+    rows = _with_columns(recipe, sentences, out, models, keep, notify)
     parts = recipe.used_parts
     if not parts:
         return rows
@@ -100,12 +101,15 @@ def _sampled(recipe: Recipe, corpus: Path, out: Path, paraphrases: Paraphrases) 
     return sample(corpus, recipe.corpus, out / "corpus.parquet", table=paraphrases.table, seed=recipe.training.seed)
 
 
-def _with_columns(recipe: Recipe, corpus: Path, out: Path, backbone: str | Path, keep: bool, notify: Notify) -> Path:
+def _with_columns(
+    recipe: Recipe, corpus: Path, out: Path, models: Mapping[str, str | Path], keep: bool, notify: Notify
+) -> Path:
     """Return the corpus with all columns that the recipe's views read; the missing ones are built in `out/views`."""
     missing = missing_specs(recipe.build, recipe.columns, column_names(corpus))
     if not missing:
         return corpus
     notify(f"building {', '.join(missing)}")
-    specs = with_backbone(missing, backbone)
+    pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
+    specs = with_models(missing, models, pooling)
     built = build(corpus, specs, out / "views", seed=recipe.training.seed, resume=keep)
     return add_columns(corpus, built, list(recipe.columns))

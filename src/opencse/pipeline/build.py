@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from opencse.data.columns import chosen_specs, with_backbone
+from opencse.data.columns import chosen_specs, with_models
 from opencse.engines import Engine
 from opencse.errors import OpencseError
 from opencse.io import demo
@@ -57,9 +57,15 @@ def build(
     if not loaded.build:
         raise OpencseError(f"the recipe {recipe} builds no column", "It trains on the sentences as they are.")
     specs = chosen_specs(loaded.build, only) if only else loaded.build
+    for name, spec in specs.items():
+        if (model := getattr(spec, "model", None)) in loaded.first_stages:
+            raise OpencseError(
+                f"build.{name} mines with '{model}', which `opencse run` trains first",
+                f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
+            )
     return build_views(
         demo.corpus(corpus),
-        with_backbone(specs, backbone),
+        with_models(specs, {"backbone": backbone}),
         out,
         seed=seed,
         engine=engine,

@@ -11,14 +11,16 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 
+from opencse.data.columns import missing_specs
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import prepare_rows, recipe_for_corpus
 from opencse.encoder import backbone_config, load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.vector_cache import cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
-from opencse.evaluation.development import sts_text
+from opencse.evaluation.development import development_scorer, development_sets, sts_text
 from opencse.io import demo
+from opencse.io.corpus import column_names
 from opencse.io.files import write_json
 from opencse.pipeline.display import findings_tables, run_lines, scores_tables
 from opencse.pipeline.train import train, with_seed
@@ -26,7 +28,7 @@ from opencse.probing import Findings, Material, Prober
 from opencse.recipes import Recipe, family_of, shortened
 from opencse.runs.folder import check_folder
 from opencse.runs.session import Notify
-from opencse.training import Run
+from opencse.training import Run, train_first_stages
 
 _UNGUARDED = (
     "No guard: there were no development pairs (--dev or --data), so nothing checked during training that the model "
@@ -135,11 +137,23 @@ def run(
         recipe = shortened(recipe)
     if not resume:
         check_folder(folder, resume=False, overwrite=overwrite)
+    sets = development_sets(dev, data)
+    stages = train_first_stages(
+        recipe,
+        missing_specs(recipe.build, recipe.columns, column_names(corpus)),
+        corpus,
+        folder,
+        backbone=backbone,
+        dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
+        progress=progress,
+        overwrite=overwrite,
+        notify=notify,
+    )
     rows = prepare_rows(
         recipe,
         corpus,
         folder,
-        backbone=backbone,
+        models={"backbone": backbone, **stages},
         paraphrases=source,
         keep=resume or not overwrite,
         notify=notify,

@@ -6,6 +6,7 @@ from opencse.recipes.quick import shortened
 from opencse.recipes.schema import (
     Corpus,
     Encoder,
+    FirstStage,
     Optimizer,
     Part,
     PolarityHead,
@@ -22,6 +23,7 @@ __all__ = [
     "FAMILIES",
     "Corpus",
     "Encoder",
+    "FirstStage",
     "Optimizer",
     "Part",
     "PolarityHead",

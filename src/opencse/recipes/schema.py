@@ -139,6 +139,21 @@ class TaskVector:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FirstStage:
+    """A model that is trained before any text is built, from the same backbone and on the same sentences.
+
+    A constructor names it as its `model`, and mines with it (DebCSE mines with an unsupervised SimCSE model).
+
+    Attributes:
+        recipe: What it is trained by: a name or a TOML file.
+        set: Settings of that recipe, as after `--set`. Its seed is the run's.
+    """
+
+    recipe: str
+    set: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Encoder:
     """How a sentence becomes a vector.
 
@@ -243,6 +258,7 @@ class Recipe:
         terms: The summands of the objective.
         teachers: Models whose vectors the terms may read, by name.
         task_vectors: Other recipes whose change of the weights is added, by name.
+        first_stages: Models that are trained before the `build`, by name.
         corpus: See `Corpus`.
         build: How missing text columns are made, by column.
         encoder: See `Encoder`.
@@ -263,6 +279,7 @@ class Recipe:
     terms: tuple[Term, ...]
     teachers: dict[str, Teacher] = field(default_factory=dict)
     task_vectors: dict[str, TaskVector] = field(default_factory=dict)
+    first_stages: dict[str, FirstStage] = field(default_factory=dict)
     corpus: Corpus = field(default_factory=Corpus)
     build: dict[str, Any] = field(default_factory=dict)
     encoder: Encoder = field(default_factory=Encoder)

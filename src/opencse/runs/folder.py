@@ -29,7 +29,7 @@ CONTENTS = (
     "tracking",
 )
 # What is made before the run that needs it: text by `opencse run`, and other recipes' runs whose change is added.
-PREPARED = ("corpus.parquet", "views", "mixture.parquet", "task_vectors")
+PREPARED = ("corpus.parquet", "views", "mixture.parquet", "task_vectors", "first_stages")
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
 
 

@@ -1,6 +1,7 @@
 """The training engine: token store, batches, the loop, checkpoints."""
 
 from opencse.runs.loop import Outcome
+from opencse.training.other_runs import train_first_stages
 from opencse.training.train import Run, train
 
-__all__ = ["Outcome", "Run", "train"]
+__all__ = ["Outcome", "Run", "train", "train_first_stages"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import model_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.network import Network
+from opencse.training.other_runs import train_task_vectors
 from opencse.training.task_vectors import weighted_sum
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
@@ -106,7 +107,7 @@ def train(
     check_batch(recipe, session.accelerator.num_processes)
     model = _Model(recipe, backbone, session)
     text = _Text(recipe, corpus, backbone, model, session)
-    others = _train_task_vectors(recipe, corpus, session, backbone=backbone, dev=dev, progress=progress)
+    others = train_task_vectors(recipe, corpus, session.folder, **_options(session, backbone, dev, progress))
     added, hashes = weighted_sum(recipe, model.encoder, others)
     fingerprint = _fingerprint(recipe, model, text) | {f"task vector {name}": h for name, h in hashes.items()}
     if (outcome := session.finished(fingerprint)) is not None:
@@ -230,31 +231,10 @@ def _record(
     }
 
 
-def _train_task_vectors(recipe: Recipe, corpus: str | Path, session: Session, **options: Any) -> dict[str, Path]:
-    """Train the task vectors' recipes on the run's rows, with its seed and pooling; one begun is finished."""
-    models = {}
-    for name, vector in recipe.task_vectors.items():
-        if not vector.weight:
-            continue
-        folder = session.folder / "task_vectors" / name
-        settings = [f"encoder.pooling={recipe.encoder.pooling}", *vector.set, f"training.seed={recipe.training.seed}"]
-        other = load_recipe(vector.recipe, family=recipe.family, overrides=settings)
-        if recipe.training.max_steps is not None:  # a short trial is short in all its parts
-            steps = min(recipe.training.max_steps, other.training.max_steps or recipe.training.max_steps)
-            other = replace(other, training=replace(other.training, max_steps=steps))
-        begun = not session.overwrite and (folder / "run.json").is_file()
-        session.notify(f"training {other.name} for the task vector '{name}'")
-        run = train(
-            other,
-            corpus,
-            out=folder,
-            resume=begun,
-            overwrite=session.overwrite,
-            notify=session.notify,
-            **options,
-        )
-        models[name] = run.model
-    return models
+def _options(session: Session, backbone: str | Path, dev: Any, progress: bool) -> dict[str, Any]:
+    """Return what the runs of other recipes share with this one."""
+    shared = {"backbone": backbone, "dev": dev, "progress": progress}
+    return shared | {"overwrite": session.overwrite, "notify": session.notify}
 
 
 def _denoisers(

@@ -45,6 +45,17 @@ def test_noise():
     assert len(FREQUENT) > 90
 
 
+def test_noise_of_both_kinds_is_one_of_them_by_chance(marian, rows):
+    """DebCSE §4.2: one or two frequent words are put in, or one or two words are masked."""
+    opened = BackTranslation(models=((marian, marian),), noise="insert_or_mask", **WIDE).open(seed=0)
+    (row,) = rows("one two three four")
+    there = opened._pairs[0][0]
+    noisy = [opened._noisy(row, str(salt), there).split() for salt in range(60)]
+    masks = sum(there.unknown in words for words in noisy)
+    assert 15 < masks < 45
+    assert all((there.unknown in words) == (len(words) == 4) for words in noisy)
+
+
 def test_what_is_wrong_is_named(marian):
     with pytest.raises(OpencseError, match="no/such"):
         BackTranslation(models=(("no/such", marian),)).open()

@@ -15,6 +15,38 @@ TEXTS = [
 ]
 
 
+MASKED = {
+    "NOUN": 0.45, "VERB": 0.45, "ADJ": 0.40, "PROPN": 0.40, "ADV": 0.35, "PRON": 0.35, "CCONJ": 0.30, "DET": 0.30,
+    "ADP": 0.25, "CONJ": 0.25, "SCONJ": 0.25, "AUX": 0.20, "NUM": 0.20, "PART": 0.15, "INTJ": 0.10, "PUNCT": 0.05,
+    "SYM": 0.05, "X": 0.05,
+}  # fmt: skip
+
+
+def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
+    """SAN Table 2 over 20, by numbers written out: a tag for each entry of the vocabulary, whatever a tagger says."""
+    from opencse.syntax import lexicon
+
+    tags = list(MASKED)
+    monkeypatch.setattr(
+        lexicon,
+        "static_lexicon",
+        lambda tokenizer, parser: [
+            "" if i in tokenizer.all_special_ids else tags[i % len(tags)] for i in range(len(tokenizer))
+        ],
+    )
+    opened = Substitution(model=bert, fallback="").open()
+    encoded = opened._lm.encode(TEXTS)
+    special = set(opened._lm.tokenizer.all_special_ids)
+    pieces = opened._lm.tokenizer.convert_ids_to_tokens
+    seen = set()
+    for ids, found in zip(encoded["input_ids"], opened.mask_probabilities(TEXTS, encoded), strict=True):
+        for index, probability in zip(ids, found, strict=True):
+            tag = "X" if pieces(index).startswith("##") else tags[index % len(tags)]
+            assert probability == pytest.approx(0 if index in special else MASKED[tag]), (index, tag)
+            seen.add(tag)
+    assert len(seen) > 8
+
+
 @pytest.mark.parametrize("model", ["bert", "roberta"])
 def test_probability_of_a_mask_is_score_over_divisor(model, request, rows):
     opened = Substitution(model=request.getfixturevalue(model), fallback="").open()

@@ -57,3 +57,11 @@ def test_impossible_parameters():
         WordRepetition(share=2.0)
     with pytest.raises(ValueError, match="words"):
         Deletion(words=0)
+
+
+def test_random_sentence_is_never_a_copy_of_the_sentence_itself(rows):
+    copies = ["The sun  rises.", "the sun rises.", "The sun rises."]
+    assert [view.text for view in RandomSentence().open()(rows(*copies))] == [None, None, None]
+    views = RandomSentence().open(seed=3)(rows(*copies, "Rain falls."))
+    assert [view.text for view in views[:3]] == ["Rain falls."] * 3
+    assert views[3].text in copies

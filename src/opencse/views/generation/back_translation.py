@@ -37,7 +37,8 @@ class BackTranslation(ConstructorSpec):
         sample: Sample instead of searching.
         temperature: Temperature of sampling.
         top_p: Sample from the most likely words that together have this probability.
-        noise: Change of the source before translation: "none", "insert" frequent words, or "mask" words (DebCSE).
+        noise: Change of the source before translation: "none", "insert" frequent words, "mask" words, or one of both,
+            drawn for each variant of a sentence ("insert_or_mask", DebCSE).
         noise_words: Minimum and maximum number of words that are inserted or masked.
         variants: Candidates per pivot; more than one is useful with noise or sampling.
         max_new_tokens: Maximum length of a translation, in tokens.
@@ -61,7 +62,7 @@ class BackTranslation(ConstructorSpec):
     sample: bool = False
     temperature: float = 1.0
     top_p: float = 1.0
-    noise: Literal["none", "insert", "mask"] = "none"
+    noise: Literal["none", "insert", "mask", "insert_or_mask"] = "none"
     noise_words: tuple[int, int] = (1, 2)
     variants: int = 1
     max_new_tokens: int = 256
@@ -116,7 +117,8 @@ class BackTranslator:
             return row.text
         rng = row_random(self._seed, f"noise.{salt}", row)
         count = rng.randint(*spec.noise_words)
-        if spec.noise == "insert":
+        kind = rng.choice(("insert", "mask")) if spec.noise == "insert_or_mask" else spec.noise
+        if kind == "insert":
             return inserted(row.text, [rng.choice(FREQUENT) for _ in range(count)], rng)
         return masked(row.text, count, translator.unknown, rng)
 

@@ -16,7 +16,7 @@ from opencse.views.mining import scores
 from opencse.views.mining.debiased_negatives import check_draw, temperature
 from opencse.views.mining.mined_spec import SCORES, bounds, check_window, surface_scores
 from opencse.views.mining.scores import Mode
-from opencse.views.mining.vectors import Embedding, unit_vectors
+from opencse.views.mining.vectors import Embedding, Pooling, unit_vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,7 @@ class DebiasedPositives(ConstructorSpec):
         mode: As in `DebiasedNegatives`.
         temperature: As in `DebiasedNegatives`.
         edits: As in `DebiasedNegatives`.
+        pooling: As in `DebiasedNegatives`.
         precision: Of the encoder's forward pass; `auto` is settled when a build begins.
     """
 
@@ -49,6 +50,7 @@ class DebiasedPositives(ConstructorSpec):
     mode: Mode = "sound"
     temperature: float | None = None
     edits: Literal["word", "character"] = "word"
+    pooling: Pooling = "backbone"
     precision: Literal["auto", "bf16", "fp32"] = "auto"
 
     def __post_init__(self) -> None:
@@ -82,7 +84,7 @@ class PositiveDrawer:
         from opencse.encoder.weights_hash import weights_hash
 
         self._spec, self._seed = spec, seed
-        self._embedder = Embedding(model=spec.model, precision=spec.precision).embedder()
+        self._embedder = Embedding(model=spec.model, precision=spec.precision, pooling=spec.pooling).embedder()
         self._source: CandidateSource | None = None
         if spec.source is not None:
             self._source = cast(Any, spec.source.open(seed=seed, workers=workers))

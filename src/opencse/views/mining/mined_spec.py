@@ -11,7 +11,7 @@ import numpy as np
 
 from opencse.surface import lexical_overlap, match_error_rate
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow
-from opencse.views.mining.vectors import Embedding, Vectors, open_vectors, unit_vectors
+from opencse.views.mining.vectors import Embedding, Pooling, Vectors, open_vectors, unit_vectors
 from opencse.views.sentence_store import CorpusAccess, Sentences
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class MinedSpec(ConstructorSpec):
     Attributes:
         model: The encoder: folder, hub id or bundled name.
         count: m, sentences that are drawn for each row: the columns NAME_1, …, NAME_m.
+        pooling: The encoder's; for a plain transformers encoder, which has none of its own.
         precision: Of the encoder's forward pass; `auto` is settled when a build begins.
     """
 
@@ -71,6 +72,7 @@ class MinedSpec(ConstructorSpec):
 
     model: str
     count: int = 2
+    pooling: Pooling = "backbone"
     precision: Literal["auto", "bf16", "fp32"] = "auto"
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ class MinedSpec(ConstructorSpec):
 
     def prepare(self, corpus: CorpusAccess) -> Prepared:
         """Embed the corpus, unless its vectors are in the cache."""
-        embedding = Embedding(model=self.model, precision=self.precision)
+        embedding = Embedding(model=self.model, precision=self.precision, pooling=self.pooling)
         vectors = open_vectors(corpus.sentences, embedding, corpus.engine, progress=corpus.progress)
         disk = len(vectors) * vectors.dimension * 2 / 2**20
         memory = self.memory(len(vectors), vectors.dimension) / 2**20

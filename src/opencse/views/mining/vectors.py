@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
     from opencse.engines import Engine
 
+Pooling = Literal["backbone", "cls", "mean", "first_last"]
 CHUNK = 8192  # texts that are embedded together: what a kill costs at least
 _SHARDS = 256  # at most: each is an open file
 _VERSION = 1
@@ -91,10 +92,12 @@ class Embedding:
     Attributes:
         model: Folder, hub id or bundled name.
         precision: Of the forward pass.
+        pooling: As for `load_encoder`.
     """
 
     model: str
     precision: Literal["auto", "bf16", "fp32"]
+    pooling: Pooling = "backbone"
 
     def embedder(self) -> Embedder:
         """Load the model."""
@@ -104,7 +107,7 @@ class Embedding:
 
         device = choose_device()
         return Embedder(
-            load_encoder(self.model, device=device),
+            load_encoder(self.model, pooling=self.pooling, device=device),
             precision=self.precision,
             token_budget=1024 if device.type == "cpu" else 32768,  # the same batches on any number of cores
         )

@@ -97,7 +97,7 @@ class Deletion(ConstructorSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomSentence(ConstructorSpec):
-    """Draw another sentence at random from the rows that are built together (OssCSE §3.2).
+    """Draw another sentence at random from the rows that are built together (OssCSE §3.2), never a copy.
 
     Example:
         [build.other]
@@ -112,11 +112,17 @@ class RandomSentence(ConstructorSpec):
         return RandomChange(lambda row, rows: self._other(row, rows, seed))
 
     def _other(self, row: SourceRow, rows: Sequence[SourceRow], seed: int) -> tuple[str | None, str]:
-        others = [other for other in rows if other.id != row.id]
+        own = _words(row.text)
+        others = [other for other in rows if other.id != row.id and _words(other.text) != own]
         if not others:
             return None, "no other row"
         chosen = row_random(seed, self.kind, row).choice(others)
         return chosen.text, f"row {chosen.id}"
+
+
+def _words(text: str) -> list[str]:
+    """Return what copies of a sentence share: case and white space do not count."""
+    return text.lower().split()
 
 
 class RandomChange:

@@ -1,0 +1,69 @@
+"""Runs of other recipes that a run stands on: task vectors, and models to mine with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opencse.recipes import Recipe, load_recipe
+from opencse.runs.session import Notify
+
+
+def train_task_vectors(recipe: Recipe, corpus: str | Path, out: Path, **options: Any) -> dict[str, Path]:
+    """Train the task vectors' recipes on the run's rows, with its seed and pooling; one begun is finished.
+
+    Args:
+        recipe: The run's.
+        corpus: The run's rows.
+        out: The run's folder.
+        **options: As for `train_first_stages`.
+    """
+    models = {}
+    for name, vector in recipe.task_vectors.items():
+        if vector.weight:
+            pooling = f"encoder.pooling={recipe.encoder.pooling}"
+            other = _other(recipe, vector.recipe, pooling, *vector.set)
+            purpose = f"for the task vector '{name}'"
+            models[name] = _train(other, corpus, out / "task_vectors" / name, purpose, **options)
+    return models
+
+
+def train_first_stages(
+    recipe: Recipe, specs: Mapping[str, Any], corpus: str | Path, out: Path, **options: Any
+) -> dict[str, Path]:
+    """Train the recipe's first stages that constructors ask for; one begun is finished.
+
+    Args:
+        recipe: Its `first_stages`, family and seed are read.
+        specs: The constructors that will be built, by name.
+        corpus: As for `train`, before anything is built.
+        out: The run's folder; the models are trained in `first_stages/` below it.
+        **options: `backbone`, `dev`, `progress`, `overwrite`, `notify`: as for `train`.
+    """
+    models = {}
+    for name in dict.fromkeys(getattr(spec, "model", "") for spec in specs.values()):
+        if name in recipe.first_stages:
+            other = _other(recipe, recipe.first_stages[name].recipe, *recipe.first_stages[name].set)
+            models[name] = _train(other, corpus, out / "first_stages" / name, "first, to mine with", **options)
+    return models
+
+
+def _other(recipe: Recipe, name: str, *settings: str) -> Recipe:
+    """Another recipe with the run's family and seed; a short trial is short in all its parts."""
+    other = load_recipe(name, family=recipe.family, overrides=[*settings, f"training.seed={recipe.training.seed}"])
+    if recipe.training.max_steps is None:
+        return other
+    steps = min(recipe.training.max_steps, other.training.max_steps or recipe.training.max_steps)
+    return replace(other, training=replace(other.training, max_steps=steps))
+
+
+def _train(
+    recipe: Recipe, corpus: str | Path, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
+) -> Path:
+    from opencse.training.train import train
+
+    begun = not overwrite and (folder / "run.json").is_file()
+    notify(f"training {recipe.name} {purpose}")
+    return train(recipe, corpus, out=folder, resume=begun, overwrite=overwrite, notify=notify, **options).model
