@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from opencse.objectives import Context, Recall
+from opencse.objectives import Context, Contrastive, Objective, Recall
 from tests.objectives.build_contexts import build_context, toy_build_context
 from tests.reference.contrastive import numeric_gradient
 from tests.reference.recall import recall
@@ -117,3 +117,11 @@ def test_of_a_real_encoder_all_but_the_pooler(tmp_path) -> None:
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="gamma"):
         Recall(gamma=0.0)
+
+
+def test_the_log_has_no_gradient_norm_of_a_term_that_pulls_weights() -> None:
+    """It would always be 0: the gradient does not go through the embeddings."""
+    terms = (Contrastive(), Recall())
+    vectors = {v: torch.randn(4, 3, requires_grad=True) for v in ("anchor", "twin")}
+    values = {"contrastive": (vectors["anchor"] * vectors["twin"]).sum(), "recall": torch.ones((), requires_grad=True)}
+    assert list(Objective(terms).gradient_norms(values, vectors)) == ["contrastive"]

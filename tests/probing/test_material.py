@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from opencse.encoder import load_encoder, save_encoder
 from opencse.errors import OpencseError
-from opencse.probing.material import short_names
+from opencse.probing.material import gather, probe_models, short_names
+from tests.tiny import tiny_bert
 
 
 def test_names_are_as_short_as_tells_them_apart(tmp_path, monkeypatch):
@@ -17,3 +19,23 @@ def test_names_are_as_short_as_tells_them_apart(tmp_path, monkeypatch):
     for doubled in (["c", "./c"], ["a/run", "a/run/model"], ["minilm", "minilm"]):
         with pytest.raises(OpencseError, match="named twice"):
             short_names(doubled)
+
+
+def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
+    plain = tiny_bert(tmp_path / "plain")
+    pooled = tmp_path / "pooled"
+    save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
+    material = gather().material
+    monkeypatch.setattr("opencse.probing.material.Prober", lambda _: Nothing())
+    _, settings = probe_models([str(plain), str(pooled)], material, pooling="mean")
+    assert [each["pooling"] for each in settings.values()] == ["mean", "cls"]
+
+
+class Nothing:
+    """A prober that measures nothing."""
+
+    texts: tuple[str, ...] = ()
+    seconds = 0.0
+
+    def __call__(self, embedder):
+        return self

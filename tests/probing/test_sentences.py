@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from opencse.errors import OpencseError
+from opencse.evaluation import Embeddings
 from opencse.probing import KINDS, packaged, read_sentences
+from opencse.probing.training_pairs import TrainingPairsProbe
 from tests.probing.helpers import ROWS, write_sentences
 
 
@@ -34,6 +37,30 @@ def test_reads_built_views_with_nulls_and_takes_another_row_for_random(tmp_path)
     assert set(found.versions) == {"negation", "positive.0", "random"}
     assert found.pairs("negation")[2] == ["not a b"]
     assert all(other != own for own, other in zip(found.anchors, found.versions["random"], strict=True))
+
+
+def test_another_row_is_never_a_copy_of_the_sentence(tmp_path):
+    texts = ["the sun rises", "The sun  rises", "rain falls", "the sun rises"]
+    pq.write_table(pa.table({"text": texts, "negation": ["no"] * 4}), tmp_path / "mine.parquet")
+    found = read_sentences(tmp_path / "mine.parquet", seed=3)
+    assert [found.versions["random"][i] for i in (0, 1, 3)] == ["rain falls"] * 3
+    pq.write_table(pa.table({"text": texts[:2], "negation": ["no"] * 2}), tmp_path / "copies.parquet")
+    with pytest.raises(OpencseError, match="random"):
+        read_sentences(tmp_path / "copies.parquet")
+
+
+@pytest.mark.parametrize(("built", "kinds"), [(True, ("random",)), (False, ("substitution", "random"))])
+def test_a_built_substitution_is_sans_negative_and_no_transformation(tmp_path, built, kinds):
+    table = {"text": ["a b", "c d"], "substitution": ["a x", "y d"]}
+    if built:
+        table["substitution.rule"] = ["substituted", "substituted"]
+    pq.write_table(pa.table(table), tmp_path / "mine.parquet")
+    found = read_sentences(tmp_path / "mine.parquet")
+    assert found.kinds == kinds
+    pairs = TrainingPairsProbe(found)
+    texts = sorted(set(pairs.texts()))
+    roles = {kind.column: kind.role for kind in pairs.measure(Embeddings(texts, np.eye(len(texts))))}
+    assert roles == {"another sentence": "negative"} | ({"negative.substitution": "negative"} if built else {})
 
 
 def test_a_limit_draws_rows_and_says_how_many_there_were(tmp_path):

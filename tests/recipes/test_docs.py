@@ -39,7 +39,9 @@ def test_links_of_the_contents_lead_somewhere() -> None:
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
-ABLATIONS = tomllib.loads((DOCS.parent / "benchmarks" / "systems" / "systems.toml").read_text(encoding="utf-8"))["ablations"]
+ABLATIONS = tomllib.loads((DOCS.parent / "benchmarks" / "systems" / "systems.toml").read_text(encoding="utf-8"))[
+    "ablations"
+]
 
 
 @pytest.mark.parametrize("label", ABLATIONS)

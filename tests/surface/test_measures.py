@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
+from opencse.errors import OpencseError
 from opencse.surface import edit_distance, lexical_overlap, match_error_rate
 
 column = st.lists(st.lists(st.sampled_from(list("abcB")), max_size=9).map(" ".join), min_size=1, max_size=20)
@@ -73,3 +74,10 @@ def test_example_1_of_osscse(data_folder: Path):
             assert rate == pytest.approx(10 / 14)
         else:
             assert int(rate * 100) / 100 == pytest.approx(value), name
+
+
+@pytest.mark.parametrize("measure", [match_error_rate, edit_distance, lexical_overlap])
+def test_two_single_texts_are_refused_and_not_compared_letter_by_letter(measure):
+    with pytest.raises(OpencseError, match="lists of texts"):
+        measure("abc", "abd")
+    assert measure(["abc"], ["abc"]).shape == (1,)

@@ -30,6 +30,7 @@ class MaskedLanguageModel(Term):
     """
 
     kind: ClassVar[str] = "masked_language_model"
+    acts_on_embeddings: ClassVar[bool] = False
 
     sentences: tuple[str, ...] = ("anchor", "twin")
     ratio: float = 0.15

@@ -35,11 +35,12 @@ class Objective:
     def gradient_norms(self, values: dict[str, Tensor], embeddings: Embeddings) -> dict[str, Tensor]:
         """The norm of each weighted term's gradient with respect to all embeddings together.
 
-        Loss values of different terms say little about their influence; these norms compare.
+        Loss values of different terms say little about their influence; these norms compare. A term that does not act
+        through the embeddings has none.
         """
         leaves = [e for e in embeddings.values() if e.requires_grad]
         norms = {}
-        for term in self.terms:
+        for term in (term for term in self.terms if term.acts_on_embeddings):
             if not values[term.name].requires_grad:
                 norms[term.name] = torch.tensor(0.0)
                 continue

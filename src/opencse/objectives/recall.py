@@ -32,6 +32,7 @@ class Recall(Term):
     """
 
     kind: ClassVar[str] = "recall"
+    acts_on_embeddings: ClassVar[bool] = False
 
     gamma: float = 2e-3
     exclude: tuple[str, ...] = ("pooler.",)

@@ -104,6 +104,8 @@ class Term:
     """
 
     kind: ClassVar[str]
+    acts_on_embeddings: ClassVar[bool] = True
+    """Whether the gradient goes through the embeddings, not straight to the encoder's weights."""
 
     name: str = ""
     weight: float = 1.0

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from opencse.encoder.embedder import Embedder, Precision
-from opencse.encoder.loading import load_encoder
+from opencse.encoder.loading import is_sentence_transformer, load_encoder
 from opencse.encoder.precision_choice import describe, model_config
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
 from opencse.evaluation import DEVELOPMENT_SETS, development_set, read_pairs
 from opencse.evaluation.sources import Text
+from opencse.models import resolve
 from opencse.probing.probe import Findings, Material, Prober
 from opencse.probing.sentences import packaged, read_sentences
 from opencse.probing.sets import load_probe_sts
@@ -90,7 +91,8 @@ def probe_models(
     findings: dict[str, Findings] = {}
     settings: dict[str, dict[str, Any]] = {}
     for name, label in zip(models, short_names(models), strict=True):
-        model = load_encoder(name, pooling=pooling or "backbone")
+        own = pooling is None or is_sentence_transformer(resolve(name))
+        model = load_encoder(name, pooling="backbone" if own else str(pooling))
         note(f"probing {label} {describe(precision, model_config(model), model.device)}")
         embedder = Embedder(model, precision=precision, progress=f"encode {label}")
         findings[label] = prober(embedder)

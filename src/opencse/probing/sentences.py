@@ -85,6 +85,9 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Sen
     if total > limit:
         rows = [rows[i] for i in np.sort(np.random.default_rng(seed).choice(total, limit, replace=False))]
     anchors, *cells = (list(column) for column in zip(*rows, strict=True))
+    # A built substitution is SAN's hard negative, not OssCSE's transformation, which keeps the meaning.
+    built = "substitution.rule" in names
+    columns = ["negative.substitution" if built and name == "substitution" else name for name in columns]
     versions: dict[str, Sequence[str | None]] = dict(zip(columns, cells, strict=True))
     if "random" not in versions and len(anchors) > 1:
         versions["random"] = _another_row(anchors, seed)
@@ -102,7 +105,12 @@ def _is_version(name: str) -> bool:
 
 
 def _another_row(anchors: Sequence[str | None], seed: int) -> list[str | None]:
-    """Another sentence for each row, as an in-batch negative is."""
-    count = len(anchors)
+    """Another sentence for each row, as an in-batch negative is; none where all sentences are copies of it."""
+    count, words = len(anchors), [str(anchor).lower().split() for anchor in anchors]
     shift = np.random.default_rng(seed).integers(1, count, count)
-    return [anchors[(row + step) % count] for row, step in enumerate(shift)]
+
+    def other(row: int) -> str | None:
+        places = ((row + int(shift[row]) + k) % count for k in range(count))
+        return next((anchors[place] for place in places if words[place] != words[row]), None)
+
+    return [other(row) for row in range(count)]

@@ -16,7 +16,8 @@ from opencse.surface import lexical_overlap
 HISTOGRAM = tuple(np.linspace(0, 1, 21).round(2).tolist())
 """Edges of the histograms; cosines below 0 are counted in the first bin."""
 
-_NEGATIVE = ("negation", "negative", "substitution", "random")
+_NEGATIVE = ("negation", "negative", "random")
+_PROBES = ("insertion", "deletion", "substitution")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +44,16 @@ class PairKind:
 class TrainingPairsProbe:
     """Distributions of the pairs that a file of views gives to training.
 
-    A `paraphrase` or a `positive` is a positive; a `negation`, a `negative`, a `substitution` (the hard negatives of
-    SAN) and another sentence of the file are negatives. `insertion` and `deletion` are probes, not training views.
+    A `paraphrase` or a `positive` is a positive; a `negation`, a `negative`, the `substitution` that SAN builds and
+    another sentence of the file are negatives. OssCSE's insertion, deletion and substitution are probes, not training
+    views.
 
     Args:
         sentences: The views.
     """
 
     def __init__(self, sentences: Sentences) -> None:
-        columns = [c for c in sentences.versions if c not in ("insertion", "deletion")]
+        columns = [c for c in sentences.versions if c not in _PROBES]
         self._pairs = {column: sentences.pairs(column)[1:] for column in columns}
         self._overlap = {column: lexical_overlap(a, b) for column, (a, b) in self._pairs.items()}
 

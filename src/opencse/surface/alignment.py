@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opencse.errors import OpencseError
 from opencse.surface.words import character_classes, joined, plain
 
 _PIECE = 1 << 10  # pairs that one thread works on at a time
@@ -78,6 +79,19 @@ def align(
     )
 
 
+def check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None:
+    """Refuse two single texts, which would be compared letter by letter, and columns of different lengths.
+
+    Raises:
+        OpencseError: One of them is a string, not a sequence of strings.
+        ValueError: The lengths differ.
+    """
+    if isinstance(references, str) or isinstance(hypotheses, str):
+        raise OpencseError("expected two lists of texts, not a single text", "Put each text into a list.")
+    if len(references) != len(hypotheses):
+        raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")
+
+
 def over_pieces(
     kernel: Callable[..., int],
     references: Sequence[str],
@@ -88,8 +102,7 @@ def over_pieces(
     workers: int | None,
 ) -> None:
     """Fill `out`, one row per pair, by a function of `opencse.surface.kernel`, on several threads."""
-    if len(references) != len(hypotheses):
-        raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")
+    check_columns(references, hypotheses)
 
     def run(start: int) -> None:
         piece = slice(start, start + _PIECE)

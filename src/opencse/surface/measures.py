@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from opencse.surface.alignment import align, over_pieces
+from opencse.surface.alignment import align, check_columns, over_pieces
 
 
 def match_error_rate(
@@ -40,8 +40,7 @@ def edit_distance(
         lower: Compare without regard to case.
         workers: Threads; None for one per core.
     """
-    if len(references) != len(hypotheses):
-        raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")
+    check_columns(references, hypotheses)
     if unit == "word":
         result = align(references, hypotheses, lower=lower, workers=workers)
         length = result.correct + result.substitutions + np.maximum(result.deletions, result.insertions)
@@ -64,6 +63,7 @@ def lexical_overlap(
     """
     from opencse.surface.kernel import overlap_texts
 
+    check_columns(references, hypotheses)
     shares = np.empty(len(references))
     over_pieces(overlap_texts, references, hypotheses, shares, lower=lower, workers=workers)
     return shares

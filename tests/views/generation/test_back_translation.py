@@ -65,6 +65,14 @@ def test_what_is_wrong_is_named(marian):
         BackTranslation(models=((marian, marian),), window=(0.5, 0.1))
 
 
+def test_weights_as_a_pickle_are_refused_and_the_way_out_is_named(tmp_path):
+    """What facebook/wmt19-en-ru holds: no safetensors."""
+    for name in ("config.json", "vocab-src.json", "vocab-tgt.json", "merges.txt", "pytorch_model.bin"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(OpencseError, match=r"pytorch_model.bin alone, a pickle, which is refused.*save_pretrained"):
+        BackTranslation(models=((str(tmp_path), str(tmp_path)),)).open()
+
+
 @pytest.fixture(scope="module")
 def sentencepiece_marian(tmp_path_factory) -> str:
     """A random Marian model with a sentencepiece vocabulary of its own, in the files that Helsinki's models have."""

@@ -140,6 +140,20 @@ def masked(text: str, count: int, mask: str, rng: random.Random) -> str:
     return text
 
 
+def _check_weights(folder: Path) -> None:
+    """Refuse a folder whose weights are a pickle, as those of FSMT's repositories are: reading one can run code.
+
+    Raises:
+        OpencseError: There is `pytorch_model.bin`, and no file of safetensors.
+    """
+    if (folder / "pytorch_model.bin").is_file() and not any(folder.glob("*.safetensors")):
+        raise OpencseError(
+            f"{folder} holds its weights as pytorch_model.bin alone, a pickle, which is refused",
+            "Reading it can run code. Convert it once where you trust it: transformers' AutoModelForSeq2SeqLM reads it "
+            "(from_pretrained) and writes model.safetensors (save_pretrained).",
+        )
+
+
 class Translator:
     """A translation model in evaluation mode.
 
@@ -155,6 +169,8 @@ class Translator:
 
         name = resolve(name)
         local = Path(name).is_dir()  # then nothing is to be looked up on the hub
+        if local:
+            _check_weights(Path(name))
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
             self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, local_files_only=local)
