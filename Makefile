@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types docs tables check clean
+.PHONY: install demo test test-all lint types docs pages check clean
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -41,8 +41,9 @@ docs: .venv/.docs  ## the documentation as a site in site/; every link, name, co
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --jobs auto --quiet docs site
 	$(BIN)/python docs/_site/check.py site
 
-tables:  ## write the tables of the pages anew from benchmarks/results
-	$(PYTHON) docs/_site/tables.py --write
+pages: .venv/.docs  ## write anew what pages take from data and code: tables of results, CONTENTS.md
+	$(BIN)/python docs/_site/tables.py --write
+	$(BIN)/python docs/_site/contents.py --write
 
 check: lint types test
 

@@ -76,7 +76,7 @@ started from counts of words that occur together; no dropout; bf16 products with
 core of a machine that others were using.
 
 Right guesses of masked tokens in held-out sentences at the end: {accuracy:.1f} % (with the masks of training). The docs
-of opencse (`docs/pretraining.md`) have perplexities beside word counts, and how to measure them.
+of opencse (`docs/measurements/mini-mlm.md`) have perplexities beside word counts, and how to measure them.
 """
 
 

@@ -1,4 +1,4 @@
-"""Check the built site: no page asks another host for anything, and its tables are those of the data.
+"""Check the built site and its sources: no page asks another host for anything, tables and names are current.
 
 python docs/_site/check.py SITE
 """
@@ -9,6 +9,8 @@ import re
 import sys
 from pathlib import Path
 
+import contents
+import names
 import tables
 
 REQUEST = re.compile(
@@ -33,7 +35,8 @@ def main(site: Path) -> int:
     found = requests(site)
     for each in found:
         print("request to another host:", each)
-    return int(bool(found) | bool(tables.main(write=False)))
+    stale = [tables.main(write=False), contents.main(write=False), names.main()]
+    return int(bool(found) or any(stale))
 
 
 if __name__ == "__main__":

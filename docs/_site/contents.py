@@ -1,8 +1,13 @@
-"""From each recipe to its terms and text views, and from each term to its code, its tests and its transcription."""
+"""From each recipe to its terms and text views, and from each term to its code, its tests and its transcription.
+
+python docs/_site/contents.py --write    # write CONTENTS.md anew; the site has the same page
+"""
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from opencse.objectives import TERMS
@@ -12,19 +17,33 @@ from opencse.views import CONSTRUCTORS
 ROOT = Path(__file__).parents[2]
 
 
+Link = Callable[[str], str]
+
+
 def code(names: list[str]) -> str:
     """Return names as code, or a dash."""
     return ", ".join(f"`{name}`" for name in names) or "–"
 
 
-def recipe_rows() -> list[str]:
+def linked(path: str) -> str:
+    """Return a link from the root of the repository."""
+    return f"[{Path(path).name}]({path})"
+
+
+def plain(path: str) -> str:
+    """Return a path as code, for the site, which does not hold the sources."""
+    return f"`{path}`"
+
+
+def recipe_rows(link: Link) -> list[str]:
     """Return a row for each recipe: its terms and what builds its text."""
-    rows = ["| recipe | terms | text views |", "|---|---|---|"]
+    rows = ["| recipe | file | terms | text views |", "|---|---|---|---|"]
     for name in recipe_names():
         recipe = load_recipe(name)
         kinds = list(dict.fromkeys(term.kind for term in recipe.terms))
         built = list(dict.fromkeys(spec.kind for spec in recipe.build.values()))
-        rows.append(f"| [`{name}`](recipes/{name}.md) | {code(kinds)} | {code(built)} |")
+        file = f"src/opencse/recipes/toml/{name}.toml"
+        rows.append(f"| `{name}` | {link(file)} | {code(kinds)} | {code(built)} |")
     return rows
 
 
@@ -51,34 +70,44 @@ def transcriptions(tests: list[str]) -> list[str]:
     return list(found)
 
 
-def term_rows() -> list[str]:
+def term_rows(link: Link) -> list[str]:
     """Return a row for each term."""
     rows = ["| term | code | tests | transcription |", "|---|---|---|---|"]
     for kind, cls in TERMS.items():
         tests = tests_of(cls, ROOT / "tests" / "objectives")
-        rows.append(f"| `{kind}` | `{source(cls)}` | {code(tests)} | {code(transcriptions(tests))} |")
+        checked, literal = (", ".join(map(link, paths)) or "–" for paths in (tests, transcriptions(tests)))
+        rows.append(f"| `{kind}` | {link(source(cls))} | {checked} | {literal} |")
     return rows
 
 
-def view_rows() -> list[str]:
+def view_rows(link: Link) -> list[str]:
     """Return a row for each text view."""
     rows = ["| text view | code |", "|---|---|"]
-    return [*rows, *(f"| `{kind}` | `{source(cls)}` |" for kind, cls in CONSTRUCTORS.items())]
+    return [*rows, *(f"| `{kind}` | {link(source(cls))} |" for kind, cls in CONSTRUCTORS.items())]
 
 
-def page() -> str:
+def page(link: Link = plain) -> str:
     """Return the page."""
-    return "\n".join(
-        [
-            "# From a system to its code",
-            "",
-            "Made from the recipes and the code. The tests of a term hold it to a literal transcription of its paper.",
-            "",
-            *recipe_rows(),
-            "",
-            *term_rows(),
-            "",
-            *view_rows(),
-            "",
-        ]
-    )
+    lead = "Made by `make pages` from the code. The tests of a term compare it with a literal transcription"
+    parts = [
+        ["# From a system to its code", "", f"{lead} of its paper.", ""],
+        [*recipe_rows(link), ""],
+        [*term_rows(link), ""],
+        view_rows(link),
+    ]
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def main(write: bool) -> int:
+    """Write CONTENTS.md, or say that it differs from the code."""
+    path, text = ROOT / "CONTENTS.md", page(linked)
+    if write:
+        path.write_text(text, encoding="utf-8")
+    elif path.read_text(encoding="utf-8") != text:
+        print("CONTENTS.md differs from the code: make pages")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--write" in sys.argv[1:]))

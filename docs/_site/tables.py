@@ -95,7 +95,7 @@ def main(write: bool) -> int:
     stale = [page for page in pages() if filled(page.read_text(encoding="utf-8")) != page.read_text(encoding="utf-8")]
     for page in stale:
         print(
-            f"{page.relative_to(ROOT)}: tables {'written' if write else 'differ from benchmarks/results: make tables'}"
+            f"{page.relative_to(ROOT)}: tables {'written' if write else 'differ from benchmarks/results: make pages'}"
         )
         if write:
             page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -22,7 +22,7 @@ KINDS = {
     "unrelated": 23,
     "double_negation": 10,
 }
-# The scoring rule of docs/demo-data.md, as the range that each kind may use.
+# The scoring rule of docs/data/demo.md, as the range that each kind may use.
 RANGES = {
     "paraphrase": (3.8, 5.0),
     "negation": (1.5, 2.0),

@@ -1,7 +1,7 @@
 """Recipes as `loss=` of a plain `SentenceTransformerTrainer`, for people who have a training script already.
 
 The trainer knows columns of text where a recipe knows views, and leaves what the loss owns out of its checkpoints.
-What follows from that is listed in docs/sentence-transformers.md.
+What follows from that is listed in docs/guides/sentence-transformers.md.
 """
 
 from __future__ import annotations
