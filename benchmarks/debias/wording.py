@@ -131,7 +131,7 @@ class Development:
     def measure(self, encode: Callable[[list[str]], np.ndarray]) -> dict[str, float]:
         """All figures of one model."""
         from opencse.evaluation.correlation import spearman
-        from opencse.surface.splits import consistency_opposition
+        from opencse.surface.consistency import consistency_opposition
 
         matrix = encode(self.texts)
         matrix = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)

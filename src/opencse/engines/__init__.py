@@ -1,4 +1,4 @@
-"""Where batch work runs: processes of this machine, or Ray. The output is the same, byte for byte.
+"""Engines for batch work: processes of this machine, or Ray. The output is the same, byte for byte.
 
 | engine | class | for |
 |---|---|---|
@@ -6,7 +6,7 @@
 | `ray` | `Ray` | a cluster whose machines see the same files (extra `ray`) |
 """
 
-from opencse.engines.base import Engine, Task
+from opencse.engines.engine import Engine, Task
 from opencse.engines.local import Local
 from opencse.engines.ray import Ray
 

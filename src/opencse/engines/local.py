@@ -1,4 +1,4 @@
-"""This machine: one process per core, each on one thread."""
+"""Processes of this machine, one per core, each with one thread."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from opencse.engines.base import Task
+from opencse.engines.engine import Task
 from opencse.errors import OpencseError
 
 DIED = (
-    "If memory ran out, fewer workers need less. If this is a script of your own, put what it does under "
-    "`if __name__ == '__main__':`, since each worker reads the script anew."
+    "If memory ran out, use fewer workers. If this is your own script, put its code under "
+    "`if __name__ == '__main__':`, as each worker imports the script."
 )
 
 
@@ -28,7 +28,7 @@ class Local:
     """Processes of this machine.
 
     Attributes:
-        processes: How many; None for one per core. With one, the work is done in this process.
+        processes: Number of processes; None for one per core. With one, the work is done in this process.
     """
 
     remote: ClassVar[bool] = False
@@ -37,11 +37,11 @@ class Local:
 
     @property
     def workers(self) -> int:
-        """How many jobs run at the same time."""
+        """Number of jobs that run at the same time."""
         return max(1, self.processes or os.cpu_count() or 1)
 
     def map(self, task: Task, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each job with its result, in order, at most a few ahead of what is asked for.
+        """Yield each job with its result, in order; only a few jobs run ahead.
 
         Raises:
             OpencseError: A worker process was killed, or could not start.
@@ -74,8 +74,8 @@ _TASK: Task | None = None  # of a worker process
 
 def _start(task: Task) -> None:
     global _TASK
-    _TASK = task  # it opens with its first job: only then does an error reach who asked
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C the caller speaks, the workers just end
+    _TASK = task  # it is opened with its first job: only then does an error reach the caller
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C only the caller reports, the workers just end
     limit_threads()
 
 
@@ -96,7 +96,7 @@ def limit_threads() -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread for a while, as the worker processes do: the same order of sums, so the same bytes."""
+    """Compute on one thread, as the worker processes do, so that sums have the same order and the same bytes."""
     import numpy  # noqa: F401
     from threadpoolctl import threadpool_limits
 
@@ -109,7 +109,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _torch_threads(count: int) -> int:
-    """Set the number of threads of one operation, and return what it was; nothing where torch is not loaded."""
+    """Set torch's number of threads, and return the previous one; no effect if torch is not loaded."""
     torch = sys.modules.get("torch")
     if torch is None:
         return count

@@ -1,8 +1,8 @@
-"""Ray: the same work on the machines of a cluster, through Ray Data.
+"""The machines of a Ray cluster, through Ray Data.
 
-A job is a number (a part of the views, a shard of the vectors); what it reads and writes are files that all machines
-see. A worker that dies is replaced and its job done again; a part is written whole or not at all, so nothing is lost
-or doubled. If the driver dies, a new one finds the finished parts on disk.
+A job is a number (a file of the views, a shard of the vectors); it reads and writes files that all machines see. A
+worker that dies is replaced and its job is repeated; a file is written whole or not at all, so nothing is lost or
+duplicated. If the driver dies, a new one finds the finished files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from opencse.engines.base import Task
+from opencse.engines.engine import Task
 from opencse.errors import OpencseError
 
 
@@ -21,8 +21,8 @@ class Ray:
     """A Ray cluster.
 
     Attributes:
-        address: Of a running cluster ("auto", "10.0.0.1:6379", "ray://…"); "" starts Ray on this machine.
-        processes: Workers, each on one core; None for one per core of the cluster.
+        address: Address of a running cluster ("auto", "10.0.0.1:6379", "ray://…"); "" starts Ray on this machine.
+        processes: Number of workers, each on one core; None for one per core of the cluster.
     """
 
     remote: ClassVar[bool] = True
@@ -32,13 +32,13 @@ class Ray:
 
     @property
     def workers(self) -> int:
-        """How many jobs run at the same time."""
+        """Number of jobs that run at the same time."""
         if self.processes:
             return self.processes
         return max(1, int(self._started().cluster_resources().get("CPU", 1)))
 
     def map(self, task: Task, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each job with its result, in order, while later ones run."""
+        """Yield each job with its result, in order, while later jobs run."""
         self._started()
         import ray.data
 
@@ -60,6 +60,11 @@ class Ray:
             yield int(row["job"]), int(row["result"])
 
     def _started(self) -> Any:
+        """Connect to the cluster, or start one, and return the module `ray`.
+
+        Raises:
+            OpencseError: Ray is not installed, or there is no cluster at the address.
+        """
         try:
             import ray
         except ImportError:
@@ -77,13 +82,13 @@ class Ray:
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise OpencseError(
                     f"engine ray: no cluster at {self.address!r} ({str(error).splitlines()[0]})",
-                    "Start one with `ray start --head`, or leave the address out.",
+                    "Start one with `ray start --head`, or remove the address.",
                 ) from error
         return ray
 
 
 class _Worker:
-    """An actor: opens the task once, then does jobs."""
+    """An actor that opens the task once, then does jobs."""
 
     def __init__(self, task: Task) -> None:
         from opencse.engines.local import limit_threads

@@ -1,4 +1,4 @@
-"""How alike two strings look: word alignment, match error rate, edit distance, lexical overlap; the splits built on it.
+"""Surface similarity of texts: word alignment, match error rate, edit distance, lexical overlap, and splits by them.
 
 | measure | source |
 |---|---|
@@ -9,8 +9,8 @@
 """
 
 from opencse.surface.alignment import Alignment, align
+from opencse.surface.consistency import Split, consistency_opposition
 from opencse.surface.measures import edit_distance, lexical_overlap, match_error_rate
-from opencse.surface.splits import Split, consistency_opposition
 
 __all__ = [
     "Alignment",

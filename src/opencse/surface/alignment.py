@@ -1,8 +1,8 @@
-"""Word alignment: how many words of a hypothesis are substituted, deleted, inserted or correct, for columns of pairs.
+"""Word alignment of many pairs of texts: the numbers of substituted, deleted, inserted and correct words.
 
-The counts depend on which of the shortest alignments is taken. Here the back-trace, from the last words to the first,
-prefers match, then substitution, then insertion, then deletion: the order under which the medians and the counts of
-OssCSE (Table 2) come out. rapidfuzz and jiwer prefer otherwise, so the dynamic programme is compiled here.
+The counts depend on the choice among the shortest alignments. Here the back-trace, from the last words to the first,
+prefers match, then substitution, then insertion, then deletion, which reproduces the medians and counts of OssCSE
+(Table 2). rapidfuzz and jiwer choose differently, so the dynamic programme is implemented here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from opencse.errors import OpencseError
 from opencse.surface.words import character_classes, joined, plain
 
-_PIECE = 1 << 10  # pairs that one thread works on at a time
+_PIECE = 1 << 10  # pairs in one job of a thread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +25,10 @@ class Alignment:
     """Counts of words for n pairs, each int64 (n,).
 
     Attributes:
-        substitutions: S.
+        substitutions: S, aligned words that differ.
         deletions: D, words of the reference without a counterpart.
         insertions: I, words of the hypothesis without a counterpart.
-        correct: C, words that are equal and aligned.
+        correct: C, aligned words that are equal.
     """
 
     substitutions: np.ndarray
@@ -43,7 +43,7 @@ class Alignment:
 
     @property
     def match_error_rate(self) -> np.ndarray:
-        """(S + D + I) / (S + D + I + C) (OssCSE eq. 1), float64 (n,); 0 for two empty texts."""
+        """(S + D + I) / (S + D + I + C) (OssCSE, Eq. 1), float64 (n,); 0 for two empty texts."""
         total = self.errors + self.correct
         return np.divide(self.errors, total, out=np.zeros(len(total)), where=total > 0)
 
@@ -53,19 +53,19 @@ def align(
 ) -> Alignment:
     """Align the words of each hypothesis with those of its reference.
 
-    Words are what `str.split()` gives, lower-cased unless `lower` is false: so does OssCSE, whose sentences are
-    lower-cased by SentEval.
+    Words are those of `str.split()`, lower-cased unless `lower` is false. OssCSE does so too: SentEval lower-cases its
+    sentences.
 
     Args:
         references: n texts.
         hypotheses: n texts.
-        lower: Compare without regard to case.
-        workers: Threads; None for one per core.
+        lower: Ignore case.
+        workers: Number of threads; None for one per core.
 
     Raises:
-        ValueError: The columns differ in length.
+        ValueError: The numbers of references and hypotheses differ.
     """
-    from opencse.surface.kernel import align_texts  # loads numba, which not every command needs
+    from opencse.surface.alignment_kernel import align_texts  # loads numba, which not every command needs
 
     counts = np.empty((len(references), 4), dtype=np.int64)
     over_pieces(align_texts, references, hypotheses, counts, lower=lower, workers=workers)
@@ -101,7 +101,7 @@ def over_pieces(
     lower: bool,
     workers: int | None,
 ) -> None:
-    """Fill `out`, one row per pair, by a function of `opencse.surface.kernel`, on several threads."""
+    """Fill `out`, one row per pair, by a function of `opencse.surface.alignment_kernel`, on several threads."""
     check_columns(references, hypotheses)
 
     def run(start: int) -> None:
@@ -114,12 +114,12 @@ def over_pieces(
         for start in starts:
             run(start)
     else:
-        with ThreadPoolExecutor(workers) as pool:  # compiled code lets go of the interpreter
+        with ThreadPoolExecutor(workers) as pool:  # compiled code releases the GIL
             list(pool.map(run, starts))
 
 
 def _fill(kernel: Callable[..., int], a: Sequence[str], b: Sequence[str], lower: bool, out: np.ndarray) -> None:
-    """Run the kernel, and again on plain texts for the pairs that it finds odd, or all if there are line breaks."""
+    """Run the kernel, and again on plain texts for the pairs that it marks as odd (all if there are line breaks)."""
     (left, size), (right, other_size) = joined(a), joined(b)
     odd = np.zeros(len(a), dtype=np.bool_)
     done = kernel(left, right, character_classes(), lower, out, odd) == size + other_size

@@ -1,4 +1,4 @@
-"""Surface similarity of two columns of texts, each measure float64 (n,)."""
+"""Surface similarity of n pairs of texts; each measure is float64 (n,)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,22 @@ from opencse.surface.alignment import align, check_columns, over_pieces
 def match_error_rate(
     references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True, workers: int | None = None
 ) -> np.ndarray:
-    """Return (S + D + I) / (S + D + I + C) of each pair (OssCSE eq. 1): 0 for equal words, 1 for none in common.
+    """Return the match error rate of each pair, (S + D + I) / (S + D + I + C): 0 for equal words, 1 for none in common.
 
-    See `align` for what a word is, and for which alignment is taken.
+    Source: Morris et al. (Interspeech 2004); OssCSE, Eq. 1. Words and alignment are those of `align`.
+
+    Args:
+        references: n texts.
+        hypotheses: n texts.
+        lower: Ignore case.
+        workers: Number of threads; None for one per core.
+
+    Returns:
+        float64 (n,).
+
+    Example:
+        >>> match_error_rate(["the road is safe"], ["the road is not safe"])
+        array([0.2])
     """
     return align(references, hypotheses, lower=lower, workers=workers).match_error_rate
 
@@ -30,15 +43,18 @@ def edit_distance(
     lower: bool = True,
     workers: int | None = None,
 ) -> np.ndarray:
-    """Return the Levenshtein distance of each pair, over the longer length if `normalised` (0 for two empty texts).
+    """Return the Levenshtein distance of each pair, divided by the longer length if `normalised`.
 
     Args:
         references: n texts.
         hypotheses: n texts.
-        unit: Count edits of white-space words, or of characters (code points).
-        normalised: Divide by the longer length.
-        lower: Compare without regard to case.
-        workers: Threads; None for one per core.
+        unit: Unit of an edit: words between white space, or characters (code points).
+        normalised: Divide by the longer length; 0 for two empty texts.
+        lower: Ignore case.
+        workers: Number of threads; None for one per core.
+
+    Returns:
+        float64 (n,).
     """
     check_columns(references, hypotheses)
     if unit == "word":
@@ -57,11 +73,20 @@ def edit_distance(
 def lexical_overlap(
     references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True, workers: int | None = None
 ) -> np.ndarray:
-    """Return the number of shared words over the longer length (DebCSE Tables 1 and 4); 1 for two empty texts.
+    """Return the number of shared words divided by the longer length (DebCSE, Tables 1 and 4); 1 for two empty texts.
 
-    A word that occurs twice in both texts is shared twice, so that a text overlaps itself wholly.
+    A word that occurs twice in both texts counts twice, so the overlap of a text with itself is 1.
+
+    Args:
+        references: n texts.
+        hypotheses: n texts.
+        lower: Ignore case.
+        workers: Number of threads; None for one per core.
+
+    Returns:
+        float64 (n,).
     """
-    from opencse.surface.kernel import overlap_texts
+    from opencse.surface.alignment_kernel import overlap_texts
 
     check_columns(references, hypotheses)
     shares = np.empty(len(references))

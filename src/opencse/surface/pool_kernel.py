@@ -1,14 +1,13 @@
-"""Compiled: the words of texts, and the edit distances of a text to many others, 64 words at a time.
+"""Compiled edit distances of a text to many others, by bit vectors (Myers 1999, in the form of Hyyrö 2003).
 
-Edit distance by bit vectors (Myers 1999, in Hyyrö's form of 2003): each bit is a row of the table of the dynamic
-programme, and a word of the other text moves all of them on by one column.
+Each bit is a row of the dynamic programme's table, and one step moves 64 rows on by one column.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from opencse.surface.kernel import _compiled, _words
+from opencse.surface.alignment_kernel import _compiled, _words
 
 _0, _1, _63 = np.uint64(0), np.uint64(1), np.uint64(63)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -18,18 +17,18 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 def word_keys(
     data: np.ndarray, classes: np.ndarray, lower: bool, keys: np.ndarray, counts: np.ndarray, odd: np.ndarray
 ) -> int:
-    """Fill `keys` with those of all words, one text after another, and `counts` with how many each text has.
+    """Fill `keys` with the keys of all words, text after text, and `counts` with the number of words of each text.
 
     Args:
         data: n texts as `words.joined` gives them.
         classes: `words.character_classes`.
-        lower: Fold case.
-        keys: uint64, room for all words.
+        lower: Ignore case.
+        keys: uint64, with room for all words.
         counts: int64 (n,).
-        odd: As in `kernel.align_texts`.
+        odd: As in `alignment_kernel.align_texts`.
 
     Returns:
-        How much of `data` was read.
+        Number of bytes of `data` that were read.
     """
     buffer = np.empty(64, dtype=np.uint64)
     p, total = np.uint64(0), 0
@@ -45,14 +44,14 @@ def word_keys(
 def _step(
     equal: np.uint64, vp: np.uint64, vn: np.uint64, more: np.uint64, less: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Move 64 rows on by one column: new vertical steps up and down, and the horizontal ones.
+    """Move 64 rows on by one column; return the new vertical differences and the horizontal ones.
 
     Args:
-        equal: Rows whose word is the column's; none where the anchor does not have the word.
+        equal: Rows whose word equals the column's word.
         vp: Rows that cost one more than the row above.
-        vn: Rows that cost one less.
-        more: 1 where the row above these grows from column to column.
-        less: 1 where it shrinks.
+        vn: Rows that cost one less than the row above.
+        more: 1 if the row above these costs one more in this column than in the last.
+        less: 1 if it costs one less.
     """
     equal |= less
     diagonal = (((equal & vp) + vp) ^ vp) | equal | vn
@@ -63,16 +62,16 @@ def _step(
 
 @_compiled
 def distances(keys: np.ndarray, offsets: np.ndarray, anchors: np.ndarray, pools: np.ndarray, out: np.ndarray) -> None:
-    """Fill `out` with the edit distance of each anchor to the members of its pool; see `pools.pool_distance`."""
+    """Fill `out` with the edit distances of each anchor to its pool; see `pool_distances.pool_distance`."""
     for row in range(len(anchors)):
         start, end = offsets[anchors[row]], offsets[anchors[row] + 1]
         m = end - start
         blocks = (m + 63) // 64
         bits = 2
-        while 1 << bits < 8 * m:  # so wide that most other words meet an empty slot
+        while 1 << bits < 8 * m:  # so large that most other words find an empty slot
             bits += 1
         shift, last = np.uint64(64 - bits), (1 << bits) - 1
-        # Which bits hold a word: an open-addressed table of the anchor's words.
+        # The bits of each word of the anchor, in an open-addressing hash table.
         slots = np.zeros(1 << bits, dtype=np.uint64)
         used = np.zeros(1 << bits, dtype=np.bool_)
         masks = np.zeros((1 << bits, max(blocks, 1)), dtype=np.uint64)
@@ -93,7 +92,7 @@ def distances(keys: np.ndarray, offsets: np.ndarray, anchors: np.ndarray, pools:
             if m == 0:
                 out[row, k] = stop - first
                 continue
-            distance, vp, vn = m, ~_0, _0  # a step down the column costs one more, or one less
+            distance, vp, vn = m, ~_0, _0  # rows that cost one more, or one less, than the row above
             if blocks > 1:
                 up[:], down[:] = vp, vn
             for j in range(first, stop):
@@ -104,7 +103,7 @@ def distances(keys: np.ndarray, offsets: np.ndarray, anchors: np.ndarray, pools:
                 if blocks == 1:
                     vp, vn, hp, hn = _step(masks[slot, 0], vp, vn, _1, _0)
                 else:
-                    more, less = _1, _0  # what comes in from the block above; the first row grows by one
+                    more, less = _1, _0  # carried over from the block above; the first row grows by one per column
                     for block in range(blocks):
                         up[block], down[block], hp, hn = _step(masks[slot, block], up[block], down[block], more, less)
                         more, less = hp >> _63, hn >> _63

@@ -1,4 +1,4 @@
-"""What a sentence is made of: tags, lemmas and dependencies; the static lexicon of a tokenizer's vocabulary."""
+"""Grammar of sentences: tags, lemmas and dependencies, verb forms, and the tags of a tokenizer's vocabulary."""
 
 from functools import lru_cache
 
@@ -11,9 +11,13 @@ __all__ = ["Parser", "Token", "load_parser"]
 def load_parser(name: str = "syntax", *, batch_size: int = 256) -> Parser:
     """Return the bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
 
-    Constructors that run one after another over the same rows share it, and what it has just parsed.
-    """
-    from opencse.syntax.recent import Recent
-    from opencse.syntax.spacy import SpacyParser
+    Constructors over the same rows share the pipeline and its most recent parses.
 
-    return Recent(SpacyParser(name, batch_size=batch_size))
+    Args:
+        name: "syntax", or the name or folder of a spaCy pipeline.
+        batch_size: Number of texts that are parsed together.
+    """
+    from opencse.syntax.parse_cache import CachedParser
+    from opencse.syntax.spacy_parser import SpacyParser
+
+    return CachedParser(SpacyParser(name, batch_size=batch_size))

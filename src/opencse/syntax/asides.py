@@ -1,4 +1,4 @@
-"""Parsing a sentence without what only confuses a small parser: brackets ("Ann (born 1970) is ...") and odd spacing."""
+"""Parsing without brackets ("Ann (born 1970) is …") and irregular spacing, which mislead a small parser."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
 def parse_without_asides(parser: Parser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
-    """Yield the tokens of each text that stand outside brackets, with their offsets in the text as it is."""
+    """Yield the tokens of each text that are outside brackets, with their offsets in the original text.
+
+    Args:
+        parser: Parses the cleaned texts.
+        texts: n texts.
+    """
     cleaned = [_cleaned(text) for text in texts]
     for (_, places), tokens in zip(cleaned, parser.parse([text for text, _ in cleaned]), strict=True):
         if places is None:
             yield tokens
-        else:  # a token that the cut glued together reaches over it
+        else:  # a token on both sides of a removed bracket spans it
             yield tuple(replace(t, start=places[t.start], end=places[t.end - 1] + 1) for t in tokens)
 
 
 def _cleaned(text: str) -> tuple[str, list[int] | None]:
-    """Return what is parsed, and the place of each of its characters in the text; None where they are the same."""
+    """Return the text to parse and the original offset of each of its characters; None if nothing was removed."""
     cut = [match.span() for match in _ASIDE.finditer(text)]
     if not cut and not _ODD_SPACE.search(text):
         return text, None

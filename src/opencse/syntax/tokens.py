@@ -1,4 +1,4 @@
-"""The port through which the rest of the library sees grammar: tokens with offsets, tags, heads and relations."""
+"""The interface of parsers: tokens with offsets, tags, heads and relations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Token:
     """One token of a sentence.
 
     Attributes:
-        text: The token as it stands in the sentence.
-        start: Its first character in the sentence.
-        end: One past its last character.
+        text: The token as it is written.
+        start: Offset of its first character in the sentence.
+        end: Offset of the character after its last.
         lemma: Its dictionary form.
         tag: Fine tag (Penn Treebank: VBZ, NN, ...).
         pos: Coarse tag (Universal Dependencies: VERB, NOUN, ...).
         head: Index of its head; its own index for a root.
-        relation: Relation to its head (Universal Dependencies, or what the model was trained with).
+        relation: Relation to its head, by Universal Dependencies or the scheme that the pipeline was trained with.
     """
 
     text: str
@@ -33,11 +33,11 @@ class Token:
 
 
 class Parser(Protocol):
-    """Texts in, tokens out, in order."""
+    """A parser: texts in, tokens out, in order."""
 
     @property
     def digest(self) -> str:
-        """A hash of the model: outputs built with it carry it."""
+        """A hash of the model, which is recorded with everything that is built with it."""
         ...
 
     def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:

@@ -1,11 +1,11 @@
-"""English verb forms: from a finite form to its base and back."""
+"""English verb forms: inflection of a base, and the base of a form."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-# base, past, past participle where it differs; alternatives after a slash, the commoner first
+# base, past, past participle if it differs; alternatives after a slash, the more frequent first
 _IRREGULAR = """
 abide abode/abided|arise arose arisen|awake awoke/awaked awoken|bear bore borne/born|beat beat beaten
 become became become|befall befell befallen|beget begot begotten|begin began begun|behold beheld|bend bent
@@ -41,7 +41,7 @@ wake woke woken|wear wore worn|weave wove woven|wed wed/wedded|weep wept|win won
 withdraw withdrew withdrawn|withhold withheld|withstand withstood|wring wrung|write wrote written
 """
 _BE = {"VB": "be", "VBZ": "is", "VBP": "are", "VBD": "was", "VBN": "been", "VBG": "being"}
-_SILENT_E = re.compile(  # ends of stems that "-ed" has cost an e: "creat", "decid", "includ", "handl"
+_SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl"
     r"(?:[cuvz]|[bcdfgkptz]l|[^a]ul|[^aeiou]at|[iu]at|creat|[^o]id|[^a]ud|[^o]od|[vr]ad|ced|ut|plet|delet|mpet|[vnc]it"
     r"|radit|pedit|[mvn]ot|quot|[^o]ok|[^e]ar|[^aeo]ur|[^ae]ir|plor|stor|gnor|[do]her|[^aeou]in|pon|um|nam|elcom|cap|scrib"
     r"|[cf]il|yl|yp|[aeiourd]g|[aelpu]ng(?<!long)|ulg|[^s]s(?<!ocus)|[wtp]ast|e)$"
@@ -50,7 +50,7 @@ _SILENT_E = re.compile(  # ends of stems that "-ed" has cost an e: "creat", "dec
 
 @cache
 def _irregular() -> tuple[dict[str, tuple[list[str], list[str]]], dict[str, str]]:
-    """Forms by base (pasts, participles), and base by form."""
+    """Return (pasts, participles) by base, and the base by form."""
     forms: dict[str, tuple[list[str], list[str]]] = {}
     bases: dict[str, str] = {}
     for entry in re.split(r"[|\n]", _IRREGULAR.strip()):
@@ -81,7 +81,7 @@ def third_person(base: str) -> str:
 
 
 def _doubles(base: str) -> bool:
-    """Whether a final consonant doubles before -ed: one syllable, or a stressed last one as far as spelling tells."""
+    """Whether a final consonant doubles before -ed: after one syllable, or a last one that is probably stressed."""
     if not re.search(r"[^aeiou][aeiou][bdgklmnprt]$|qu[aeiou][bdgklmnprtz]$", base):
         return False
     syllables = len(re.findall(r"[aeiouy]+", base))
@@ -142,9 +142,9 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
     """Return the base of a finite form, in lower case.
 
     Args:
-        form: The word as it stands.
+        form: The form.
         tag: Its Penn Treebank tag (VBZ, VBP, VBD or VBN).
-        guess: What a lemmatizer says: decides where one form has several bases ("lay" of lie and of lay).
+        guess: Lemma by a lemmatizer; it decides if a form has several bases ("lay" of "lie" and "lay").
     """
     form, guess = form.lower(), guess.lower()
     if tag in ("VB", "VBP"):
@@ -189,7 +189,7 @@ def _base_of_third_person(form: str, guess: str) -> str:
 
 
 def _base_of_ed(form: str) -> str:
-    """Undo a regular "-ed" by spelling: on the treebank's test set this is right more often than a lemmatizer."""
+    """Remove a regular "-ed" by spelling, which is right more often than a lemmatizer on the treebank's test set."""
     if not form.endswith("ed"):
         return form
     stem = form[:-2]

@@ -75,10 +75,10 @@ def build(
     from opencse.io.corpus import read_texts
     from opencse.views.storage import build_header, build_order, texts_hash
 
-    specs = settle_precision(specs, begun_columns(Path(out_dir)) if resume else {})
     if not 0 <= seed < 2**32:
         raise OpencseError(f"seed {seed} is out of range", f"Give a seed from 0 to {2**32 - 1}.")
     ordered = {name: specs[name] for name in build_order(specs)}
+    ordered = settle_precision(ordered, begun_columns(Path(out_dir)) if resume else {})
     size = max((spec.unit for spec in ordered.values()), default=UNIT)
     rows_per_part = max(1, rows_per_part // size) * size
     digest, rows = texts_hash(read_texts(corpus_path, column))

@@ -16,8 +16,8 @@ from tests.tiny import WORDS, tiny_bert
 
 
 def made_up(count: int, seed: int = 0) -> list[str]:
-    chance = random.Random(seed)
-    lines = [" ".join(chance.choices(WORDS, k=chance.randint(3, 12))) for _ in range(count)]
+    rng = random.Random(seed)
+    lines = [" ".join(rng.choices(WORDS, k=rng.randint(3, 12))) for _ in range(count)]
     lines[10] = lines[3].upper() + "  "  # a copy
     return lines
 

@@ -47,7 +47,7 @@ def test_columns_and_scores(corpus, lines, encoder, tmp_path):
         assert len({key(text) for text in [row["text"], *drawn]}) == len(drawn) + 1
         for k in (1, 2, 3):
             if row[f"negative_{k}"] is None:
-                assert row[f"negative_{k}.rule"] == ("pool used up" if row["negative_1.candidates"] else "empty pool")
+                assert row[f"negative_{k}.rule"] == ("pool exhausted" if row["negative_1.candidates"] else "empty pool")
                 continue
             other = int(row[f"negative_{k}.rule"].removeprefix("row "))
             assert row[f"negative_{k}"] == lines[other]
@@ -117,7 +117,7 @@ def test_tiny_corpora(text, encoder, tmp_path):
         assert row["negative_1.candidates"] == other
         assert (row["negative_1"] is not None) == other
         assert row["negative_2"] is None
-        assert row["negative_2.rule"] == ("pool used up" if other else "empty pool")
+        assert row["negative_2.rule"] == ("pool exhausted" if other else "empty pool")
 
 
 def test_a_second_model_has_its_own_vectors(corpus, encoder, tmp_path):
@@ -185,10 +185,10 @@ def test_impossible_values(tmp_path):
 
 @pytest.mark.parametrize("spec", [DebiasedNegatives(model="m", window=(0.0, 1.0)), HardNegatives(model="m")])
 def test_memory_is_within_what_is_stated(spec):
-    chance = np.random.default_rng(0)
-    matrix = chance.standard_normal((12_000, 64)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((12_000, 64)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-    texts = [" ".join(f"word{k}" for k in chance.integers(0, 5000, 20)) for _ in matrix]
+    texts = [" ".join(f"word{k}" for k in rng.integers(0, 5000, 20)) for _ in matrix]
 
     class Sentences:
         keys = np.arange(len(texts), dtype=np.uint64)

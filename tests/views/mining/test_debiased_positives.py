@@ -60,7 +60,7 @@ def test_drawn_from_the_rows_own_candidates(texts, table, encoder, tmp_path):
         a, b = vectors(encoder, [row["text"], *(["x"] * 9)])[0], vectors(encoder, [*drawn, *(["x"] * 11)])
         for k, _ in enumerate(drawn):
             assert row[f"positive_{k + 1}.cosine"] == pytest.approx(a @ b[k], abs=2e-3)
-    assert rows[0]["positive_3.rule"] == "pool used up"
+    assert rows[0]["positive_3.rule"] == "pool exhausted"
     assert rows[2]["positive_1.rule"] == "no candidate"
 
 

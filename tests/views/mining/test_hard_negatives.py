@@ -47,15 +47,15 @@ def test_ranks_window_and_chance(corpus, lines, encoder, tmp_path):
     matrix = vectors(encoder, lines)
     options = {"search": "exact", "ranks": (5, 20), "window": (0.3, 0.7)}
     top = mine(corpus, tmp_path / "top", encoder, **options)
-    chance = mine(corpus, tmp_path / "random", encoder, pick="random", **options)
+    random_pick = mine(corpus, tmp_path / "random", encoder, pick="random", **options)
     used = set()
     for i in range(0, 700, 9):
         cosine = matrix @ matrix[i]
         window = [j for j in ranked(matrix, lines, i) if 0.3 <= cosine[j] <= 0.7][5:20]
         assert top[i]["negative_1.candidates"] == len(window)
         np.testing.assert_allclose(cosine[drawn(top[i], 2)], cosine[window[:2]], atol=1e-6)
-        assert set(drawn(chance[i], 2)) <= set(window)
-        used |= {window.index(j) for j in drawn(chance[i], 2)}
+        assert set(drawn(random_pick[i], 2)) <= set(window)
+        used |= {window.index(j) for j in drawn(random_pick[i], 2)}
     assert len(used) >= 10
 
 

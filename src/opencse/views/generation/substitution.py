@@ -102,7 +102,7 @@ class Substituter:
         import numpy as np
 
         from opencse.syntax import load_parser
-        from opencse.syntax.lexicon import static_lexicon
+        from opencse.syntax.vocabulary_tags import static_lexicon
         from opencse.views.generation.word_predictor import WordPredictor
 
         self.spec, self._seed = spec, seed

@@ -1,9 +1,9 @@
-"""Neighbours of a sentence in its own corpus, as negatives; and the choice of positives by the same weights.
+"""Mining: negatives that are drawn from the corpus by embeddings, and positives drawn by the same scores.
 
-| kind | class | what it makes | source |
+| kind | class | draws | source |
 |---|---|---|---|
-| `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences in a window of cosines | DebCSE §4.1 |
-| `debiased_positives` | `DebiasedPositives` | a weighted draw from a sentence's own paraphrases | DebCSE §4.2 |
+| `debiased_negatives` | `DebiasedNegatives` | sentences in a window of cosines, by surface and meaning | DebCSE §4.1 |
+| `debiased_positives` | `DebiasedPositives` | paraphrases of the sentence, by surface and meaning | DebCSE §4.2 |
 | `hard_negatives` | `HardNegatives` | the nearest sentences, by rank, window or margin | |
 """
 

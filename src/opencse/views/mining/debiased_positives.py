@@ -1,4 +1,4 @@
-"""Debiased positives: a weighted draw from a sentence's own paraphrases (DebCSE §4.2)."""
+"""Debiased positives: a weighted draw from the paraphrases of a sentence (DebCSE §4.2)."""
 
 from __future__ import annotations
 
@@ -8,34 +8,42 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from opencse.surface.pools import pool_distance, symbols
+from opencse.surface.pool_distances import pool_distance, symbols
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
 from opencse.views.generation.back_translation import BackTranslation
 from opencse.views.generation.candidate_table import Candidate, CandidateSource, CandidateTable, distinct
-from opencse.views.mining import scores
+from opencse.views.mining import selection
 from opencse.views.mining.debiased_negatives import check_draw, temperature
 from opencse.views.mining.mined_spec import SCORES, bounds, check_window, surface_scores
-from opencse.views.mining.scores import Mode
+from opencse.views.mining.selection import Mode
 from opencse.views.mining.vectors import Embedding, Pooling, unit_vectors
 
 
 @dataclass(frozen=True, kw_only=True)
 class DebiasedPositives(ConstructorSpec):
-    """Draw positives that mean the same as the sentence and look otherwise.
+    """Draw positives with the same meaning and another surface.
+
+    Source: Miao et al., DebCSE (CIKM 2023), §4.2.
 
     Attributes:
         model: The encoder, as in `DebiasedNegatives`.
-        source: Where the candidates come from: a `back_translation` (DebCSE: with noise, several `variants`; its
-            window and pick do not count here) or a `candidate_table`.
-        candidates: Columns that were built before, each with one candidate, beside the source or instead of it.
-        count: m, positives drawn without replacement (DebCSE: 2), as the columns NAME_1, …, NAME_m.
-        window: Least and greatest cosine of a candidate; DebCSE has no such filter.
+        source: Source of the candidates: a `back_translation` (DebCSE: with noise and several `variants`) or a
+            `candidate_table`; its window and pick have no effect.
+        candidates: Columns that are built before, each with one candidate, besides the source or instead of it.
+        count: m, the number of positives per row (DebCSE: 2), in the columns NAME_1, …, NAME_m.
+        window: Minimum and maximum cosine of a candidate; DebCSE has no such filter.
         weight: λ_p, the share of meaning in the selection score (DebCSE: 0.8).
         mode: As in `DebiasedNegatives`.
         temperature: As in `DebiasedNegatives`.
         edits: As in `DebiasedNegatives`.
         pooling: As in `DebiasedNegatives`.
-        precision: Of the encoder's forward pass; `auto` is settled when a build begins.
+        precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
+
+    Example:
+        [build.positive]
+        kind = "debiased_positives"
+        model = "backbone"
+        source = { kind = "candidate_table", path = "paraphrases.csv" }
     """
 
     kind: ClassVar[str] = "debiased_positives"
@@ -69,7 +77,7 @@ class DebiasedPositives(ConstructorSpec):
         return self.candidates
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """NAME_1, …, NAME_m."""
+        """Return NAME_1, …, NAME_m."""
         return tuple(f"{name}_{k + 1}" for k in range(self.count))
 
     def open(self, *, seed: int = 0, workers: int = 1) -> PositiveDrawer:
@@ -94,11 +102,11 @@ class PositiveDrawer:
     def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         """Draw for each row."""
         pools = self._candidates(rows)
-        places, cosine, there = self._drawn(rows, pools)
-        sizes = there.sum(axis=1).tolist()
+        places, cosine, valid = self._drawn(rows, pools)
+        sizes = valid.sum(axis=1).tolist()
         out = []
-        for few, size in zip(pools, sizes, strict=True):
-            why = "no candidate" if not few else "pool used up" if size else "none in window"
+        for pool, size in zip(pools, sizes, strict=True):
+            why = "no candidate" if not pool else "pool exhausted" if size else "none in window"
             out.append([BuiltView(text=None, rule=why, scores={"candidates": size})] * self._spec.count)
         row, k = np.nonzero(places >= 0)
         chosen = [pools[i][place] for i, place in zip(row.tolist(), places[row, k].tolist(), strict=True)]
@@ -112,47 +120,47 @@ class PositiveDrawer:
         return out
 
     def _candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
-        """All different candidates of each row."""
+        """Return all different candidates of each row."""
         found = self._source.candidates(rows) if self._source else [[] for _ in rows]
         out = []
-        for row, few in zip(rows, found, strict=True):
+        for row, pool in zip(rows, found, strict=True):
             built = ((column, row.views.get(column)) for column in self._spec.candidates)
             more = [Candidate(text=text, label=column) for column, text in built if text is not None]
-            out.append(distinct(row.text, [*few, *more]))
+            out.append(distinct(row.text, [*pool, *more]))
         return out
 
     def _drawn(
         self, rows: Sequence[SourceRow], pools: Sequence[Sequence[Candidate]]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places in the pool that are drawn, (a, m); cosines, and which candidates are in the window, (a, n)."""
+        """Return the drawn positions, (a, m), the cosines, (a, n), and the mask of candidates in the window, (a, n)."""
         spec = self._spec
-        texts = [row.text for row in rows] + [one.text for few in pools for one in few]
-        sizes = np.array([len(few) for few in pools], dtype=np.int64)
+        texts = [row.text for row in rows] + [one.text for pool in pools for one in pool]
+        sizes = np.array([len(pool) for pool in pools], dtype=np.int64)
         n = max(1, sizes.max(initial=0))
-        there = np.arange(n) < sizes[:, None]
-        members = np.full(there.shape, -1, dtype=np.int64)
-        members[there] = np.arange(len(rows), len(texts))
+        valid = np.arange(n) < sizes[:, None]
+        members = np.full(valid.shape, -1, dtype=np.int64)
+        members[valid] = np.arange(len(rows), len(texts))
         vectors = unit_vectors(self._embedder.encode(texts))
-        cosine = np.zeros(there.shape, dtype=np.float32)
-        cosine[there] = (vectors[np.nonzero(there)[0]] * vectors[members[there]]).sum(axis=1)
+        cosine = np.zeros(valid.shape, dtype=np.float32)
+        cosine[valid] = (vectors[np.nonzero(valid)[0]] * vectors[members[valid]]).sum(axis=1)
         low, high = bounds(spec.window)
-        there &= (cosine >= low) & (cosine <= high)
-        members = np.where(there, members, -1)
+        valid &= (cosine >= low) & (cosine <= high)
+        members = np.where(valid, members, -1)
         words = symbols(texts, unit=spec.edits)
         size = words.lengths
         anchors = np.arange(len(rows))
-        score = scores.selection_scores(
+        score = selection.selection_scores(
             cosine,
             pool_distance(words, anchors, members),
             np.maximum(size[anchors][:, None], size[members]),
-            there,
+            valid,
             weight=spec.weight,
             role="positive",
             mode=spec.mode,
         )
         seeds = np.array([row_seed(self._seed, spec.kind, row) for row in rows], dtype=np.uint64)
-        noise = scores.gumbel(seeds, np.tile(np.arange(n), (len(rows), 1)))
-        places = scores.draw(
-            score, there, noise, count=spec.count, temperature=temperature(spec.temperature, spec.mode)
+        noise = selection.gumbel_noise(seeds, np.tile(np.arange(n), (len(rows), 1)))
+        places = selection.draw(
+            score, valid, noise, count=spec.count, temperature=temperature(spec.temperature, spec.mode)
         )
-        return places, cosine, there
+        return places, cosine, valid

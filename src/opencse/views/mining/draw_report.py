@@ -1,4 +1,4 @@
-"""False negatives: how near the drawn sentences are, and how many are known to mean the same."""
+"""Similarity of drawn sentences to their rows, and the number of known false negatives among them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FORMS = ("cosine", "mer", "overlap")
 
 @dataclass(frozen=True, kw_only=True)
 class DrawReport:
-    """One drawn column.
+    """Statistics of one mined column.
 
     Attributes:
-        column: Its name.
-        rows: Rows of the corpus.
-        drawn: Those that have a sentence here.
-        mean: Mean cosine, match error rate and lexical overlap, by name; {} where nothing was drawn.
-        quantiles: Their 5th, 25th, 50th, 75th and 95th percentiles.
-        known: Draws that are a scored pair.
-        near_duplicates: Those of them with at least the score of a near-duplicate: false negatives, if the column
-            holds negatives.
+        column: Name of the column.
+        rows: Number of rows of the corpus.
+        drawn: Number of rows with a sentence in this column.
+        mean: Mean cosine, match error rate and lexical overlap, by name; {} if nothing was drawn.
+        quantiles: Their 5th, 25th, 50th, 75th and 95th percentiles, by name.
+        known: Number of drawn pairs with a known score.
+        near_duplicates: Number of those that are near-duplicates by their score: false negatives, if the column holds
+            negatives.
     """
 
     column: str
@@ -38,12 +38,12 @@ class DrawReport:
 def draw_report(
     views: str | Path, *, pairs: Iterable[tuple[str, str, float]] = (), near: float = 4.0
 ) -> list[DrawReport]:
-    """Describe every drawn column (those with a cosine beside them) of a folder of built views.
+    """Return the statistics of every mined column (those with a recorded cosine) of a folder of built views.
 
     Args:
-        views: What `build` wrote.
-        pairs: Two sentences and a human score each; compared without regard to case, white space and order.
-        near: From which score on two sentences count as near-duplicates (STS: 4 of 5, "mostly equivalent").
+        views: A folder that `build` wrote.
+        pairs: Pairs of sentences with a human score; case, white space and order are ignored.
+        near: Minimum score of a near-duplicate (STS: 4 of 5, "mostly equivalent").
     """
     from opencse.io.parquet import parquet_schema, read_parquet
     from opencse.views.storage import built_columns

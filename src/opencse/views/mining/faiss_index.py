@@ -1,4 +1,4 @@
-"""An approximate index of a corpus' vectors by faiss (extra `faiss`), its recall measured against the exact answer."""
+"""Approximate nearest-neighbour index of a corpus by faiss (extra `faiss`), with measured recall."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.io.files import replaced_file, write_json
-from opencse.views.mining.pools import Pools, nearest
+from opencse.views.mining.candidate_pools import CandidatePools, nearest
 from opencse.views.mining.vectors import Vectors
 
 _CHUNK = 65_536
 _PER_CELL = 64  # vectors that each cell is trained on
-_ASKED = 1000  # rows that recall is measured on
+_QUERIES = 1000  # rows on which recall is measured
 _NEAREST = 10
-_MOST = 2048  # candidates that are asked for at most
+_MAX_ASKED = 2048  # candidates that one search returns
 
 
 class FaissIndex:
-    """Inverted lists over the cells of a k-means clustering; a search looks into `probes` of some 4 sqrt(n) cells.
+    """Inverted lists over the cells of a k-means clustering (IVF); a search visits `probes` of about 4 sqrt(n) cells.
 
-    Kept beside the vectors, and mapped from there. Searching takes O(sqrt(n)) time a row.
+    The index is kept next to the vectors and memory-mapped. A search takes O(sqrt(n)) time.
+
+    Args:
+        vectors: Vectors of the corpus.
+        probes: Number of cells that a search visits.
     """
 
     def __init__(self, vectors: Vectors, probes: int) -> None:
@@ -35,7 +39,7 @@ class FaissIndex:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """Cells, hash of the index, and recall by probes; {} where there is no index."""
+        """Number of cells, hash of the index, and recall by probes; {} if there is no index yet."""
         return json.loads(self._meta.read_text(encoding="utf-8")) if self._meta.is_file() else {}
 
     @cached_property
@@ -53,8 +57,8 @@ class FaissIndex:
         size: int,
         low: float,
         high: np.ndarray,
-    ) -> Pools:
-        """As `opencse.views.mining.pools.nearest`, over the whole corpus, without what the index misses."""
+    ) -> CandidatePools:
+        """Return the nearest candidates that the index finds in the whole corpus; see `candidate_pools.nearest`."""
         _faiss().omp_set_num_threads(1)
         ids = np.full((len(anchors), size), -1, dtype=np.int64)
         cosine = np.zeros((len(anchors), size), dtype=np.float32)
@@ -69,11 +73,11 @@ class FaissIndex:
             row, place = np.nonzero(fits & (rank < size))
             ids[open_rows[row], rank[row, place]] = found[row, place]
             cosine[open_rows[row], rank[row, place]] = scores[row, place]
-            if asked >= min(_MOST, len(keys)):
+            if asked >= min(_MAX_ASKED, len(keys)):
                 break
             open_rows = open_rows[(fits.sum(axis=1) < size) & ~exhausted & (scores[:, -1] >= low)]
-            asked = min(4 * asked, _MOST, len(keys))
-        return Pools(ids=ids, cosine=cosine)
+            asked = min(4 * asked, _MAX_ASKED, len(keys))
+        return CandidatePools(ids=ids, cosine=cosine)
 
     def build(self) -> None:
         """Train on a sample, add all vectors, and write the index."""
@@ -94,9 +98,9 @@ class FaissIndex:
         write_json(self._meta, {"cells": cells, "sha256": digest, "recall": {}})
 
     def recall(self) -> float:
-        """The share of the exact ten nearest that the index finds, over up to 1,000 rows."""
+        """Return the share of the ten nearest sentences that the index finds, over up to 1,000 rows."""
         rows = len(self._vectors)
-        asked = np.random.default_rng(1).choice(rows, size=min(_ASKED, rows), replace=False)
+        asked = np.random.default_rng(1).choice(rows, size=min(_QUERIES, rows), replace=False)
         anchors, ids = self._vectors.take(asked), np.arange(rows)
         keys, high = ids.astype(np.uint64), np.full(len(asked), np.inf)
         size = min(_NEAREST, rows - 1)
@@ -106,7 +110,13 @@ class FaissIndex:
 
 
 def open_faiss(vectors: Vectors, probes: int, notify: Callable[[str], None]) -> FaissIndex:
-    """Build the index of a corpus unless it is there, and tell its recall."""
+    """Open the index of a corpus, build it first if it is not there, and report its recall.
+
+    Args:
+        vectors: Vectors of the corpus.
+        probes: Number of cells that a search visits.
+        notify: Receives the recall as a short note.
+    """
     index = FaissIndex(vectors, probes)
     if not index.meta:
         index.build()
@@ -116,20 +126,20 @@ def open_faiss(vectors: Vectors, probes: int, notify: Callable[[str], None]) -> 
         write_json(index._meta, index.meta)
     recall = index.meta["recall"][str(probes)]
     notify(
-        f"faiss: {probes} of {index.meta['cells']:,} cells looked into; finds {100 * recall:.1f} % of the ten nearest "
-        f"({min(_ASKED, len(vectors)):,} rows compared with the exact answer)"
+        f"faiss: {probes} of {index.meta['cells']:,} cells searched; finds {100 * recall:.1f} % of the ten nearest "
+        f"({min(_QUERIES, len(vectors)):,} rows compared with the exact answer)"
     )
     return index
 
 
 def _first_of_equals(keys: np.ndarray) -> np.ndarray:
-    """Which cells of each row hold a key that does not stand further left, bool (a, n)."""
+    """Return a mask of the first occurrence of each key in its row, bool (a, n)."""
     order = np.argsort(keys, axis=1, kind="stable")
     ordered = np.take_along_axis(keys, order, axis=1)
-    fresh = np.ones(keys.shape, dtype=bool)
-    fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    out = np.empty_like(fresh)
-    np.put_along_axis(out, order, fresh, axis=1)
+    first = np.ones(keys.shape, dtype=bool)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    out = np.empty_like(first)
+    np.put_along_axis(out, order, first, axis=1)
     return out
 
 

@@ -9,34 +9,43 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from opencse.views.constructor import SourceRow, bundle_digest, row_seed
+from opencse.views.mining.candidate_pools import CandidatePools, nearest, random_block, scoring_memory, without_copies
 from opencse.views.mining.faiss_index import FaissIndex, open_faiss
-from opencse.views.mining.mined_spec import Draw, Index, MinedSpec, Prepared, bounds, check_window
-from opencse.views.mining.pools import Pools, nearest, random_block, scoring_memory, without_copies
-from opencse.views.mining.scores import draw, gumbel
+from opencse.views.mining.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, PreparedMiner, bounds, check_window
+from opencse.views.mining.selection import draw, gumbel_noise
 from opencse.views.sentence_store import CorpusAccess
 
 
 @dataclass(frozen=True, kw_only=True)
 class HardNegatives(MinedSpec):
-    """Take the nearest sentences as negatives.
+    """Draw the nearest sentences of the corpus as negatives, also known as hard negative mining.
 
-    Of the sentences within the window and the margins, sorted by cosine, those of the ranks are kept, and `count` of
-    them taken: the nearest, or at random. Copies of the sentence never count.
+    The sentences within the window and the margins are sorted by cosine; from those with the given ranks, `count` are
+    drawn: the nearest, or random ones. Copies of the sentence are never drawn.
 
     Attributes:
-        ranks: First and last rank that is kept, the nearest being 0 and the last one not included: [10, 50] skips
-            ten. [0, 0] for as many as are taken.
-        window: Least and greatest cosine.
-        positive: A column built before: margins count from its cosine. Without it they count from 1, the sentence
-            itself.
-        margin: How much less similar than the positive a negative is at least.
-        relative_margin: The same as a share of the positive's cosine: 0.05 keeps what is at least 5 % below it
+        ranks: First rank and the one after the last; the nearest has rank 0, so [10, 50] skips the ten nearest. [0, 0]
+            stands for [0, count].
+        window: Minimum and maximum cosine.
+        positive: A column that is built before, from whose cosine the margins count; without it they count from 1,
+            the cosine of the sentence with itself.
+        margin: Minimum difference between the cosines of the positive and of a negative.
+        relative_margin: The same as a share of the positive's cosine; 0.05 requires a cosine at least 5 % below it
             (NV-Retriever's TopK-PercPos).
-        pick: The nearest ones of the ranks, or any by chance.
-        search: "block" looks in a random block of the corpus, the same for 4,096 rows; "exact" looks everywhere, which
-            takes time quadratic in the corpus; "faiss" asks an index (extra `faiss`) and may miss some.
+        pick: "top" for the nearest of the ranks, "random" for random ones.
+        search: "block" searches a random block of the corpus, which 4,096 rows share; "exact" searches the whole
+            corpus, in quadratic time; "faiss" queries an approximate index (extra `faiss`).
         block: Size of the random block.
-        probes: Cells of the faiss index that are looked into, of about 4 sqrt(corpus size): more find more.
+        probes: Cells of the faiss index that are searched, out of about 4 sqrt(corpus size); more find more.
+
+    Example:
+        [build.related]
+        kind = "hard_negatives"
+        model = "backbone"
+        count = 1
+        window = [0.3, 0.88]
+        ranks = [0, 24]
+        pick = "random"
     """
 
     kind: ClassVar[str] = "hard_negatives"
@@ -61,7 +70,7 @@ class HardNegatives(MinedSpec):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The column of the positive."""
+        """The column of the positive, if there is one."""
         return (self.positive,) if self.positive else ()
 
     @property
@@ -75,34 +84,34 @@ class HardNegatives(MinedSpec):
         mapped = rows * dimension * 4 if self.search == "faiss" else 0  # the index, shared by all processes
         return scoring_memory(min(self.unit, rows), dimension, self.span[1]) + candidates * 48 + mapped
 
-    def prepare(self, corpus: CorpusAccess) -> Prepared:
+    def prepare(self, corpus: CorpusAccess) -> PreparedMiner:
         """Embed the corpus and, for "faiss", build the index, unless they are in the cache."""
         prepared = super().prepare(corpus)
         if self.search == "faiss":
             open_faiss(prepared.index.vectors, self.probes, corpus.notify)
         return prepared
 
-    def digest(self, index: Index) -> str:
+    def digest(self, index: CorpusIndex) -> str:
         """See `MinedSpec`."""
         weights = super().digest(index)
         if self.search != "faiss":
             return weights
         return bundle_digest(weights, FaissIndex(index.vectors, self.probes).meta["sha256"])
 
-    def draw(self, rows: Sequence[SourceRow], index: Index, seed: int) -> Draw:
+    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> DrawnSentences:
         """See `MinedSpec`."""
         ids = np.array([row.id for row in rows])
         anchors = index.vectors.take(ids)
         low, high = self._bounds(rows, anchors, index)
-        found = self._found(ids, anchors, low, high, index, seed)
+        found = self._nearest(ids, anchors, low, high, index, seed)
         first, last = self.span
-        found = Pools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
+        found = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
         if self.pick == "random":
             seeds = np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
             even = np.zeros(found.ids.shape)
-            places = draw(even, found.there, gumbel(seeds, found.ids), count=self.count, temperature=1.0)
+            places = draw(even, found.valid, gumbel_noise(seeds, found.ids), count=self.count, temperature=1.0)
             drawn = places >= 0
-            taken = Pools(
+            taken = CandidatePools(
                 ids=np.where(drawn, np.take_along_axis(found.ids, places, axis=1), -1),
                 cosine=np.take_along_axis(found.cosine, places, axis=1),
             )
@@ -110,33 +119,33 @@ class HardNegatives(MinedSpec):
             taken = found
         short = self.count - taken.ids.shape[1]
         widths = ((0, 0), (0, max(0, short)))
-        return Draw(
+        return DrawnSentences(
             ids=np.pad(taken.ids[:, : self.count], widths, constant_values=-1),
             cosine=np.pad(taken.cosine[:, : self.count], widths),
             sizes=found.sizes,
         )
 
-    def _bounds(self, rows: Sequence[SourceRow], anchors: np.ndarray, index: Index) -> tuple[float, np.ndarray]:
-        """Least cosine, and the greatest of each row; -inf where there should be a positive and is none."""
+    def _bounds(self, rows: Sequence[SourceRow], anchors: np.ndarray, index: CorpusIndex) -> tuple[float, np.ndarray]:
+        """Return the minimum cosine, and the maximum of each row; -inf for a row that lacks its positive."""
         low, high = bounds(self.window)
         limit = np.full(len(rows), high)
         if self.margin is None and self.relative_margin is None:
             return low, limit
-        positive, there = np.ones(len(rows)), np.ones(len(rows), dtype=bool)
+        positive, valid = np.ones(len(rows)), np.ones(len(rows), dtype=bool)
         if self.positive:
             texts = [row.views.get(self.positive) for row in rows]
-            there = np.array([text is not None for text in texts])
+            valid = np.array([text is not None for text in texts])
             vectors = index.embed([text for text in texts if text is not None])
-            positive[there] = (anchors[there] * vectors).sum(axis=1)
+            positive[valid] = (anchors[valid] * vectors).sum(axis=1)
         if self.margin is not None:
             limit = np.minimum(limit, positive - self.margin)
         if self.relative_margin is not None:
             limit = np.minimum(limit, positive - np.abs(positive) * self.relative_margin)
-        return low, np.where(there, limit, -np.inf)
+        return low, np.where(valid, limit, -np.inf)
 
-    def _found(
-        self, ids: np.ndarray, anchors: np.ndarray, low: float, high: np.ndarray, index: Index, seed: int
-    ) -> Pools:
+    def _nearest(
+        self, ids: np.ndarray, anchors: np.ndarray, low: float, high: np.ndarray, index: CorpusIndex, seed: int
+    ) -> CandidatePools:
         keys, size = index.sentences.keys, self.span[1]
         if self.search == "faiss":
             return FaissIndex(index.vectors, self.probes).nearest(anchors, keys[ids], keys, size, low, high)

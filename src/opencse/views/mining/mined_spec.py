@@ -1,4 +1,4 @@
-"""What all constructors share that draw sentences from the whole corpus: an index, made once, and the columns."""
+"""The base of the kinds that draw sentences from the whole corpus: the index of the corpus and the columns."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from opencse.views.sentence_store import CorpusAccess, Sentences
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
 
-UNIT = 4096  # rows that share a block of candidates, and one matrix product
+UNIT = 4096  # rows that share a block of candidates
 SCORES = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
-    """What was drawn for a rows.
+class DrawnSentences:
+    """The sentences that were drawn for a rows, up to m each.
 
     Attributes:
-        ids: Numbers of sentences, int64 (a, m), -1 where the pool was used up.
-        cosine: Of row and sentence, float32 (a, m).
-        sizes: Candidates of each row, (a,).
+        ids: Numbers of sentences, int64 (a, m); -1 if the pool was exhausted.
+        cosine: Cosine similarity of row and sentence, float32 (a, m).
+        sizes: Size of the candidate pool of each row, (a,).
     """
 
     ids: np.ndarray
@@ -37,15 +37,15 @@ class Draw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Index:
-    """The corpus by number: texts and vectors. Pickling sends paths and parameters alone."""
+class CorpusIndex:
+    """Texts and vectors of the corpus, by number. Pickling sends only paths and options."""
 
     sentences: Sentences
     vectors: Vectors
     embedding: Embedding
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors of other texts, float32 (n, d)."""
+        """Return unit vectors of other texts, float32 (n, d)."""
         return unit_vectors(self._embedder.encode(texts))
 
     @cached_property
@@ -58,13 +58,13 @@ class Index:
 
 @dataclass(frozen=True, kw_only=True)
 class MinedSpec(ConstructorSpec):
-    """Draw sentences of the corpus, under a given encoder.
+    """Base of the kinds that draw sentences of the corpus by their embeddings.
 
     Attributes:
-        model: The encoder: folder, hub id or bundled name.
-        count: m, sentences that are drawn for each row: the columns NAME_1, …, NAME_m.
-        pooling: The encoder's; for a plain transformers encoder, which has none of its own.
-        precision: Of the encoder's forward pass; `auto` is settled when a build begins.
+        model: The encoder: folder, hub id or bundled name; "backbone" for the model to be trained.
+        count: m, the number of sentences per row, in the columns NAME_1, …, NAME_m.
+        pooling: Pooling of a plain transformers encoder, which has none of its own.
+        precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
     """
 
     scores: ClassVar[Mapping[str, str]] = SCORES
@@ -80,11 +80,11 @@ class MinedSpec(ConstructorSpec):
             raise ValueError(f"count must be at least 1, not {self.count}")
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """NAME_1, …, NAME_m."""
+        """Return NAME_1, …, NAME_m."""
         return tuple(f"{name}_{k + 1}" for k in range(self.count))
 
-    def prepare(self, corpus: CorpusAccess) -> Prepared:
-        """Embed the corpus, unless its vectors are in the cache."""
+    def prepare(self, corpus: CorpusAccess) -> PreparedMiner:
+        """Embed the corpus, unless its vectors are in the cache, and report the memory that mining needs."""
         embedding = Embedding(model=self.model, precision=self.precision, pooling=self.pooling)
         vectors = open_vectors(corpus.sentences, embedding, corpus.engine, progress=corpus.progress)
         disk = len(vectors) * vectors.dimension * 2 / 2**20
@@ -93,36 +93,36 @@ class MinedSpec(ConstructorSpec):
             f"mining {self.kind}: {len(vectors):,} sentences, {disk:,.0f} MiB of vectors on disk, "
             f"at most {memory:,.0f} MiB of memory for each of {corpus.engine.workers} workers"
         )
-        return Prepared(self, Index(sentences=corpus.sentences, vectors=vectors, embedding=embedding))
+        return PreparedMiner(self, CorpusIndex(sentences=corpus.sentences, vectors=vectors, embedding=embedding))
 
     def memory(self, rows: int, dimension: int) -> int:
-        """Bytes that mining needs at most in one process, beside libraries and what the system maps of files."""
+        """Return the maximum memory of mining in one process, in bytes, without libraries and mapped files."""
         raise NotImplementedError
 
-    def digest(self, index: Index) -> str:
-        """A hash of what the draw depends on besides texts, parameters and seed."""
+    def digest(self, index: CorpusIndex) -> str:
+        """Return a hash of all that the draw depends on besides texts, options and seed."""
         return index.vectors.weights_hash
 
-    def draw(self, rows: Sequence[SourceRow], index: Index, seed: int) -> Draw:
-        """Draw for rows of one unit; the result depends on nothing but the corpus, the parameters and the seed."""
+    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> DrawnSentences:
+        """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed."""
         raise NotImplementedError
 
 
-class Prepared:
-    """A `MinedSpec` and the index it draws from."""
+class PreparedMiner:
+    """A `MinedSpec` and the index that it draws from."""
 
-    def __init__(self, spec: MinedSpec, index: Index) -> None:
+    def __init__(self, spec: MinedSpec, index: CorpusIndex) -> None:
         self.spec, self.index = spec, index
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Miner:
-        """Map the files."""
+        """Return the miner; files are mapped when they are read."""
         return Miner(self.spec, self.index, seed)
 
 
 class Miner:
     """An opened `MinedSpec`."""
 
-    def __init__(self, spec: MinedSpec, index: Index, seed: int) -> None:
+    def __init__(self, spec: MinedSpec, index: CorpusIndex, seed: int) -> None:
         self._spec, self._index, self._seed = spec, index, seed
         self.digest = spec.digest(index)
 
@@ -139,7 +139,7 @@ class Miner:
 
     def _views(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         draw = self._spec.draw(rows, self._index, self._seed)
-        row, place = np.nonzero(draw.ids >= 0)  # places are filled from the first
+        row, place = np.nonzero(draw.ids >= 0)  # positions are filled from the first
         ids = draw.ids[row, place]
         texts = self._index.sentences.take(ids)
         sizes = draw.sizes.tolist()
@@ -149,13 +149,20 @@ class Miner:
             out[i].append(BuiltView(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]}))
         for views, size in zip(out, sizes, strict=True):
             if len(views) < self._spec.count:
-                none = BuiltView(text=None, rule="pool used up" if size else "empty pool", scores={"candidates": size})
+                rule = "pool exhausted" if size else "empty pool"
+                none = BuiltView(text=None, rule=rule, scores={"candidates": size})
                 views += [none] * (self._spec.count - len(views))
         return out
 
 
 def surface_scores(anchors: Sequence[str], others: Sequence[str], cosine: np.ndarray) -> list[dict[str, float]]:
-    """Return what is recorded beside each drawn text: cosine, match error rate, lexical overlap."""
+    """Return the scores of each drawn text: cosine, match error rate and lexical overlap.
+
+    Args:
+        anchors: n texts.
+        others: The text that was drawn for each.
+        cosine: Their cosine similarity, (n,).
+    """
     rates = match_error_rate(anchors, others, workers=1)
     overlaps = lexical_overlap(anchors, others)
     values = zip(cosine.tolist(), rates.tolist(), overlaps.tolist(), strict=True)
@@ -163,11 +170,11 @@ def surface_scores(anchors: Sequence[str], others: Sequence[str], cosine: np.nda
 
 
 def check_window(window: tuple[float, float]) -> None:
-    """Raise ValueError where a window of cosines is not one."""
+    """Raise ValueError if a window of cosines is not a range within [-1, 1]."""
     if not -1 <= window[0] <= window[1] <= 1:
         raise ValueError(f"window must be a range within [-1, 1], not {list(window)} (DebCSE: [0.25, 0.75])")
 
 
 def bounds(window: tuple[float, float]) -> tuple[float, float]:
-    """Return the window, without an end at -1 or 1: a rounded cosine may lie just beyond."""
+    """Return the window with its ends at -1 and 1 opened, as a rounded cosine may lie just beyond."""
     return (window[0] if window[0] > -1 else -np.inf, window[1] if window[1] < 1 else np.inf)

@@ -1,7 +1,7 @@
 """The embeddings of a corpus on disk: written once per model, memory-mapped, read by number.
 
-The folder's name is a hash of the weights, the tokenizer, the pooling and whatever else bears on the vectors
-(`opencse.encoder.weights_hash`), of the texts and of the precision: a second model never gets the first one's vectors.
+The folder's name is a hash of the weights, the tokenizer, the pooling and all else that determines the vectors
+(`opencse.encoder.weights_hash`), of the texts and of the precision, so vectors of another model are never read.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from opencse.engines import Engine
 
 Pooling = Literal["backbone", "cls", "mean", "first_last"]
-CHUNK = 8192  # texts that are embedded together: what a kill costs at least
-_SHARDS = 256  # at most: each is an open file
+
+CHUNK = 8192  # texts that are embedded together: at least so many are lost when a run is killed
+_SHARDS = 256  # maximum number of shards, as each is an open file
 _VERSION = 1
 
 
 class Vectors:
-    """Unit vectors of a corpus, float16 on disk, in shards of equally many rows.
+    """Unit vectors of a corpus, float16 on disk, in shards of equal size.
 
-    Rounding a unit vector to float16 moves a cosine by less than 0.0005. Pickling sends the path alone.
+    Rounding to float16 changes a cosine by less than 0.0005. Pickling sends only the path.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,19 +53,19 @@ class Vectors:
 
     @cached_property
     def shards(self) -> int:
-        """How many there are."""
+        """Number of shards."""
         return -(-self._rows // self._shard_rows)
 
     def path(self, shard: int) -> Path:
-        """Where a shard is, or will be."""
+        """Return the file of a shard."""
         return self.folder / f"shard-{shard:05d}.npy"
 
     def span(self, shard: int) -> tuple[int, int]:
-        """The numbers of a shard's first row and of the one after its last."""
+        """Return the numbers of the first row of a shard and of the one after its last."""
         return shard * self._shard_rows, min((shard + 1) * self._shard_rows, self._rows)
 
     def take(self, ids: np.ndarray) -> np.ndarray:
-        """Return the vectors with these numbers, float32 (n, d)."""
+        """Return the vectors with the given numbers, float32 (n, d)."""
         out = np.empty((len(ids), self.dimension), dtype=np.float32)
         order = np.argsort(ids, kind="stable")  # so that the disk is read forwards
         ordered = ids[order]
@@ -81,17 +82,17 @@ class Vectors:
 
 
 def unit_vectors(matrix: np.ndarray) -> np.ndarray:
-    """Divide each row by its length; a row of zeros stays one."""
+    """Return the rows of a matrix, (n, d), divided by their Euclidean norm; a zero row stays zero."""
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
-    """What turns texts into vectors.
+    """The encoder of a corpus and its precision.
 
     Attributes:
         model: Folder, hub id or bundled name.
-        precision: Of the forward pass.
+        precision: Precision of the forward pass.
         pooling: As for `load_encoder`.
     """
 
@@ -114,14 +115,14 @@ class Embedding:
 
 
 def open_vectors(sentences: Sentences, embedding: Embedding, engine: Engine, *, progress: bool = True) -> Vectors:
-    """Open the vectors of a corpus in the cache, and embed what is not there yet.
+    """Open the vectors of a corpus in the cache, and embed the shards that are missing.
 
-    Each shard is written whole or not at all, so that a run which was killed goes on with the shard it was at.
+    Each shard is written whole or not at all, so an interrupted run continues with the first missing shard.
 
     Args:
         sentences: The corpus.
         embedding: The model.
-        engine: Where shards are embedded.
+        engine: Runs the embedding of shards.
         progress: Show progress.
     """
     from opencse.progress import Phase
@@ -161,7 +162,7 @@ def _folder(sentences: Sentences, embedding: Embedding, embedder: Embedder) -> P
 
 
 class _EmbedShard:
-    """Embeds one shard and writes it; opens the model where it runs."""
+    """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
     def __init__(
         self, sentences: Sentences, vectors: Vectors, embedding: Embedding, embedder: Embedder | None = None

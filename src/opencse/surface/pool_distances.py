@@ -1,7 +1,7 @@
-"""Edit distance between each text and a pool of others: millions of pairs among thousands of texts.
+"""Edit distances between each text and a pool of others: millions of pairs among thousands of texts.
 
-`edit_distance` compares columns of pairs and finds an alignment on the way. Here only the distance is wanted, and every
-text occurs in many pairs: the texts are cut into words once, and the anchor of a pool is prepared once.
+`edit_distance` compares pairs and computes an alignment. This module computes only the distance, and is faster if texts
+occur in many pairs: each text is split into words once, and the anchor of a pool is prepared once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from opencse.surface.words import character_classes, joined, plain
 
 @dataclass(frozen=True, kw_only=True)
 class Symbols:
-    """What edits change, of n texts one after another.
+    """The words or characters of n texts, text after text.
 
     Attributes:
         keys: uint64; equal words or characters have equal keys.
-        offsets: int64 (n + 1,): text i has `keys[offsets[i]:offsets[i + 1]]`.
+        offsets: int64 (n + 1,); the keys of text i are `keys[offsets[i]:offsets[i + 1]]`.
     """
 
     keys: np.ndarray
@@ -29,17 +29,17 @@ class Symbols:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Words or characters of each text, int64 (n,)."""
+        """Number of words or characters of each text, int64 (n,)."""
         return np.diff(self.offsets)
 
 
 def symbols(texts: Sequence[str], *, unit: Literal["word", "character"] = "word", lower: bool = True) -> Symbols:
-    """Cut texts into words (as `str.split()` does) or characters (code points).
+    """Return the keys of the words (those of `str.split()`) or characters (code points) of texts.
 
     Args:
         texts: n texts.
-        unit: What one edit changes.
-        lower: Fold case.
+        unit: Unit of an edit.
+        lower: Ignore case.
     """
     if unit == "character":
         folded = [text.lower() if lower else text for text in texts]
@@ -54,7 +54,7 @@ def symbols(texts: Sequence[str], *, unit: Literal["word", "character"] = "word"
         counts, odd = np.empty(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
         whole = word_keys(data, character_classes(), lower, keys, counts, odd) == size
         if whole and not odd.any():
-            break  # or else again, with what only Python can fold and cut done by Python
+            break  # once more, after Python has lower-cased and split the odd texts
         for i in np.flatnonzero(odd) if whole else range(len(texts)):
             texts[i] = plain(texts[i], lower=lower)
     return _symbols(keys[: counts.sum()], counts)
@@ -65,17 +65,17 @@ def _symbols(keys: np.ndarray, counts: Sequence[int] | np.ndarray) -> Symbols:
 
 
 def pool_distance(texts: Symbols, anchors: np.ndarray, pools: np.ndarray) -> np.ndarray:
-    """Return the edit distance of each anchor to every text of its pool (DebCSE eq. 1).
+    """Return the edit distance of each anchor to every text of its pool (DebCSE, Eq. 1).
 
-    Takes time proportional to the words of all members, for anchors of up to 64 words.
+    The time is proportional to the total number of words of the pools, for anchors of up to 64 words.
 
     Args:
-        texts: What `symbols` gave.
-        anchors: Numbers of texts, int64 (a,).
-        pools: Numbers of texts, int64 (a, n); negative where a pool has fewer than n members.
+        texts: Symbols of all texts.
+        anchors: Indices of texts, int64 (a,).
+        pools: Indices of texts, int64 (a, n); negative if a pool has fewer than n members.
 
     Returns:
-        int32 (a, n); 0 where there is no member.
+        int32 (a, n); 0 without a member.
     """
     from opencse.surface.pool_kernel import distances
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from opencse.views.mining import pools
-from opencse.views.mining.pools import in_window, nearest, random_block, without_copies
+from opencse.views.mining import candidate_pools as pools
+from opencse.views.mining.candidate_pools import in_window, nearest, random_block, without_copies
 
 N, D = 500, 8
 

@@ -1,4 +1,4 @@
-"""spaCy behind the syntax port: the bundled pipeline, or an installed one by name or folder."""
+"""spaCy as a `Parser`: the bundled pipeline, or an installed one by name or folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SpacyParser:
 
     Args:
         name: "syntax" for the bundled pipeline, or an installed spaCy package (`en_core_web_sm`), or a folder.
-        batch_size: Texts that are parsed at a time.
+        batch_size: Number of texts that are parsed together.
 
     Raises:
         OpencseError: There is no such pipeline, or it has no tagger or no parser.
@@ -42,7 +42,8 @@ class SpacyParser:
         path = bundled_path() if name == BUNDLED else name
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # trained with another patch release
+                # The pipeline was trained with another patch release of spaCy.
+                warnings.simplefilter("ignore", UserWarning)
                 self._nlp = spacy.load(path, exclude=["ner", "textcat", "entity_linker"])
         except OSError as error:
             raise OpencseError(
@@ -54,11 +55,11 @@ class SpacyParser:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the bytes of the pipeline."""
+        """SHA-256 of the bytes of the pipeline."""
         return hashlib.sha256(self._nlp.to_bytes(exclude=["vocab"])).hexdigest()
 
     def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
-        """Yield the tokens of each text, white space left out."""
+        """Yield the tokens of each text, without white space."""
         for doc in self._nlp.pipe((text[:_MAX_CHARACTERS] for text in texts), batch_size=self.batch_size):
             yield tuple(_tokens(doc))
 

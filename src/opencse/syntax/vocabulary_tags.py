@@ -1,4 +1,4 @@
-"""The static lexicon: one coarse tag for every entry of a tokenizer's vocabulary (SAN §3.1)."""
+"""SAN's static lexicon: one coarse tag for every entry of a tokenizer's vocabulary (SAN §3.1)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from opencse.io.cache import cache_root
 from opencse.syntax.tokens import Parser
 
-VERSION = 1  # of the way in which entries become words: part of the cache key
+VERSION = 1  # of the rules by which entries become words; part of the cache key
 
 
 def cache_folder() -> Path:
-    """Return where lexicons are kept: OPENCSE_CACHE, or the user's cache folder."""
+    """Return the folder of the cached lexicons, within OPENCSE_CACHE or the user's cache folder."""
     return cache_root() / "lexicon"
 
 
@@ -27,14 +27,14 @@ def word_of(entry: str) -> str:
 
 
 def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> list[str]:
-    """Return a coarse tag for each id of a tokenizer, each entry tagged as a sentence of its own.
+    """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
 
-    Pieces that continue a word get X, as published (at use they may inherit their word's tag instead), and so does
-    whatever spells no word; special tokens get "". Built once for a vocabulary and a parser, then read from the cache.
+    Pieces that continue a word get X, as published, and so do entries that spell no word; special tokens get "". The
+    result is cached by vocabulary and parser.
 
     Args:
         tokenizer: A transformers tokenizer.
-        parser: What tags the entries.
+        parser: Tags the entries.
         cache: Keep the result in `cache_folder()`.
     """
     vocabulary = tokenizer.get_vocab()
@@ -58,7 +58,7 @@ def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> lis
 
 
 def _readable(tokenizer: Any, entry: str) -> str:
-    """Return the word of an entry, bytes of byte-level vocabularies turned back into characters."""
+    """Return the word of an entry; bytes of byte-level vocabularies are decoded."""
     word = word_of(entry)
     if (word and "Ġ" in entry) or (word and not word.isascii()):
         return tokenizer.convert_tokens_to_string([entry]).strip()
@@ -71,5 +71,5 @@ def _write(path: Path, tags: list[str]) -> None:
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps(tags), encoding="utf-8")
         os.replace(temporary, path)
-    except OSError:  # a cache that cannot be written is only slower
+    except OSError:  # without a writable cache the next call is only slower
         return

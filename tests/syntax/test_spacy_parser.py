@@ -6,8 +6,8 @@ from transformers import AutoTokenizer
 from opencse.errors import OpencseError
 from opencse.syntax import Token, load_parser
 from opencse.syntax.asides import parse_without_asides
-from opencse.syntax.lexicon import cache_folder, static_lexicon
-from opencse.syntax.spacy import bundled_path
+from opencse.syntax.spacy_parser import bundled_path
+from opencse.syntax.vocabulary_tags import cache_folder, static_lexicon
 from tests.tiny import tiny_bert, tiny_roberta
 
 

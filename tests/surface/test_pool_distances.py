@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from opencse.surface import edit_distance
-from opencse.surface.pools import pool_distance, symbols
+from opencse.surface.pool_distances import pool_distance, symbols
 
 texts = st.lists(st.text(alphabet="ab cD\tÉé\n\u3000😀 \ud800", max_size=30), min_size=1, max_size=6)
 

@@ -1,4 +1,4 @@
-"""What an engine is: it runs one task on many jobs."""
+"""The interface of engines, which run one task on many jobs."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any, ClassVar, Protocol
 
 
 class Task(Protocol):
-    """Work on one job. It is pickled before it is opened, so it holds paths and parameters, not models."""
+    """The work on one job. A task is pickled before it is opened, so it holds paths and options, not models."""
 
     def open(self) -> Any:
-        """Load what the work needs, once in each process."""
+        """Load models and files, once in each process."""
         ...
 
     def __call__(self, job: Any, /) -> Any:
-        """Do one job; on one thread, and the same whatever other jobs this process had."""
+        """Do one job on one thread; the result does not depend on other jobs of the process."""
         ...
 
 
 class Engine(Protocol):
-    """Runs tasks.
+    """An engine, which runs tasks.
 
     Attributes:
-        workers: How many jobs run at the same time.
-        remote: Whether workers may be on other machines: then jobs are numbers, and data goes through files that all
+        workers: Number of jobs that run at the same time.
+        remote: Whether workers may be on other machines; then jobs are numbers, and data is passed in files that all
             machines see.
     """
 

@@ -1,8 +1,8 @@
-"""Compiled loops over the words of pairs of texts; what belongs to one pair stays in the processor's first cache.
+"""Compiled loops over the words of pairs of texts; the data of one pair fits in the processor's L1 cache.
 
-Texts come as bytes, each followed by a line break (`opencse.surface.words`). A word is known by a key of 64 bits: its
-bytes where they fit into eight, or else a hash of its pieces of eight, so that two different words agree by accident
-once in 2^64. numba compiles each function when it is first called, and keeps the result on disk.
+Texts come as bytes, each followed by a line break (`opencse.surface.words`). A word has a key of 64 bits: its
+bytes if they are at most eight, else a hash of them, so different words share a key with a probability of 2^-64.
+numba compiles each function at its first call, and caches the result on disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SHIFT, _HALF = np.uint64(29), np.uint64(32)
 def _compiled(function: Callable) -> Callable:
     try:
         return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # no folder that the result may be kept in
+    except RuntimeError:  # no writable folder for the cache
         return njit(nogil=True)(function)
 
 
@@ -43,13 +43,13 @@ def align_texts(
         reference: n texts as `words.joined` gives them.
         hypothesis: Likewise.
         classes: `words.character_classes`.
-        lower: Fold case.
-        out: Where the counts go.
-        odd: bool (n,), becomes true where a text has white space or upper case that only Python knows: other than
-            blanks and A to Z.
+        lower: Ignore case.
+        out: Receives the counts.
+        odd: bool (n,), set for texts with white space or upper case other than blanks and A to Z, which only Python
+            handles.
 
     Returns:
-        How much of `reference` and `hypothesis` was read: less than all where texts hold line breaks.
+        Number of bytes of both that were read: less than all if texts contain line breaks.
     """
     a, b = np.empty(64, dtype=np.uint64), np.empty(64, dtype=np.uint64)
     cells = np.empty(64, dtype=np.int64)
@@ -103,7 +103,7 @@ def _last_cell(a: np.ndarray, b: np.ndarray, cells: np.ndarray) -> int:
 def overlap_texts(
     first: np.ndarray, second: np.ndarray, classes: np.ndarray, lower: bool, out: np.ndarray, odd: np.ndarray
 ) -> int:
-    """Fill `out`, float64 (n,): words that both texts have, over the longer length. Otherwise like `align_texts`."""
+    """Fill `out`, float64 (n,), with shared words over the longer length; the arguments are those of `align_texts`."""
     a, b = np.empty(64, dtype=np.uint64), np.empty(64, dtype=np.uint64)
     p = q = np.uint64(0)
     for pair in range(len(out)):
@@ -125,10 +125,10 @@ def overlap_texts(
 def _words(
     data: np.ndarray, p: np.uint64, classes: np.ndarray, lower: bool, keys: np.ndarray
 ) -> tuple[np.ndarray, int, np.uint64, bool]:
-    """Cut the text that begins at byte p, eight bytes at a time.
+    """Return the word keys of the text that begins at byte p, which is read eight bytes at a time.
 
     Returns:
-        The keys, how many there are, where the next text begins, and whether the text is odd (see `align_texts`).
+        The keys, their number, the first byte of the next text, and whether the text is odd (see `align_texts`).
     """
     start, count, other = p, 0, np.uint64(0)
     begun, key = False, np.uint64(0)

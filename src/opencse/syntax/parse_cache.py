@@ -1,4 +1,4 @@
-"""A parser that remembers what it parsed last: several constructors ask for the same sentences."""
+"""A cache of recent parses, as several constructors parse the same sentences."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from opencse.syntax.tokens import Parser, Token
 _KEPT = 4096  # sentences, some tens of megabytes
 
 
-class Recent:
-    """A `Parser` in front of another one.
+class CachedParser:
+    """A `Parser` that keeps the most recent parses of another one.
 
     Args:
-        parser: Parses what is not remembered.
+        parser: Parses the texts that are not in the cache.
     """
 
     def __init__(self, parser: Parser) -> None:
@@ -22,11 +22,11 @@ class Recent:
 
     @property
     def digest(self) -> str:
-        """That of the parser behind."""
+        """Hash of the other parser."""
         return self._parser.digest
 
     def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
-        """Yield the tokens of each text."""
+        """Yield the tokens of each text, in order."""
         wanted = list(texts)
         new = [text for text in dict.fromkeys(wanted) if text not in self._known]
         if len(self._known) + len(new) > _KEPT:

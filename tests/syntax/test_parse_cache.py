@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from opencse.syntax import recent
-from opencse.syntax.recent import Recent
+from opencse.syntax import parse_cache
+from opencse.syntax.parse_cache import CachedParser
 from opencse.syntax.tokens import Token
 
 
@@ -20,9 +20,9 @@ class Counting:
 
 
 def test_each_text_is_parsed_once_while_it_is_recent(monkeypatch) -> None:
-    monkeypatch.setattr(recent, "_KEPT", 4)
+    monkeypatch.setattr(parse_cache, "_KEPT", 4)
     behind = Counting()
-    parser = Recent(behind)
+    parser = CachedParser(behind)
     for texts in (["a", "b", "a"], ["b", "c"], [], ["d", "e", "a"], ["a", "b"], list("vwxyz")):
         assert [tokens[0].text for tokens in parser.parse(texts)] == texts
     assert behind.seen == ["a", "b", "c", "d", "e", "b", *"vwxyz"]  # b was forgotten

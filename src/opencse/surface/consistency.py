@@ -1,4 +1,4 @@
-"""Consistency and opposition: pairs whose surface agrees with their meaning, or misleads (OssCSE §3.3)."""
+"""Split of scored pairs by whether surface similarity agrees with meaning: consistency and opposition (OssCSE §3.3)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from opencse.surface.measures import match_error_rate
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """One data set cut in two.
+    """The split of one data set.
 
     Attributes:
-        consistent: bool (n,): surface agrees with meaning; all others are opposed.
-        median_score: The median human score.
-        median_error_rate: The median match error rate.
+        consistent: Mask of the consistent pairs, bool (n,); all others are opposed.
+        median_score: Median of the human scores.
+        median_error_rate: Median of the match error rates.
     """
 
     consistent: np.ndarray
@@ -26,18 +26,18 @@ class Split:
 
     @property
     def balanced(self) -> bool:
-        """Whether the median score lies in [2, 3.5]: OssCSE leaves out other sets (its footnote 3)."""
+        """Whether the median score lies in [2, 3.5]; OssCSE leaves out other sets (footnote 3)."""
         return 2.0 <= self.median_score <= 3.5
 
 
 def consistency_opposition(sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]) -> Split:
-    """Split pairs as OssCSE Table 2 does, by the medians of this one data set.
+    """Split pairs by the medians of their data set, as in OssCSE, Table 2.
 
     A pair is consistent if its human score is above the median and its match error rate below, or the reverse. All
-    others are opposed, ties with either median among them: so the published counts add up.
+    other pairs are opposed, including ties with either median, which reproduces the published counts.
 
     Args:
-        sentences1: n texts; OssCSE's counts need SentEval's (tokenised, lower-cased).
+        sentences1: n texts; OssCSE's counts need SentEval's texts (tokenised, lower-cased).
         sentences2: n texts.
         scores: n human similarity scores.
     """

@@ -1,8 +1,8 @@
-"""Candidate pools: which sentences of a corpus come into question for which row, by cosine.
+"""The candidate pool of each row: the sentences of a corpus that it may draw from, by cosine similarity.
 
-Rows are scored against candidates in chunks of a matrix product, so that memory does not grow with the corpus. Two
-questions are answered: the first n candidates, in a random order, whose cosine lies in a window (`in_window`), and the
-k nearest ones within bounds (`nearest`).
+A pool holds the first n candidates, in random order, whose cosine lies in a window (`in_window`), or the k nearest
+candidates within bounds (`nearest`). Rows are scored against chunks of candidates by matrix products, so memory does
+not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -12,49 +12,50 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CHUNK = 2048  # candidates that are scored at a time,
-TILE = 512  # against so many rows: their scores stay in a core's cache
+CHUNK = 2048  # candidates in one matrix product
+TILE = 512  # rows in one matrix product: the scores fit in a core's cache
 _NONE = -1
 
 Take = Callable[[np.ndarray], np.ndarray]
+"""Maps numbers of sentences, int64 (m,), to their unit vectors, float32 (m, d)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pools:
-    """Candidates of a rows, up to n each.
+class CandidatePools:
+    """The candidates of a rows, up to n each.
 
     Attributes:
-        ids: Numbers of sentences, int64 (a, n), -1 where a pool is smaller.
-        cosine: float32 (a, n), 0 where there is none.
+        ids: Numbers of sentences, int64 (a, n); -1 if a pool has fewer.
+        cosine: Cosine similarity of row and candidate, float32 (a, n); 0 without a candidate.
     """
 
     ids: np.ndarray
     cosine: np.ndarray
 
     @property
-    def there(self) -> np.ndarray:
-        """Which candidates exist, bool (a, n)."""
+    def valid(self) -> np.ndarray:
+        """Mask of the candidates that exist, bool (a, n)."""
         return self.ids >= 0
 
     @property
     def sizes(self) -> np.ndarray:
-        """Members of each pool, int64 (a,)."""
-        return self.there.sum(axis=1)
+        """Size of each pool, int64 (a,)."""
+        return self.valid.sum(axis=1)
 
 
 def scoring_memory(rows: int, dimension: int, kept: int) -> int:
-    """Bytes that `in_window` and `nearest` take at most for so many rows, of which `kept` candidates each are kept."""
+    """Return the maximum memory of `in_window` and `nearest` in bytes, for rows that keep `kept` candidates each."""
     tile = TILE * (CHUNK + kept) * 64  # scores, masks, and the places of what was found
     return tile + (3 * CHUNK + rows) * dimension * 4 + rows * kept * 40
 
 
 def random_block(rows: int, size: int, seed: int) -> np.ndarray:
-    """Return `size` numbers below `rows` in random order, each at most once; all of them where there are fewer."""
+    """Return min(size, rows) different numbers below `rows` in random order, int64."""
     return np.random.default_rng(seed).choice(rows, size=min(size, rows), replace=False)
 
 
 def without_copies(ids: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the candidates, in their order, but of equal keys only the first."""
+    """Return the candidates in their order, and only the first of those with equal keys."""
     _, first = np.unique(keys, return_index=True)
     return ids[np.sort(first)]
 
@@ -68,20 +69,20 @@ def in_window(
     *,
     size: int,
     window: tuple[float, float],
-) -> Pools:
+) -> CandidatePools:
     """Return for each row the first `size` candidates whose cosine lies in the window (both ends included).
 
-    With candidates in random order this is a random sample of all in the window. Rows that have enough are left out of
-    the rest, so that the cost is that of meeting `size` of them, or of all candidates.
+    If the candidates are in random order, this is a uniform random sample of those in the window. Rows with a full pool
+    are not scored any further.
 
     Args:
         anchors: Unit vectors, float32 (a, d).
-        anchor_keys: Keys of the rows' texts, uint64 (a,): a copy is never a candidate of its own.
+        anchor_keys: Keys of the rows' texts, uint64 (a,): a copy of the row is never a candidate.
         candidates: Numbers of sentences, int64 (c,).
-        candidate_keys: Their keys, uint64 (c,).
-        take: Numbers to unit vectors.
-        size: n.
-        window: Least and greatest cosine.
+        candidate_keys: Keys of their texts, uint64 (c,).
+        take: Returns unit vectors by number.
+        size: n, the maximum size of a pool.
+        window: Minimum and maximum cosine.
     """
     low, high = np.float32(window[0]), np.float32(window[1])
     ids = np.full((len(anchors), size), _NONE, dtype=np.int64)
@@ -106,7 +107,7 @@ def in_window(
             cosine[tile[row], place] = scores[row, column]
             filled[tile] += np.bincount(row, minlength=len(tile))
         active = active[filled[active] < size]
-    return Pools(ids=ids, cosine=cosine)
+    return CandidatePools(ids=ids, cosine=cosine)
 
 
 def nearest(
@@ -119,8 +120,8 @@ def nearest(
     size: int,
     low: float,
     high: np.ndarray,
-) -> Pools:
-    """Return for each row the `size` candidates of greatest cosine within bounds, nearest first.
+) -> CandidatePools:
+    """Return for each row the `size` candidates with the highest cosine within bounds, the nearest first.
 
     Args:
         anchors: Unit vectors, float32 (a, d).
@@ -128,12 +129,12 @@ def nearest(
         candidates: As in `in_window`, in any order.
         candidate_keys: As in `in_window`.
         take: As in `in_window`.
-        size: k.
-        low: Least cosine.
-        high: Greatest cosine of each row, (a,).
+        size: k, the maximum size of a pool.
+        low: Minimum cosine.
+        high: Maximum cosine of each row, (a,).
     """
     count = len(anchors)
-    best = Pools(
+    best = CandidatePools(
         ids=np.full((count, size), _NONE, dtype=np.int64), cosine=np.full((count, size), -np.inf, dtype=np.float32)
     )
     high = np.nextafter(high.astype(np.float32), np.float32(np.inf))[:, None]
@@ -144,21 +145,21 @@ def nearest(
         for first in range(0, count, TILE):
             tile = slice(first, first + TILE)
             scores = anchors[tile] @ vectors.T
-            bar = np.maximum(best.cosine[tile].min(axis=1), low32)[:, None]  # what a candidate has to surpass
+            bar = np.maximum(best.cosine[tile].min(axis=1), low32)[:, None]  # the cosine that a candidate has to exceed
             row, column = _found((scores > bar) & (scores < high[tile]))
             other = keys[column] != anchor_keys[tile][row]
             row, column = row[other], column[other]
             if len(row):
-                some = Pools(ids=best.ids[tile], cosine=best.cosine[tile])
+                some = CandidatePools(ids=best.ids[tile], cosine=best.cosine[tile])
                 merged = _merged(some, row, numbers[column], scores[row, column])
                 best.ids[tile], best.cosine[tile] = merged.ids, merged.cosine
     order = np.lexsort((best.ids, -best.cosine), axis=1)
     ids, cosine = (np.take_along_axis(part, order, axis=1) for part in (best.ids, best.cosine))
-    return Pools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
+    return CandidatePools(ids=ids, cosine=np.where(ids >= 0, cosine, np.float32(0)))
 
 
-def _merged(best: Pools, row: np.ndarray, ids: np.ndarray, cosine: np.ndarray) -> Pools:
-    """Put more candidates (sorted by row) to the best of each row, and keep as many as there were."""
+def _merged(best: CandidatePools, row: np.ndarray, ids: np.ndarray, cosine: np.ndarray) -> CandidatePools:
+    """Merge more candidates, sorted by row, into the best of each row; the sizes stay as they are."""
     count, size = best.ids.shape
     rank = _rank(row)
     more_ids = np.full((count, size + int(rank.max()) + 1), _NONE, dtype=np.int64)
@@ -166,17 +167,19 @@ def _merged(best: Pools, row: np.ndarray, ids: np.ndarray, cosine: np.ndarray) -
     more_ids[:, :size], more_cosine[:, :size] = best.ids, best.cosine
     more_ids[row, size + rank], more_cosine[row, size + rank] = ids, cosine
     kept = np.argpartition(-more_cosine, size - 1, axis=1)[:, :size]
-    return Pools(ids=np.take_along_axis(more_ids, kept, axis=1), cosine=np.take_along_axis(more_cosine, kept, axis=1))
+    return CandidatePools(
+        ids=np.take_along_axis(more_ids, kept, axis=1), cosine=np.take_along_axis(more_cosine, kept, axis=1)
+    )
 
 
 def _found(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the true cells, row by row: `nonzero`, several times as fast for few of them."""
+    """Return rows and columns of the true cells, like `nonzero`, but faster if there are few."""
     flat = np.flatnonzero(mask)
     row = flat // mask.shape[1]
     return row, flat - row * mask.shape[1]
 
 
 def _rank(row: np.ndarray) -> np.ndarray:
-    """For each entry of sorted rows, which of its row's entries it is, from 0."""
+    """Return the position of each entry among the entries of its row, from 0; the rows are sorted."""
     first = np.flatnonzero(np.diff(row, prepend=-1))
     return np.arange(len(row)) - np.repeat(first, np.diff(np.append(first, len(row))))
