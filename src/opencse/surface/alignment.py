@@ -80,10 +80,10 @@ def align(
 
 
 def check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None:
-    """Refuse two single texts, which would be compared letter by letter, and columns of different lengths.
+    """Raise an error for single texts, which would be compared letter by letter, and for lists of different lengths.
 
     Raises:
-        OpencseError: One of them is a string, not a sequence of strings.
+        OpencseError: One argument is a string, not a sequence of strings.
         ValueError: The lengths differ.
     """
     if isinstance(references, str) or isinstance(hypotheses, str):

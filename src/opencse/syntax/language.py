@@ -1,4 +1,4 @@
-"""Which language a text is in, as far as its function words tell."""
+"""Language identification by stop words."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LANGUAGES = {
     "sv": "Swedish",
     "tr": "Turkish",
 }
-"""The languages that are told apart, by their codes; all others come out as unknown."""
+"""The languages that are recognised, by code."""
 
-_LEAST = 0.15  # share of stop words below which a text is in none of these languages, or is no prose
+_MIN_SHARE = 0.15  # of stop words; a text with fewer is in another language, or is no prose
 _WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)?")
 
 
@@ -34,14 +34,14 @@ def likely_language(texts: Iterable[str]) -> str | None:
         texts: Some sentences; a hundred words are enough.
 
     Returns:
-        One of `LANGUAGES`, or None where no language's stop words make up 15 % of the words.
+        One of `LANGUAGES`, or None if no language's stop words make up 15 % of the words.
     """
     words = [word.lower() for text in texts for word in _WORD.findall(text)]
     if not words:
         return None
     shares = {code: sum(word in _stop_words(code) for word in words) / len(words) for code in LANGUAGES}
     code, share = max(shares.items(), key=lambda item: item[1])
-    return code if share >= _LEAST else None
+    return code if share >= _MIN_SHARE else None
 
 
 @cache

@@ -37,8 +37,8 @@ class BackTranslation(ConstructorSpec):
         sample: Sample instead of searching.
         temperature: Temperature of sampling.
         top_p: Sample from the most likely words that together have this probability.
-        noise: Change of the source before translation: "none", "insert" frequent words, "mask" words, or one of both,
-            drawn for each variant of a sentence ("insert_or_mask", DebCSE).
+        noise: Change of the source before translation: "none", "insert" frequent words, "mask" words, or one of the
+            two, drawn for each variant of a sentence ("insert_or_mask", DebCSE).
         noise_words: Minimum and maximum number of words that are inserted or masked.
         variants: Candidates per pivot; more than one is useful with noise or sampling.
         max_new_tokens: Maximum length of a translation, in tokens.
@@ -141,10 +141,10 @@ def masked(text: str, count: int, mask: str, rng: random.Random) -> str:
 
 
 def _check_weights(folder: Path) -> None:
-    """Refuse a folder whose weights are a pickle, as those of FSMT's repositories are: reading one can run code.
+    """Raise an error if the weights are a pickle, as in FSMT's repositories: reading a pickle can run code.
 
     Raises:
-        OpencseError: There is `pytorch_model.bin`, and no file of safetensors.
+        OpencseError: There is `pytorch_model.bin`, but no safetensors file.
     """
     if (folder / "pytorch_model.bin").is_file() and not any(folder.glob("*.safetensors")):
         raise OpencseError(

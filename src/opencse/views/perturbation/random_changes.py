@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
-from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
+from opencse.views.constructor import UNIT, BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
 
 _WORD = re.compile(r"\S+")
 
@@ -120,9 +121,10 @@ class RandomSentence(ConstructorSpec):
         return chosen.text, f"row {chosen.id}"
 
 
-def _words(text: str) -> list[str]:
-    """Return what copies of a sentence share: case and white space do not count."""
-    return text.lower().split()
+@lru_cache(maxsize=2 * UNIT)
+def _words(text: str) -> tuple[str, ...]:
+    """Return the lower-cased words of a text, which its copies share; cached, as each row meets all others."""
+    return tuple(text.lower().split())
 
 
 class RandomChange:
