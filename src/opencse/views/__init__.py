@@ -22,6 +22,7 @@
 | `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences of the corpus | DebCSE §4.1 |
 | `debiased_positives` | `DebiasedPositives` | a weighted draw from paraphrases | DebCSE §4.2 |
 | `hard_negatives` | `HardNegatives` | the nearest sentences of the corpus, by rank, window or margin | |
+| `next_sentence` | `NextSentence` | the sentence that follows in the corpus | DiffCSE §5 |
 | `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
 
 A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
@@ -35,6 +36,7 @@ from opencse.views.generation.likely_words import Insertion, WordSubstitution
 from opencse.views.generation.prompted_llm import PromptedLLM
 from opencse.views.generation.substitution import Substitution
 from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
+from opencse.views.perturbation.next_sentence import NextSentence
 from opencse.views.perturbation.random_changes import Deletion, RandomSentence, WordRepetition
 from opencse.views.perturbation.span_mask import SpanMask
 from opencse.views.rewriting.antonym_swap import AntonymSwap
@@ -71,6 +73,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     WordSubstitution,
     Deletion,
     RandomSentence,
+    NextSentence,
     DebiasedNegatives,
     DebiasedPositives,
     HardNegatives,
@@ -96,6 +99,7 @@ __all__ = [
     "NegatedAntonym",
     "Negation",
     "NegativeWord",
+    "NextSentence",
     "NumberSwap",
     "Passive",
     "PhraseSwap",

@@ -113,11 +113,14 @@ class RandomSentence(ConstructorSpec):
         return RandomChange(lambda row, rows: self._other(row, rows, seed))
 
     def _other(self, row: SourceRow, rows: Sequence[SourceRow], seed: int) -> tuple[str | None, str]:
-        own = _words(row.text)
-        others = [other for other in rows if other.id != row.id and _words(other.text) != own]
+        own, rng = _words(row.text), row_random(seed, self.kind, row)
+        others = [other for other in rows if other.id != row.id]
+        if others and _words((chosen := rng.choice(others)).text) != own:
+            return chosen.text, f"row {chosen.id}"
+        others = [other for other in others if _words(other.text) != own]  # rarely needed: copies are few
         if not others:
             return None, "no other row"
-        chosen = row_random(seed, self.kind, row).choice(others)
+        chosen = rng.choice(others)
         return chosen.text, f"row {chosen.id}"
 
 

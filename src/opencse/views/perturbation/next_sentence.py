@@ -1,0 +1,57 @@
+"""The sentence that follows in the corpus (DiffCSE Table 4, "next sentence")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, with_error_rate
+from opencse.views.sentence_store import CorpusAccess, Sentences
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextSentence(ConstructorSpec):
+    """Take the sentence that follows in the corpus, whose lines must stand in the order of their documents.
+
+    The last sentence of the corpus has none. Where one document ends and the next begins, the corpus does not say.
+
+    Example:
+        [build.next]
+        kind = "next_sentence"
+    """
+
+    kind: ClassVar[str] = "next_sentence"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    def prepare(self, corpus: CorpusAccess) -> Following:
+        """Return the constructor, with the sentences of the whole corpus."""
+        return Following(corpus.sentences)
+
+
+class Following:
+    """A prepared and opened `NextSentence`; pickling sends a path.
+
+    Args:
+        sentences: Those of the corpus, by number.
+    """
+
+    digest = ""
+
+    def __init__(self, sentences: Sentences) -> None:
+        self._sentences = sentences
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Following:
+        """Return the constructor; there is nothing to load."""
+        return self
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Return the next sentence of each row."""
+        count = len(self._sentences)
+        made = [
+            (self._sentences.range(row.id + 1, row.id + 2)[0], f"row {row.id + 1}")
+            if row.id + 1 < count
+            else (None, "last row")
+            for row in rows
+        ]
+        return with_error_rate(rows, made)
