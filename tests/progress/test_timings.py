@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from opencse.progress import collect, divide, part
+from opencse.progress import collect, divide, timed
 
 
 @pytest.fixture
@@ -21,19 +21,28 @@ def clock(monkeypatch):
 def test_a_part_inside_another_counts_for_itself_alone(clock):
     with collect() as timings:
         clock(1)
-        with part("training"):
+        with timed("training"):
             clock(10)
-            with part("development scores"):
+            with timed("development scores"):
                 clock(4)
             clock(5)
-        with part("training"):
+        with timed("training"):
             clock(2)
     assert timings.rounded() == {"training": 17.0, "development scores": 4.0, "other": 1.0}
     assert timings.line() == "22 s in all: training 17 s, development scores 4 s, other 1 s"
 
 
+def test_a_whole_part_keeps_what_is_inside_it(clock):
+    with collect() as timings:
+        with timed("task vectors", whole=True), timed("training steps"):
+            clock(7)
+        with timed("training steps"):
+            clock(2)
+    assert timings.rounded() == {"task vectors": 7.0, "training steps": 2.0}
+
+
 def test_a_part_that_fails_is_counted(clock):
-    with pytest.raises(ValueError), collect() as timings, part("mining"):
+    with pytest.raises(ValueError), collect() as timings, timed("mining"):
         clock(3)
         raise ValueError
     assert timings.rounded()["mining"] == 3.0
@@ -41,20 +50,20 @@ def test_a_part_that_fails_is_counted(clock):
 
 def test_work_of_other_processes_is_divided_as_they_measured(clock):
     with collect() as timings:
-        with part("building"):
+        with timed("building"):
             clock(12)
         divide("building", {"parsing": 3.0, "mining": 1.0})
-    assert timings.rounded() == {"parsing": 9.0, "mining": 3.0, "other": 0.0}
+    assert timings.rounded() == {"parsing": 9.0, "mining": 3.0}
 
 
 def test_without_a_collector_nothing_happens(clock):
-    with part("mining"):
+    with timed("mining"):
         clock(3)
     divide("mining", {"parsing": 1.0})
 
 
 def test_a_function_can_be_a_part(clock):
-    @part("report")
+    @timed("report")
     def report():
         clock(2)
 

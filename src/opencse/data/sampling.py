@@ -16,6 +16,7 @@ from opencse.errors import OpencseError
 from opencse.io.corpus import content_hash, read_rows, read_texts
 from opencse.io.files import replaced_file
 from opencse.io.parquet import parquet_metadata
+from opencse.progress import timed
 from opencse.recipes import Corpus
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
@@ -55,8 +56,10 @@ def sample(corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path
     if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
         return out
     chance = random.Random(seed)
-    plain, opposed = _sample(corpus, settings, chance)
-    texts = list(dict.fromkeys([*_cut(plain, settings.clauses, chance), *_said(opposed, settings.clauses, chance)]))
+    with timed("sampling"):
+        plain, opposed = _sample(corpus, settings, chance)
+    with timed("parsing and rewriting"):
+        texts = list(dict.fromkeys([*_cut(plain, settings.clauses, chance), *_said(opposed, settings.clauses, chance)]))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())

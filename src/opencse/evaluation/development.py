@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from opencse.encoder.embedder import Embedder
+from opencse.encoder.embedder import Embedder, Precision
 from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.sources import load_sts
@@ -46,12 +46,14 @@ def development_sets(
     return load_sts(data, text=sts_text(data), tasks=list(tasks), split="dev")
 
 
-def development_scorer(encoder: SentenceTransformer, sets: Sequence[ScoredPairs]) -> Callable[[], float]:
+def development_scorer(
+    encoder: SentenceTransformer, sets: Sequence[ScoredPairs], precision: Precision = "auto"
+) -> Callable[[], float]:
     """Return a function that scores the encoder's current weights: Spearman correlation x 100, the mean over sets.
 
     The pairs are tokenised once.
     """
-    embedder, tasks = Embedder(encoder), [PairsTask(pairs=pairs) for pairs in sets]
+    embedder, tasks = Embedder(encoder, precision=precision), [PairsTask(pairs=pairs) for pairs in sets]
     texts = distinct_texts(tasks)
     prepared = embedder.prepare(texts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from opencse.data.columns import missing_specs
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import prepare_rows, recipe_for_corpus
 from opencse.encoder import backbone_config, load_encoder
-from opencse.encoder.embedder import Embedder
+from opencse.encoder.device import choose_device
+from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.precision_choice import describe, resolve_precision
 from opencse.encoder.vector_cache import cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.development import development_scorer, development_sets, sts_text
@@ -25,8 +27,10 @@ from opencse.io.files import write_json
 from opencse.pipeline.display import findings_tables, run_lines, scores_tables
 from opencse.pipeline.train import train, with_seed
 from opencse.probing import Findings, Material, Prober
+from opencse.progress import collect, timed
 from opencse.recipes import Recipe, family_of, shortened
 from opencse.runs.folder import check_folder
+from opencse.runs.precision import begun_precision
 from opencse.runs.session import Notify
 from opencse.training import Run, train_first_stages
 
@@ -45,11 +49,13 @@ class Result(JupyterMixin):
         findings: Probes and scores of the untouched backbone (pooled as in the recipe) and of the trained model, under
             the names that the report gives them.
         report: The HTML page that shows them.
+        timings: Seconds of each part of the command, the longest first.
     """
 
     run: Run
     findings: dict[str, Findings]
     report: Path
+    timings: dict[str, float]
 
     def __repr__(self) -> str:
         return f"Result(model={str(self.run.model)!r}, report={str(self.report)!r})"
@@ -123,76 +129,94 @@ def run(
     from opencse.probing.material import gather
     from opencse.reports import add_scores, write_report
 
-    corpus, folder = demo.corpus(corpus), Path(out)
-    # Read before any training, so that a mistake in a path costs nothing.
-    own_pairs = [] if pairs is None else [demo.pairs(pairs)]
-    judged_on = gather(data=data, pairs=own_pairs, text=sts_text(data))
-    source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
-    if not isinstance(recipe, Recipe):
-        family = family_of(backbone_config(backbone))
-        recipe = recipe_for_corpus(
-            recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
+    with collect() as timings:
+        corpus, folder = demo.corpus(corpus), Path(out)
+        # Read before any training, so that a mistake in a path costs nothing.
+        own_pairs = [] if pairs is None else [demo.pairs(pairs)]
+        judged_on = gather(data=data, pairs=own_pairs, text=sts_text(data))
+        source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
+        if not isinstance(recipe, Recipe):
+            family = family_of(backbone_config(backbone))
+            recipe = recipe_for_corpus(
+                recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
+            )
+        if quick:
+            recipe = shortened(recipe)
+        if not resume:
+            check_folder(folder, resume=False, overwrite=overwrite)
+        recipe = _settled(recipe, backbone, folder, resume, notify)
+        sets = development_sets(dev, data)
+        with timed("first stages", whole=True):
+            stages = train_first_stages(
+                recipe,
+                missing_specs(recipe.build, recipe.columns, column_names(corpus)),
+                corpus,
+                folder,
+                backbone=backbone,
+                dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
+                progress=progress,
+                overwrite=overwrite,
+                notify=notify,
+            )
+        rows = prepare_rows(
+            recipe,
+            corpus,
+            folder,
+            models={"backbone": backbone, **stages},
+            paraphrases=source,
+            keep=resume or not overwrite,
+            notify=notify,
         )
-    if quick:
-        recipe = shortened(recipe)
-    if not resume:
-        check_folder(folder, resume=False, overwrite=overwrite)
-    sets = development_sets(dev, data)
-    stages = train_first_stages(
-        recipe,
-        missing_specs(recipe.build, recipe.columns, column_names(corpus)),
-        corpus,
-        folder,
-        backbone=backbone,
-        dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
-        progress=progress,
-        overwrite=overwrite,
-        notify=notify,
-    )
-    rows = prepare_rows(
-        recipe,
-        corpus,
-        folder,
-        models={"backbone": backbone, **stages},
-        paraphrases=source,
-        keep=resume or not overwrite,
-        notify=notify,
-    )
-    trained = train(
-        recipe,
-        rows,
-        backbone=backbone,
-        out=folder,
-        dev=dev,
-        data=data,
-        resume=resume and (folder / "run.json").is_file(),
-        overwrite=overwrite,
-        track=track,
-        progress=progress,
-        notify=notify,
-    )
-    findings = _before_and_after(recipe, backbone, trained.model, judged_on.material)
-    unguarded = [_UNGUARDED] if trained.outcome.first_score is None else []
-    report = write_report(findings, folder, notes=[*trained.warnings, *unguarded, *judged_on.notes])
-    made_of = [corpus.name, *([] if source.table is None else [f"paraphrases from {source.table.name}"])]
-    add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of))
-    result = Result(trained, findings, report)
-    write_json(folder / "results.json", {"before": _plain(result.before), "after": _plain(result.after)})
+        trained = train(
+            recipe,
+            rows,
+            backbone=backbone,
+            out=folder,
+            dev=dev,
+            data=data,
+            resume=resume and (folder / "run.json").is_file(),
+            overwrite=overwrite,
+            track=track,
+            progress=progress,
+            notify=notify,
+        )
+        with timed("evaluation"):
+            findings = _before_and_after(trained.recipe, backbone, trained.model, judged_on.material)
+        unguarded = [_UNGUARDED] if trained.outcome.first_score is None else []
+        with timed("report"):
+            report = write_report(findings, folder, notes=[*trained.warnings, *unguarded, *judged_on.notes])
+        made_of = [corpus.name, *([] if source.table is None else [f"paraphrases from {source.table.name}"])]
+        add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of))
+    result = Result(trained, findings, report, timings.rounded())
+    scores = {"before": _plain(result.before), "after": _plain(result.after)}
+    write_json(folder / "results.json", scores | {"timings": result.timings})
+    notify(timings.line())
     return result
+
+
+def _settled(recipe: Recipe, backbone: str | Path, folder: Path, resume: bool, notify: Notify) -> Recipe:
+    """Return the recipe with its precision settled, and say where and in which one the run computes."""
+    config, device, training = backbone_config(backbone), choose_device(), recipe.training
+    if training.precision == "auto" and resume and (begun := begun_precision(folder)):
+        training = replace(training, precision=begun)
+    notify(f"{recipe.name} {describe(training.precision, config, device)}")
+    return replace(recipe, training=replace(training, precision=resolve_precision(training.precision, config, device)))
 
 
 def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, material: Material) -> dict[str, Findings]:
     """Probe both models; each encodes every distinct text once, the backbone once for all runs."""
+    precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
     name = Path(str(backbone)).name
     trained = f"{name} + {recipe.name}"
 
     def untouched(texts: Sequence[str]) -> np.ndarray:
         encoder = load_encoder(backbone, **recipe.pooling)
-        return cached_vectors(Embedder(encoder, progress=f"evaluating {name}"), texts)
+        return cached_vectors(Embedder(encoder, precision=precision, progress=f"evaluating {name}"), texts)
 
     prober = Prober(material)
     before = prober(untouched)
-    return {name: before, trained: prober(Embedder(load_encoder(model), progress=f"evaluating {trained}"))}
+    after = prober(Embedder(load_encoder(model), precision=precision, progress=f"evaluating {trained}"))
+    return {name: before, trained: after}
 
 
 def _suites(findings: Findings) -> dict[str, Results]:

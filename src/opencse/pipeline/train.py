@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opencse.encoder import backbone_config
+from opencse.encoder.embedder import Precision
 from opencse.evaluation.development import development_scorer, development_sets
 from opencse.io import demo
 from opencse.recipes import Recipe, family_of, load_recipe
@@ -65,12 +66,13 @@ def train(
             "no development pairs (--dev or --data): the last step's weights are kept, and nothing checks that "
             "the model keeps what it could do before"
         )
+    precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
     return train_run(
         recipe,
         demo.corpus(corpus),
         backbone=backbone,
         out=out,
-        dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
+        dev=None if not sets else lambda encoder: development_scorer(encoder, sets, precision),
         resume=resume,
         overwrite=overwrite,
         track=track,

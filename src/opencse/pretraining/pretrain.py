@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from opencse.encoder import special_frame
+from opencse.encoder import backbone_config, special_frame
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
@@ -94,6 +94,7 @@ def pretrain(
     session = Session(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
     if not isinstance(settings, Pretraining):
         settings = load_settings(settings or ("adapt" if backbone else "mini-mlm"), overrides)
+    settings = replace(settings, training=session.settle(settings.training, _shapes(settings, backbone)))
     seed = settings.training.seed
     session.seed(seed)
     model, new_head = load_model(backbone) if backbone else (None, True)
@@ -114,6 +115,7 @@ def pretrain(
         _start_from_word_counts(model, train, pieces, settings, backbone, session)
     prepare_for_training(model)
     record = _record(corpora, backbone, train, held_out, model, fingerprint)
+    record["precision"] = settings.training.precision
     session.begin(record, {"settings.toml": dump_settings(settings)})
     if session.main:
         tokenizer.save_pretrained(session.folder / "tokenizer")
@@ -131,7 +133,7 @@ def pretrain(
         folder=session.folder,
         accelerator=session.accelerator,
         checkpoints=checkpoints,
-        dev=_dev(network, held_out, assembler, session.device) if len(held_out) else None,
+        dev=_dev(network, held_out, assembler, session.device, settings.training.precision) if len(held_out) else None,
         progress=progress,
     )
     with dropout_rate(model, text.dropout):
@@ -202,6 +204,13 @@ def _tokenizer(
     return train_tokenizer(texts, settings.vocabulary, settings.model.positions)
 
 
+def _shapes(settings: Pretraining, backbone: str | Path | None) -> dict[str, Any]:
+    """The part of the model's configuration that its matrices depend on."""
+    if backbone is not None:
+        return backbone_config(backbone)
+    return {"hidden_size": settings.model.width, "intermediate_size": settings.model.feed_forward}
+
+
 def _longest(settings: Pretraining, model: Any, tokenizer: Any) -> int:
     """Tokens of the longest input: `text.max_length`, or less where the model takes fewer."""
     if model is None:
@@ -227,7 +236,7 @@ def _lasting(settings: Pretraining) -> str:
 
 
 def _dev(
-    network: MaskedLMNetwork, held_out: SentenceIds, assembler: MaskingAssembler, device: torch.device
+    network: MaskedLMNetwork, held_out: SentenceIds, assembler: MaskingAssembler, device: torch.device, precision: str
 ) -> Callable[[], float]:
     """Share of the guesses in held-out sentences that are right, in %; always the same guesses."""
     batches = assembler.fixed(held_out, DEV_SENTENCES)
@@ -238,7 +247,7 @@ def _dev(
         right = guesses = 0
         for batch in batches:
             for inputs in batch.to(device).groups:
-                with torch.autocast(device.type, torch.bfloat16):
+                with torch.autocast(device.type, torch.bfloat16, enabled=precision != "fp32"):
                     found = network.logits(inputs).argmax(-1)
                 right += int((found == inputs.labels).sum())
             guesses += batch.guesses

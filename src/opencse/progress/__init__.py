@@ -1,6 +1,6 @@
 """What is said while opencse works: how far each phase is, remarks, and how long the parts took."""
 
 from opencse.progress.phase import Phase, Verbosity, duration, note, set_verbosity, track
-from opencse.progress.timings import Timings, collect, divide, part
+from opencse.progress.timings import Timings, collect, divide, timed
 
-__all__ = ["Phase", "Timings", "Verbosity", "collect", "divide", "duration", "note", "part", "set_verbosity", "track"]
+__all__ = ["Phase", "Timings", "Verbosity", "collect", "divide", "duration", "note", "set_verbosity", "timed", "track"]

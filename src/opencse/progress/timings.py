@@ -16,18 +16,29 @@ class Timings:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._open: list[str] = []
+        self._whole = False
         self._since = time.perf_counter()
 
     @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Count the time of a `with` block."""
+    def part(self, name: str, *, whole: bool = False) -> Iterator[None]:
+        """Count the time of a `with` block.
+
+        Args:
+            name: Of the part.
+            whole: Parts inside this one count for it.
+        """
+        if self._whole:
+            yield
+            return
         self._count()
+        self._whole = whole
         self._open.append(name)
         before = self.seconds.setdefault(name, 0.0)
         try:
             yield
         finally:
             self._count()
+            self._whole = False
             self._open.pop()
             note(f"{name}: {duration(self.seconds[name] - before)}", verbose=True)
 
@@ -41,9 +52,9 @@ class Timings:
             self.seconds[part] = self.seconds.get(part, 0.0) + whole * share / total
 
     def rounded(self) -> dict[str, float]:
-        """Seconds by part, the longest first, to a tenth."""
+        """Seconds by part to a tenth, the longest first; parts that took none are left out."""
         ordered = sorted(self.seconds.items(), key=lambda item: -item[1])
-        return {name: round(seconds, 1) for name, seconds in ordered}
+        return {name: round(seconds, 1) for name, seconds in ordered if seconds >= 0.05}
 
     def line(self) -> str:
         """All parts of at least a second, the longest first."""
@@ -77,13 +88,13 @@ def collect(rest: str = "other") -> Iterator[Timings]:
 
 
 @contextmanager
-def part(name: str) -> Iterator[None]:
-    """Count the time of a `with` block, if anyone collects; also as a decorator."""
+def timed(name: str, *, whole: bool = False) -> Iterator[None]:
+    """`Timings.part` of what is being collected, if anything is; also as a decorator."""
     timings = _CURRENT.get()
     if timings is None:
         yield
         return
-    with timings.part(name):
+    with timings.part(name, whole=whole):
         yield
 
 

@@ -20,7 +20,7 @@ import torch
 from opencse.encoder.precision import MixedPrecision
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
-from opencse.progress import Phase, part
+from opencse.progress import Phase, timed
 from opencse.runs.blending import add, copy_weights, longest_way
 from opencse.runs.checkpoint import Checkpoints, Progress, load_weights, save_weights
 from opencse.runs.log import MetricsLog
@@ -114,7 +114,9 @@ class Loop:
             Interrupted: SIGINT or SIGTERM came; a checkpoint was written first.
         """
         self._freeze_unused()
-        self.precision = MixedPrecision(self.recipe.training.precision, self.network, self.accelerator.device)
+        name = self.recipe.training.precision
+        assert name != "auto"  # settled before the run began
+        self.precision = MixedPrecision(name, self.network, self.accelerator.device)
         self.optimizer = self._optimizer()
         self.state = Progress()
         self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
@@ -243,7 +245,7 @@ class Loop:
         """Score on the development set; keep the weights if none were better."""
         assert self.dev is not None
         self._check_finite()
-        with part("development scores"):
+        with timed("development scores"):
             score = self.dev() if self.main else 0.0
         state = self.state
         if self.log is not None:

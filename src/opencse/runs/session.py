@@ -14,12 +14,15 @@ from typing import Any
 from accelerate import Accelerator
 from accelerate.utils import InitProcessGroupKwargs, set_seed
 
+from opencse.encoder.precision_choice import describe
 from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
 from opencse.runs.folder import check_folder, environment, prepare_folder
 from opencse.runs.log import check_trackers
 from opencse.runs.loop import Loop, Outcome
 from opencse.runs.memory import keep_freed_memory
+from opencse.runs.precision import settle_precision
+from opencse.settings import Training
 
 Notify = Callable[[str], None]
 
@@ -71,6 +74,18 @@ class Session:
         """Let the main process go first through a block, such as one that fills a cache."""
         return self.accelerator.main_process_first()
 
+    def settle(self, training: Training, config: Any) -> Training:
+        """Return the settings with the precision in place of `auto`, and say where and in which one the run computes.
+
+        Args:
+            training: Settings of the loop.
+            config: Configuration of the model, for the shapes that are probed.
+        """
+        settled = settle_precision(training, config, self.accelerator, self.folder if self.resume else None)
+        kept = training.precision == "auto" and self.resume
+        self.notify(f"training {describe(settled.precision if kept else training.precision, config, self.device)}")
+        return settled
+
     def seed(self, seed: int, *, per_process: bool = False) -> None:
         """Seed every generator, the same way in each process or `per_process` (for dropout and masks)."""
         set_seed(seed, device_specific=per_process)
@@ -105,7 +120,7 @@ class Session:
         """
         if self.main:
             prepare_folder(self.folder, overwrite=self.overwrite)
-            write_json(self.folder / "run.json", dict(record))
+            write_json(self.folder / "run.json", self._placed(record))
             write_json(self.folder / "environment.json", environment())
             for name, text in files.items():
                 write_text(self.folder / name, text)
@@ -124,8 +139,11 @@ class Session:
         """
         if self.main:
             save()
-            write_json(self.folder / "run.json", {**record, "outcome": asdict(outcome)})
+            write_json(self.folder / "run.json", {**self._placed(record), "outcome": asdict(outcome)})
             loop.clean_up()
         if self.track:
             self.accelerator.end_training()
         self.accelerator.wait_for_everyone()
+
+    def _placed(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        return {**record, "device": str(self.device)}

@@ -72,7 +72,8 @@ class Training:
         batch_size: Sentences per optimiser step, over all processes together (negatives come from these).
         accumulate: Split each batch into so many parts whose gradients are added. This is *not* equal to one large
             batch: a sentence meets only the negatives of its own part.
-        precision: `bf16`, `fp16` (on an accelerator) or `fp32`; losses are always computed in fp32.
+        precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever multiplies faster on
+            this machine; a resumed run keeps what it began with. Losses are always computed in fp32.
         seed: All randomness comes from it.
         log_every: Steps between lines in `metrics.jsonl`.
         gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
@@ -87,7 +88,7 @@ class Training:
     max_steps: int | None = None
     batch_size: int = 64
     accumulate: int = 1
-    precision: Literal["bf16", "fp16", "fp32"] = "bf16"
+    precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
     seed: int = 42
     log_every: int = 25
     gradient_norms_every: int = 0

@@ -51,8 +51,10 @@ def train_first_stages(
 
 
 def _other(recipe: Recipe, name: str, *settings: str) -> Recipe:
-    """Another recipe with the run's family and seed; a short trial is short in all its parts."""
+    """Another recipe with the run's family, seed and precision; a short trial is short in all its parts."""
     other = load_recipe(name, family=recipe.family, overrides=[*settings, f"training.seed={recipe.training.seed}"])
+    if other.training.precision == "auto":
+        other = replace(other, training=replace(other.training, precision=recipe.training.precision))
     if recipe.training.max_steps is None:
         return other
     steps = min(recipe.training.max_steps, other.training.max_steps or recipe.training.max_steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
 from opencse.objectives import Objective
+from opencse.progress import timed
 from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
 from opencse.runs.checkpoint import Checkpoints
 from opencse.runs.loop import Loop, Outcome
@@ -105,9 +106,11 @@ def train(
     for warning in recipe.warnings():
         session.notify(f"warning: {warning}")
     check_batch(recipe, session.accelerator.num_processes)
+    recipe = replace(recipe, training=session.settle(recipe.training, backbone_config(backbone)))
     model = _Model(recipe, backbone, session)
     text = _Text(recipe, corpus, backbone, model, session)
-    others = train_task_vectors(recipe, corpus, session.folder, **_options(session, backbone, dev, progress))
+    with timed("task vectors", whole=True):
+        others = train_task_vectors(recipe, corpus, session.folder, **_options(session, backbone, dev, progress))
     added, hashes = weighted_sum(recipe, model.encoder, others)
     fingerprint = _fingerprint(recipe, model, text) | {f"task vector {name}": h for name, h in hashes.items()}
     if (outcome := session.finished(fingerprint)) is not None:
@@ -131,7 +134,8 @@ def train(
         added=added,
         progress=progress,
     )
-    outcome = loop.run(resume)
+    with timed("training steps"):
+        outcome = loop.run(resume)
     card = model_card(recipe, record, outcome)
     session.end(loop, record, outcome, lambda: save_encoder(model.encoder, session.folder / "model", card))
     return Run(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
@@ -171,16 +175,19 @@ class _Text:
         self.sources: list[Source] = model.sources
         bar = session.progress
         with session.main_first():
-            teachers = load_teachers(recipe, backbone, str(session.device), corpus, progress=bar)
-            self.store: TokenStore = open_store(
-                corpus,
-                self.sources,
-                model.encoder.tokenizer,
-                recipe.encoder.max_length,
-                allow_empty=bool(recipe.corpus.parts),  # the parts say which views are needed
-                progress=bar,
-            )
-            self.vectors = teacher_vectors(recipe, teachers, corpus, self.sources, progress=bar)
+            with timed("teachers"):
+                teachers = load_teachers(recipe, backbone, str(session.device), corpus, progress=bar)
+            with timed("tokenising"):
+                self.store: TokenStore = open_store(
+                    corpus,
+                    self.sources,
+                    model.encoder.tokenizer,
+                    recipe.encoder.max_length,
+                    allow_empty=bool(recipe.corpus.parts),  # the parts say which views are needed
+                    progress=bar,
+                )
+            with timed("teachers"):
+                self.vectors = teacher_vectors(recipe, teachers, corpus, self.sources, progress=bar)
         self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
         self.warnings = [
             f"no sentence has the view '{name}': nothing is learned from it"
@@ -227,6 +234,7 @@ def _record(
         "rows": store.rows,
         "blank_rows": store.skipped,
         "seed": recipe.training.seed,
+        "precision": recipe.training.precision,
         "fingerprint": fingerprint,
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
+from opencse.progress import divide, timed
 from opencse.views.auto_precision import begun_columns, settle_precision
 from opencse.views.constructor import (
     UNIT,
@@ -21,6 +24,8 @@ from opencse.views.constructor import (
 )
 from opencse.views.sentence_store import CorpusAccess, Sentences, open_sentences
 
+REWRITING, MINING = "parsing and rewriting", "mining"
+"""The parts of a build's time, for `opencse.progress.Timings`."""
 PART_ROWS = 16 * UNIT
 """Rows in one file by default: at most so many rows for each worker are lost when a build is killed."""
 
@@ -90,19 +95,23 @@ def build(
     if engine.remote or any(spec.needs_corpus for spec in ordered.values()):
         sentences = open_sentences(read_texts(corpus_path, column), digest)
         access = CorpusAccess(sentences=sentences, engine=engine, progress=progress, notify=notify)
-        openables = {name: spec.prepare(access) for name, spec in ordered.items()}
+        with timed(MINING):
+            openables = {name: spec.prepare(access) for name, spec in ordered.items()}
     unit = _UnitBuilder(ordered, openables, seed=seed, workers=engine.workers)
     header = build_header(ordered, unit.open(), corpus=digest, rows=rows, seed=seed, part_rows=rows_per_part)
     parts = _Parts(Path(out_dir), header, resume=resume)
     if parts.missing:
+        seconds: dict[str, float] = defaultdict(float)
         if engine.workers > 1:
             unit.close()  # each process opens its own
         if engine.remote:
             assert sentences is not None
             written = _write_remotely(engine, unit, sentences, parts)
         else:
-            written = _write_locally(engine, unit, read_texts(corpus_path, column), parts)
-        _show_progress(written, rows, rows - parts.missing_rows, progress)
+            written = _write_locally(engine, unit, read_texts(corpus_path, column), parts, seconds)
+        with timed(REWRITING):
+            _show_progress(written, rows, rows - parts.missing_rows, progress)
+        divide(REWRITING, seconds)
     return parts.folder
 
 
@@ -113,6 +122,7 @@ class _UnitBuilder:
         self, specs: Mapping[str, ConstructorSpec], openables: Mapping[str, Openable], *, seed: int, workers: int
     ) -> None:
         self.specs, self.openables, self.seed, self.workers = dict(specs), dict(openables), seed, workers
+        self.seconds: dict[str, float] = defaultdict(float)  # by part of `opencse.progress.Timings`
         self._constructors: dict[str, Constructor | MultiColumnConstructor] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -142,9 +152,11 @@ class _UnitBuilder:
         for name, constructor in self._constructors.items():
             spec = self.specs[name]
             columns = spec.columns(name)
+            started = time.perf_counter()
             views: list[Any] = []
             for start in range(0, len(rows), spec.unit):
                 views += _build_views(constructor, rows[start : start + spec.unit], spec)
+            self.seconds[MINING if spec.needs_corpus else REWRITING] += time.perf_counter() - started
             for k, column in enumerate(columns):
                 built[column] = views if columns == (name,) else [row_views[k] for row_views in views]
             rows = [
@@ -242,8 +254,13 @@ def _units(texts: Sequence[str], first: int, size: int) -> Iterator[list[SourceR
 _Job = tuple[int, list[SourceRow]]
 
 
-def _write_locally(engine: Engine, unit: _UnitBuilder, texts: Iterator[str], parts: _Parts) -> Iterator[int]:
-    """Build units on this machine and write each file after its last unit; yield the number of rows of each unit."""
+def _write_locally(
+    engine: Engine, unit: _UnitBuilder, texts: Iterator[str], parts: _Parts, seconds: dict[str, float]
+) -> Iterator[int]:
+    """Build units on this machine and write each file after its last unit; yield the number of rows of each unit.
+
+    What the workers spent on rewriting and on mining is added to `seconds`.
+    """
 
     def jobs() -> Iterator[_Job]:
         missing = set(parts.missing)
@@ -254,7 +271,9 @@ def _write_locally(engine: Engine, unit: _UnitBuilder, texts: Iterator[str], par
                 yield from ((part, unit_rows) for unit_rows in _units(chunk, rows.start, unit.size))
 
     pending: list[tuple[list[SourceRow], BuiltColumns]] = []
-    for (part, rows), built in engine.map(_UnitTask(unit), jobs()):
+    for (part, rows), (built, taken) in engine.map(_UnitTask(unit), jobs()):
+        for name, one in taken.items():
+            seconds[name] += one
         pending.append((rows, built))
         if rows[-1].id + 1 == parts.rows_of(part).stop:
             parts.write(part, pending, unit.specs)
@@ -271,8 +290,10 @@ class _UnitTask:
     def open(self) -> None:
         self._unit.open()
 
-    def __call__(self, job: _Job) -> BuiltColumns:
-        return self._unit(job[1])
+    def __call__(self, job: _Job) -> tuple[BuiltColumns, dict[str, float]]:
+        self._unit.seconds.clear()
+        built = self._unit(job[1])
+        return built, dict(self._unit.seconds)
 
 
 def _write_remotely(engine: Engine, unit: _UnitBuilder, sentences: Sentences, parts: _Parts) -> Iterator[int]:

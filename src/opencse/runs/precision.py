@@ -1,0 +1,44 @@
+"""Which precision a training run computes in: settled once, and kept for as long as the run is resumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opencse.encoder.precision_choice import resolve_precision
+from opencse.settings import Training
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+def settle_precision(training: Training, config: Any, accelerator: Accelerator, resumed: Path | None) -> Training:
+    """Return the settings with `bf16` or `fp32` in place of `auto`, the same in every process.
+
+    Args:
+        training: Settings of the loop.
+        config: Configuration of the model, for the shapes that are probed.
+        accelerator: Devices and processes.
+        resumed: The folder of the run that goes on, which keeps its precision; None for a new run.
+    """
+    if training.precision != "auto":
+        return training
+    found: list[Any] = [None if resumed is None else begun_precision(resumed)]
+    if found[0] is None and accelerator.is_main_process:
+        found = [resolve_precision("auto", config, accelerator.device)]
+    if accelerator.num_processes > 1:
+        from accelerate.utils import broadcast_object_list
+
+        broadcast_object_list(found)
+    return replace(training, precision=found[0])
+
+
+def begun_precision(folder: Path) -> Any:
+    """The precision that the run in a folder began with; None if it has not begun."""
+    try:
+        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))["precision"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return found if found in ("bf16", "fp16", "fp32") else None
