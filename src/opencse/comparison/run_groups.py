@@ -181,7 +181,7 @@ def _plain_label(run: RunRecord) -> str:
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """What bears on the result, flat, under names like `terms.contrastive.temperature`."""
+    """Return the settings that bear on the result, flat, under names like `terms.contrastive.temperature`."""
     ignored = ("title", "paper", "differs", "published", "training.seed", "training.log_every")
     flat = dict(_flat("", recipe))
     return {key: value for key, value in flat.items() if not key.startswith(ignored)}

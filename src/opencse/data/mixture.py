@@ -86,7 +86,7 @@ def mix(
 
 
 def _requirement(part: Part) -> str:
-    """What a sentence must have for a part, in words."""
+    """Return the requirement of a part, in words."""
     needs = [f"needs {' and '.join(part.needs)}"] if part.needs else []
     return ", ".join([*needs, *([] if part.words is None else [f"at most {part.words} words"])])
 

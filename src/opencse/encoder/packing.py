@@ -104,7 +104,7 @@ def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _unpack_outputs(model: nn.Module, packing: Packing, output: Any) -> Any:
-    """What came of a packed batch, padded again."""
+    """Return the output of a packed batch, padded again."""
     output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
     if output.get("hidden_states") is not None:
         output["hidden_states"] = tuple(packing.unpack(layer) for layer in output.hidden_states)

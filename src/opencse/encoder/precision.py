@@ -46,7 +46,7 @@ def keep_activations_low(model: nn.Module) -> int:
 
 
 class MixedPrecision:
-    """What a training step does differently in each precision.
+    """The parts of a training step that depend on the precision.
 
     Args:
         name: `fp32`, `bf16` or `fp16`.

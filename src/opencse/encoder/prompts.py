@@ -1,4 +1,4 @@
-"""What stands around a sentence: special tokens, and prompt templates with a mask.
+"""Tokens around a sentence: special tokens, and prompt templates with a mask.
 
 A template such as `'This sentence of "{}" means {mask}.'` (PromptBERT, Jiang et al., EMNLP 2022) makes the vector at
 the mask stand for the sentence. It is put around the sentence's *tokens*, so that no sentence, however long or odd, can

@@ -35,7 +35,7 @@ _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow 
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxExport:
-    """What an export came to.
+    """Result of an export.
 
     Attributes:
         folder: Where it is.

@@ -68,7 +68,7 @@ def sentence_transformers_loss(
 
 
 class RecipeLoss(nn.Module):
-    """What `sentence_transformers_loss` gives.
+    """A recipe's objective as a loss module; made by `sentence_transformers_loss`.
 
     Attributes:
         model: The encoder, which the trainer replaces by its wrapper.

@@ -1,4 +1,4 @@
-"""What runs keep for each other: token, sentence and vector stores. The longest unused go when they take too much."""
+"""The cache of token, sentence and vector stores that runs share; the least recently used are removed first."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _KINDS: tuple[type[Term], ...] = (
     TargetSimilarity,
 )
 TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _KINDS}
-"""What a recipe may name as `kind` of a term."""
+"""Term classes by the `kind` that a recipe names."""
 
 __all__ = [
     "TERMS",

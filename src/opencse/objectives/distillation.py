@@ -1,4 +1,4 @@
-"""What ListNet and ListMLE have in common: a student's and its teachers' lists of similarities."""
+"""Base class of ListNet and ListMLE: a student's and its teachers' lists of similarities."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Distillation(Term):
         return (self.anchor, self.candidates)
 
     def module(self, build: TermBuildContext) -> nn.Module | None:
-        """What finds the weights, unless they are fixed."""
+        """Return the module that weighs the teachers; None if the weights are fixed."""
         if self.weighting == "learned":
             return LearnedWeights(len(self.teachers))
         return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None

@@ -54,7 +54,7 @@ class Margin:
 
     @property
     def effective(self) -> float:
-        """What alone matters of an anchor's margin, in units of m: the positive's sign minus the negatives'."""
+        """The effective margin of an anchor in units of m: the positive's sign minus the negatives'."""
         return float(self.positive_sign - self.negative_sign)
 
     @property

@@ -52,7 +52,7 @@ class MomentumContrastive(Contrastive):
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """What the momentum encoder reads."""
+        """The view that the momentum encoder reads."""
         return (self.queued or self.anchor,)
 
     def module(self, build: TermBuildContext) -> nn.Module:
@@ -123,7 +123,7 @@ class MomentumQueue(nn.Module):
 
     @property
     def vectors(self) -> Tensor:
-        """What is in the queue, oldest first, (n, width)."""
+        """The queue's embeddings, oldest first, of shape (n, width)."""
         assert isinstance(self.queue, Tensor)
         assert isinstance(self.count, Tensor)
         return self.queue[: int(self.count)]

@@ -1,4 +1,4 @@
-"""What a teacher knows is kept: its vectors, or the cosines between its vectors.
+"""Distillation from a teacher: of its vectors, or of the cosines between them.
 
 With the untouched model as the teacher these terms hold in place whatever the other terms have no reason to move.
 """
@@ -17,7 +17,7 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 @dataclass(frozen=True, kw_only=True)
 class _Preservation(Term):
-    """What both kinds share: the views that are kept, and the teacher.
+    """Base class: the views to keep, and the teacher.
 
     Attributes:
         keep: The views.

@@ -126,7 +126,7 @@ class ReplacedTokenDetection(Term):
         return context.processes.mean(total if some else total * 0, count)
 
     def _riddle(self, ids: Tensor, mask: Tensor, module: Discriminator) -> tuple[Edit, Tensor, Tensor]:
-        """What the discriminator reads, the label of every token, and the tokens that count."""
+        """Return the discriminator's input ids, the label of every token, and the mask of tokens that count."""
         content = module.is_content(ids) & mask.bool()
         chosen = choose(content, self.ratio)
         if self.task == "delete":

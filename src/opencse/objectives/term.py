@@ -33,7 +33,7 @@ class Processes:
 
 @dataclass
 class Context:
-    """What a term may know beside the embeddings, and where it reports what it saw.
+    """Inputs of a term beside the embeddings, and its diagnostics.
 
     Attributes:
         step: The optimiser step, from 0.
@@ -66,7 +66,7 @@ class Context:
 
 @dataclass(frozen=True)
 class TermBuildContext:
-    """What a term may build its module from, before the first step.
+    """Inputs from which a term builds its module, before the first step.
 
     Attributes:
         width: Size of the embeddings.

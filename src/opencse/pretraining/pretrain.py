@@ -228,7 +228,7 @@ def _longest(settings: Pretraining, model: Any, tokenizer: Any) -> int:
 
 
 def _lasting(settings: Pretraining) -> str:
-    """What a resumed run must share: everything but how long it lasts and, if it is stable, how it decays."""
+    """Return the settings that a resumed run must share: all but its length and, if stable, its decay."""
     training = replace(settings.training, max_steps=None, epochs=1)
     schedule = settings.schedule
     if schedule.kind == "stable":

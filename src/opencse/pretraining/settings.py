@@ -1,4 +1,4 @@
-"""What a pre-training run may be told: one frozen dataclass per table of its TOML file."""
+"""Settings of a pre-training run: one frozen dataclass per table of its TOML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model card says of the scores before and after training."""
+"""The section of a model card with the scores before and after training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader who has one minute should take away, in plain words and a few numbers."""
+"""The summary of a report for a reader with one minute: a few numbers and plain conclusions."""
 
 from __future__ import annotations
 

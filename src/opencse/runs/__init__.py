@@ -1,1 +1,1 @@
-"""What every training run shares: its folder, log, checkpoints, schedule and loop."""
+"""The parts that every training run shares: folder, log, checkpoints, schedule and loop."""

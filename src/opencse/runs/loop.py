@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to.
+    """Result of a training run.
 
     Attributes:
         steps: Optimiser steps done.
@@ -55,7 +55,7 @@ class Outcome:
 
 
 class Settings(Protocol):
-    """What the loop reads of a recipe, or of the settings of another kind of training."""
+    """The settings that the loop reads, of a recipe or of another kind of training."""
 
     @property
     def optimizer(self) -> Optimizer: ...  # noqa: D102
@@ -354,7 +354,7 @@ class Loop:
             value.copy_(memory[name])
 
     def _memory(self) -> dict[str, torch.Tensor]:
-        """What the terms remember from step to step; a step that is thrown away leaves no trace in it."""
+        """Return the buffers that terms keep from step to step; a discarded step must leave them unchanged."""
         buffers = {name for name, _ in self.network.auxiliary.named_buffers()}
         state = self.network.auxiliary.state_dict()
         return {name: state[name] for name in buffers if name in state}

@@ -1,4 +1,4 @@
-"""What contrastive training and pre-training do alike: processes, the run's folder, its record and its end."""
+"""The session that contrastive training and pre-training share: processes, the run's folder, record and end."""
 
 from __future__ import annotations
 

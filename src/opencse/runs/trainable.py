@@ -6,7 +6,7 @@ from torch import nn
 
 
 class Trainable(nn.Module):
-    """What the loop trains: called with a batch, a `Context` and whether to report gradient norms, it gives the loss.
+    """Base class of networks that the loop trains: from a batch and a `Context` to the loss and logged values.
 
     Attributes:
         encoder: What is kept and exported.
