@@ -1,4 +1,4 @@
-"""Errors that users see: the problem and its remedy."""
+"""What users see when something stops: what is wrong, and what to do about it."""
 
 from __future__ import annotations
 

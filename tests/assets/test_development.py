@@ -3,14 +3,17 @@
 import re
 from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
+from opencse.evaluation.listed_opposites import group_by_listed
 from opencse.surface import lexical_overlap, match_error_rate
 from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "data" / "development-sets.md"
 SETS = {name: development_set(name).triplets for name in DEVELOPMENT_SETS}
 EVERY = [triplet for triplets in SETS.values() for triplet in triplets]
 
@@ -94,6 +97,21 @@ def test_passages_that_say_and_deny_share_most_words():
     overlap = lexical_overlap([words(t.positive) for t in triplets], [words(t.negative) for t in triplets])
     assert np.median(overlap) > 0.7
     assert np.mean([t.anchor.endswith("?") for t in triplets]) > 0.08
+
+
+def test_the_document_states_the_figures_of_the_files():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    parts = {f"`meaning`, {grade}": of_grade(grade) for grade in ("near", "middle", "far")}
+    for name, triplets in (parts | {f"`{name}`": SETS[name] for name in ("search", "roles")}).items():
+        medians = [
+            f"{np.median(rates(measure, triplets, side)):.2f}"
+            for side in ("positive", "negative")
+            for measure in (lexical_overlap, match_error_rate)
+        ]
+        assert f"| {' | '.join([name, str(len(triplets)), *medians])} |" in text
+    opposites = group_by_listed(development_set("meaning")).groups()
+    seen, unseen = (len(opposites["opposites", value]) for value in ("seen", "unseen"))
+    assert f"{seen} are `seen`, {unseen} `unseen`" in text
 
 
 def test_no_text_is_in_the_other_bundled_files():

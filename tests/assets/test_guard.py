@@ -3,14 +3,17 @@
 import re
 from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
 from opencse.io.tables import read_table
 from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "data" / "development-sets.md"
 GUARD = files("opencse") / "assets" / "guard"
 TEXT = {"questions": ["question"], "answers": ["question", "passage"], "topics": ["text"], "long": ["summary", "text"]}
 ROWS = {name: [row for _, row in read_table(GUARD / f"{name}.tsv")] for name in TEXT}
+SUBJECTS = len({row["subject"] for row in ROWS["answers"]})
 EVERY = [row[column] for name, rows in ROWS.items() for row in rows for column in TEXT[name] if row[column]]
 
 
@@ -26,6 +29,17 @@ def test_counts():
     assert len({row["topic"] for row in ROWS["topics"]}) >= 12
     assert all(80 <= len(row["text"].split()) <= 160 for row in ROWS["long"])
     assert sum(path.stat().st_size for path in GUARD.iterdir()) < 200_000
+
+
+def test_the_document_states_the_counts_of_the_files():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    questions, answers = ROWS["questions"], ROWS["answers"]
+    asked = sum(bool(row["question"]) for row in answers)
+    assert f"| {len(questions)} | {len(questions)} questions | {len({row['group'] for row in questions})} " in text
+    assert f"| {asked} | {len(answers)} passages | three or four passages on each of {SUBJECTS} subjects" in text
+    assert (
+        f"| {len(ROWS['topics'])} | {len(ROWS['topics'])} texts | {len({r['topic'] for r in ROWS['topics']})} " in text
+    )
 
 
 def test_every_cell_is_clean():

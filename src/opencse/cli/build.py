@@ -125,8 +125,7 @@ def _show_statistics(views: str, model: str | None) -> None:
     console.print(published)
     for one in found:
         if one.rules:
-            rules = ", ".join(f"{rule} {count}" for rule, count in one.rules.items())
-            console.print(f"{one.column}: {rules}", markup=False)
+            console.print(f"{one.column}: " + ", ".join(f"{rule} {count}" for rule, count in one.rules.items()))
 
 
 def _show_draws(views: str, pairs: str | None, near: float) -> None:

@@ -50,7 +50,7 @@ class CrossValidation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
-    """Accuracy of a cross-validation.
+    """What came out.
 
     Attributes:
         classes: (n,) predicted classes, for every row that was tested.

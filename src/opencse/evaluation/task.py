@@ -1,4 +1,4 @@
-"""The interface of a task, and one encoding pass for all tasks."""
+"""What a task is, and the one encode pass that serves all of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Embeddings:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskResult:
-    """Scores of one task.
+    """What one task measured.
 
     Args:
         task: Name of the task.

@@ -12,7 +12,8 @@ from opencse.encoder.loading import is_sentence_transformer, load_encoder
 from opencse.encoder.precision_choice import describe, model_config
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
-from opencse.evaluation import DEVELOPMENT_SETS, development_set, read_pairs
+from opencse.evaluation import DEVELOPMENT_SETS, TripletSet, development_set, read_pairs
+from opencse.evaluation.listed_opposites import group_by_listed
 from opencse.evaluation.sources import Text
 from opencse.models import resolve
 from opencse.probing.probe import Findings, Material, Prober
@@ -68,9 +69,15 @@ def gather(
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
         views=None if sentences is None else own,
-        triplets=[development_set(name) for name in DEVELOPMENT_SETS] if sentences is None else (),
+        triplets=_written() if sentences is None else (),
     )
     return Gathered(material=material, notes=tuple(notes))
+
+
+def _written() -> list[TripletSet]:
+    """Return the development sets, and the first of them by whether training has seen the opposites."""
+    sets = [development_set(name) for name in DEVELOPMENT_SETS]
+    return [*sets, group_by_listed(sets[0])]
 
 
 def probe_models(

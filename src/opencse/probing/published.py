@@ -1,4 +1,4 @@
-"""Figures that the papers report, to be shown beside a model's own."""
+"""What the papers report, as data, for the rows beside which a model's own figures stand."""
 
 from __future__ import annotations
 

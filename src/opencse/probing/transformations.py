@@ -35,7 +35,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Transformations:
-    """Mean cosines of one model between sentences and their transformations.
+    """What one model makes of the transformations.
 
     Attributes:
         kinds: Those that the sentences have.

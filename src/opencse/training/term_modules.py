@@ -1,4 +1,4 @@
-"""Building the terms' own modules from a `opencse.objectives.TermBuildContext`."""
+"""What terms may build their modules from (`opencse.objectives.TermBuildContext`), and the building."""
 
 from __future__ import annotations
 
