@@ -79,6 +79,13 @@ def test_paragraphs_in_a_table_become_sentences(tmp_path) -> None:
     assert len(list(read_texts(corpus_file(path)))) == 10
 
 
+def test_a_table_that_is_to_keep_its_columns_is_not_split(tmp_path) -> None:
+    path = tmp_path / "table.csv"
+    cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
+    path.write_text(f"text,negation\n{cell},No.\n")
+    assert corpus_file(path, split=False) == path
+
+
 def test_queries(tmp_path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("user,query\n1,can I get a refund\n2,can I get a refund\n3,who can edit\n")

@@ -23,7 +23,7 @@ def build(
     workers: Annotated[
         int | None, typer.Option(help="Processes; one per core by default. The output is the same.")
     ] = None,
-    column: Annotated[str, typer.Option(help="Column of the corpus that holds the sentence.")] = "text",
+    column: options.Column = None,
     only: Annotated[
         list[str], typer.Option(help="Build this column (and those it needs) alone; repeatable. All by default.")
     ] = [],  # noqa: B006

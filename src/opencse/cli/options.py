@@ -12,7 +12,8 @@ Corpus = Annotated[
     str,
     typer.Argument(
         help="Raw sentences: .txt (one per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
-        "files or saved by `datasets`; or `demo`, the sample sentences that come with opencse."
+        "files or saved by `datasets`; documents in Markdown or HTML, or a folder of these; "
+        "or `demo`, the sample sentences that come with opencse."
     ),
 ]
 Backbone = Annotated[

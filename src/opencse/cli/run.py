@@ -50,6 +50,7 @@ def run(
             "--set selection.tolerance=…",
         ),
     ] = None,
+    column: options.Column = None,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
     seed: options.Seed = None,
@@ -92,6 +93,7 @@ def run(
         pairs=pairs,
         paraphrases=paraphrases,
         llm=llm,
+        column=column,
         variant=variant,
         overrides=[*_within(tolerance), *overrides],
         seed=seed,

@@ -13,6 +13,7 @@ def train(
     backbone: options.Backbone,
     dev: options.Dev = None,
     data: options.Data = None,
+    column: options.Column = None,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
     seed: options.Seed = None,
@@ -48,6 +49,7 @@ def train(
             out=folder,
             dev=dev,
             data=data,
+            column=column,
             variant=variant,
             overrides=overrides,
             seed=each,

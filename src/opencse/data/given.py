@@ -31,7 +31,7 @@ _LONG = 40  # median words from which on rows are taken for paragraphs
 _LEAST = 3  # words of a sentence that is kept of a document
 
 
-def corpus_file(given: Any, *, column: str | None = None) -> Path:
+def corpus_file(given: Any, *, column: str | None = None, split: bool = True) -> Path:
     """Return a corpus with a column `text` that holds a sentence per row.
 
     A file that is one already comes back as it is. Everything else is written to the cache once: documents and
@@ -41,12 +41,14 @@ def corpus_file(given: Any, *, column: str | None = None) -> Path:
         given: The path of a corpus or of documents (`opencse.data.documents`), `"demo"`, a list of strings, a pandas
             DataFrame, a `datasets.Dataset` or a pyarrow table.
         column: The column that holds the text; by default the likeliest by its name.
+        split: Split the rows of a table into sentences where most are longer than a sentence, which loses its other
+            columns.
 
     Raises:
         OpencseError: It cannot be read, holds no text, or no column is known to hold it.
     """
     if not isinstance(given, str | Path):
-        return corpus_file(_table_file(_as_table(given), column))
+        return corpus_file(_table_file(_as_table(given), column), split=split)
     path = demo.corpus(given)
     if not path.exists():
         raise OpencseError(f"{path}: no such file or folder", "Check the path.")
@@ -55,7 +57,7 @@ def corpus_file(given: Any, *, column: str | None = None) -> Path:
     name = text_column(column_names(path), path, column) if column is not None or not _has_text(path) else "text"
     if _is_built(path):
         return path
-    if _in_paragraphs(path, name):
+    if split and _in_paragraphs(path, name):
         return _split(path, name)
     return path if name == "text" else _renamed(path, name)
 
@@ -90,6 +92,11 @@ def queries(given: Any, *, most: int = 200) -> list[str]:
         raise OpencseError(f"{given} has no query", "Give at least one.")
     listed = list(found)
     return listed if len(listed) <= most else [listed[i * len(listed) // most] for i in range(most)]
+
+
+def given_name(given: Any) -> str:
+    """Return how to name a user's texts in a report: the file's name, or what kind of thing they are."""
+    return Path(given).name if isinstance(given, str | Path) else f"texts in memory ({type(given).__name__})"
 
 
 def _has_text(path: Path) -> bool:

@@ -32,5 +32,6 @@ def model_source(given: Any) -> str:
     known = given.model_card_data.base_model or "model"
     folder = cache_place("inputs", weights_hash(given)[:32]) / Path(str(known)).name
     if not (folder / "modules.json").is_file():
-        save_encoder(given, folder, "")
+        head = "" if known == "model" else f"---\nbase_model: {known}\n---\n"
+        save_encoder(given, folder, head)
     return str(folder)

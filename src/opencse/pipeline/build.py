@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from opencse.data.columns import chosen_specs, with_models
+from opencse.data.given import corpus_file
+from opencse.encoder.given import model_source
 from opencse.engines import Engine
 from opencse.errors import OpencseError
-from opencse.io import demo
+from opencse.io.corpus import read_texts
 from opencse.recipes import load_recipe
 from opencse.runs.session import Notify
+from opencse.syntax.language import LANGUAGES, likely_language
+from opencse.views import ConstructorSpec
 from opencse.views import build as build_views
 
 
 def build(
     recipe: str | Path,
-    corpus: str | Path,
+    corpus: Any,
     out: str | Path,
     *,
     only: Sequence[str] = (),
-    backbone: str | Path = "minilm",
+    backbone: Any = "minilm",
     variant: str = "sound",
     overrides: Sequence[str] = (),
     seed: int = 0,
-    column: str = "text",
+    column: str | None = None,
     engine: Engine | None = None,
     resume: bool = True,
     progress: bool = True,
@@ -34,14 +42,14 @@ def build(
 
     Args:
         recipe: A name or a TOML file.
-        corpus: Sentences in any format of `opencse.io.corpus`, or `"demo"`.
+        corpus: As for `train`.
         out: The folder for the Parquet parts.
         only: Build these columns, and those that they are made of; all by default.
         backbone: The model that mines where the recipe says `model = "backbone"`.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings of the recipe.
         seed: The only source of randomness.
-        column: The corpus's column that holds the sentence.
+        column: As for `train`.
         engine: Where the work is done; by default one process per core.
         resume: Keep the parts of an interrupted build.
         progress: Show a progress bar.
@@ -63,14 +71,34 @@ def build(
                 f"build.{name} mines with '{model}', which `opencse run` trains first",
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
-    return build_views(
-        demo.corpus(corpus),
-        with_models(specs, {"backbone": backbone}),
+    rows = corpus_file(corpus, column=column)
+    built = build_views(
+        rows,
+        with_models(specs, {"backbone": model_source(backbone)}),
         out,
         seed=seed,
         engine=engine,
         resume=resume,
         progress=progress,
-        column=column,
         notify=notify,
     )
+    for line in _built_lines(built, specs, rows):
+        notify(line)
+    return built
+
+
+def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec], corpus: Path) -> Iterator[str]:
+    """Yield what was written, and a warning for each column that has no sentence."""
+    columns = [column for name, spec in specs.items() for column in spec.columns(name)]
+    table = pq.read_table(sorted(built.glob("part-*.parquet")), columns=columns)
+    present = {column: len(table) - table[column].null_count for column in columns}
+    shares = ", ".join(f"{column} {count:,}" for column, count in present.items())
+    yield f"{len(table):,} sentences in {built}; of these have {shares}"
+    empty = [column for column, count in present.items() if not count]
+    if empty:
+        language = likely_language(islice(read_texts(corpus), 500))
+        reason = (
+            "" if language == "en" else f"; the texts look {LANGUAGES.get(language or '', 'not English')}, and the "
+        )
+        reason += "rules are for English" if reason else ""
+        yield f"warning: no sentence has {', '.join(empty)}{reason}"

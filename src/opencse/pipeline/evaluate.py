@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Precision
+from opencse.encoder.given import model_source
 from opencse.encoder.precision_choice import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
 from opencse.evaluation.development import sts_text
@@ -19,7 +20,7 @@ from opencse.progress import note
 
 
 def evaluate(
-    model: str | Path,
+    model: Any,
     *,
     data: str | Path | None = None,
     tasks: Sequence[str] = ("sts",),
@@ -34,7 +35,7 @@ def evaluate(
     """Score a sentence encoder; every distinct sentence is encoded once for all tasks.
 
     Args:
-        model: A folder, a run, a hub id or a bundled name.
+        model: A folder, a run, a hub id, a bundled name or a `SentenceTransformer`.
         data: The folder of the tasks (`STS12/test.tsv.gz`, …, or SentEval's `data/downstream`), or `"hub"`.
         tasks: Suites (`sts`, `transfer`, `classification`, `reranking`, `retrieval`, `geometry`) and tasks by name.
         pairs: Files of scored pairs, scored in place of `tasks`.
@@ -58,6 +59,7 @@ def evaluate(
     else:
         suites = load_suites(list(tasks), data, text=text or sts_text(data), classifier=classifier)
     # The model is loaded last: it takes longer than finding a mistake in the data.
+    model = model_source(model)
     encoder = load_encoder(model, pooling=pooling or "backbone")
     note(f"evaluating {describe(precision, model_config(encoder), encoder.device)}")
     return evaluate_model(

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
 from opencse.encoder.embedder import Precision
+from opencse.encoder.given import model_source
 from opencse.pipeline.display import findings_tables
 from opencse.probing import Findings
 from opencse.probing.material import gather, probe_models
@@ -39,7 +40,7 @@ class ProbeResult(JupyterMixin):
 
 
 def probe(
-    models: str | Path | Sequence[str | Path],
+    models: Any,
     *,
     out: str | Path | None = None,
     data: str | Path | None = None,
@@ -53,7 +54,8 @@ def probe(
     """Measure how far models follow wording where meaning should count.
 
     Args:
-        models: Folders, runs, hub ids or bundled names; the first is the baseline.
+        models: One or several folders, runs, hub ids, bundled names or `SentenceTransformer`s; the first is the
+            baseline.
         out: Folder for `report.html`, `probe.json` and the figures; none are written by default.
         data: The STS tasks, as for `evaluate`.
         sentences: Sentences of your own: a table or built views with transformations as columns.
@@ -66,7 +68,7 @@ def probe(
     Raises:
         OpencseError: A file or a model cannot be read.
     """
-    names = [str(models)] if isinstance(models, str | Path) else [str(model) for model in models]
+    names = [model_source(each) for each in (models if isinstance(models, list | tuple) else [models])]
     gathered = gather(data=data, pairs=pairs, sentences=sentences, text=text, limit=limit)
     findings, settings = probe_models(names, gathered.material, precision=precision, pooling=pooling)
     report = None if out is None else write_report(findings, Path(out), settings=settings, notes=gathered.notes)

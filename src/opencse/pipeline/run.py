@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +13,27 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 
 from opencse.data.columns import missing_specs
+from opencse.data.documents import is_prose
+from opencse.data.given import corpus_file, given_name
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import prepare_rows, recipe_for_corpus
 from opencse.encoder import backbone_config, load_encoder
 from opencse.encoder.device import choose_device
 from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.given import model_source
 from opencse.encoder.precision_choice import describe, resolve_precision
 from opencse.encoder.vector_cache import cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
+from opencse.evaluation.compatibility import StoredVectors, stored_vectors
 from opencse.evaluation.development import development_scorer, development_sets, sts_text
 from opencse.io import demo
-from opencse.io.corpus import column_names
+from opencse.io.corpus import column_names, read_texts
 from opencse.io.files import write_json
 from opencse.pipeline.display import findings_tables, run_lines, scores_tables
 from opencse.pipeline.train import train, with_seed
 from opencse.probing import Findings, Material, Prober
 from opencse.progress import collect, timed
-from opencse.recipes import Recipe, family_of, shortened
+from opencse.recipes import Recipe, family_of, load_recipe, shortened
 from opencse.runs.folder import check_folder
 from opencse.runs.precision import begun_precision
 from opencse.runs.session import Notify
@@ -38,6 +43,9 @@ _UNGUARDED = (
     "No guard: there were no development pairs (--dev or --data), so nothing checked during training that the model "
     "keeps what it could do before."
 )
+
+
+_STORED = 1000  # sentences of the corpus whose old and new vectors are compared
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,15 +85,16 @@ class Result(JupyterMixin):
 
 def run(
     recipe: str | Path | Recipe,
-    corpus: str | Path,
+    corpus: Any,
     *,
-    backbone: str | Path = "minilm",
+    backbone: Any = "minilm",
     out: str | Path,
     dev: str | Path | None = None,
     data: str | Path | None = None,
     pairs: str | Path | None = None,
     paraphrases: str | Path | None = None,
     llm: str | None = None,
+    column: str | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     seed: int | None = None,
@@ -110,6 +119,7 @@ def run(
             corpus.
         llm: An OpenAI-compatible endpoint and the model's name there, `URL#MODEL`, that writes paraphrases in place of
             a table.
+        column: As for `train`.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         seed: As for `train`.
@@ -130,7 +140,10 @@ def run(
     from opencse.reports import add_scores, write_report
 
     with collect() as timings:
-        corpus, folder = demo.corpus(corpus), Path(out)
+        folder, name = Path(out), given_name(corpus)
+        needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
+        split = isinstance(corpus, str | Path) and not needed & set(_columns(corpus))
+        corpus, backbone = corpus_file(corpus, column=column, split=split), model_source(backbone)
         # Read before any training, so that a mistake in a path costs nothing.
         own_pairs = [] if pairs is None else [demo.pairs(pairs)]
         judged_on = gather(data=data, pairs=own_pairs, text=sts_text(data))
@@ -179,14 +192,18 @@ def run(
             track=track,
             progress=progress,
             notify=notify,
+            corpus_name=name,
         )
         with timed("evaluation"):
             findings = _before_and_after(trained.recipe, backbone, trained.model, judged_on.material)
+            stored = _stored_vectors(recipe, backbone, trained.model, corpus)
         unguarded = [_UNGUARDED] if trained.outcome.first_score is None else []
         with timed("report"):
-            report = write_report(findings, folder, notes=[*trained.warnings, *unguarded, *judged_on.notes])
-        made_of = [corpus.name, *([] if source.table is None else [f"paraphrases from {source.table.name}"])]
-        add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of))
+            report = write_report(
+                findings, folder, notes=[*trained.warnings, *unguarded, stored.advice(), *judged_on.notes]
+            )
+        made_of = [name, *([] if source.table is None else [f"paraphrases from {source.table.name}"])]
+        add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of), stored=stored)
     result = Result(trained, findings, report, timings.rounded())
     scores = {"before": _plain(result.before), "after": _plain(result.after)}
     write_json(folder / "results.json", scores | {"timings": result.timings})
@@ -217,6 +234,19 @@ def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, materia
     before = prober(untouched)
     after = prober(Embedder(load_encoder(model), precision=precision, progress=f"evaluating {trained}"))
     return {name: before, trained: after}
+
+
+def _columns(corpus: str | Path) -> list[str]:
+    """Return the columns of a table, none for documents."""
+    path = demo.corpus(corpus)
+    return column_names(path) if path.exists() and not is_prose(path) else []
+
+
+def _stored_vectors(recipe: Recipe, backbone: str, model: Path, corpus: Path) -> StoredVectors:
+    """Measure whether vectors of the backbone can stay in an index beside those of the trained model."""
+    texts = list(dict.fromkeys(islice(read_texts(corpus), _STORED)))
+    old = cached_vectors(Embedder(load_encoder(backbone, **recipe.pooling)), texts)
+    return stored_vectors(old, Embedder(load_encoder(model))(texts))
 
 
 def _suites(findings: Findings) -> dict[str, Results]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from opencse.data.given import corpus_file, given_name
 from opencse.encoder import backbone_config
 from opencse.encoder.embedder import Precision
+from opencse.encoder.given import model_source
 from opencse.evaluation.development import development_scorer, development_sets
-from opencse.io import demo
 from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.runs.session import Notify
 from opencse.training import Run
@@ -17,12 +19,13 @@ from opencse.training import train as train_run
 
 def train(
     recipe: str | Path | Recipe,
-    corpus: str | Path,
+    corpus: Any,
     *,
-    backbone: str | Path,
+    backbone: Any,
     out: str | Path,
     dev: str | Path | None = None,
     data: str | Path | None = None,
+    column: str | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     seed: int | None = None,
@@ -31,17 +34,20 @@ def train(
     track: Sequence[str] = (),
     progress: bool = True,
     notify: Notify = lambda _: None,
+    corpus_name: str | None = None,
 ) -> Run:
     """Train a sentence encoder.
 
     Args:
         recipe: A name, a TOML file, or a resolved recipe (then `variant`, `overrides` and `seed` are ignored).
-        corpus: Sentences in any format of `opencse.io.corpus`, with the columns that the recipe reads; or `"demo"`.
-        backbone: A folder, a hub id or a bundled name.
+        corpus: Sentences with the columns that the recipe reads: a path in any format of `opencse.io.corpus`, documents
+            (`opencse.data.documents`), `"demo"`, a list of strings, a pandas DataFrame or a `datasets.Dataset`.
+        backbone: A folder, a hub id, a bundled name or a `SentenceTransformer`.
         out: The run's folder.
         dev: Scored pairs that choose the best step: a file, `"stsb"` (STS-B dev below `data`) or `"none"`. By default
             the development sets that the recipe names (`Selection.tasks`) if `data` is given, else none.
         data: The STS files (`opencse.evaluation.load_sts`).
+        column: The column that holds the sentence; by default `text`, or the likeliest by its name.
         variant: `sound`, or `faithful`: the system as published.
         overrides: `key=value` settings of the recipe.
         seed: Short for the override `training.seed=…`.
@@ -50,6 +56,7 @@ def train(
         track: Further trackers: `tensorboard`, `wandb`, `trackio`.
         progress: Show progress bars.
         notify: Receives short notes for the user.
+        corpus_name: How the model's card names the corpus; by default its path.
 
     Returns:
         The finished run; `.model` is the folder of the trained encoder.
@@ -57,6 +64,7 @@ def train(
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
+    rows, backbone = corpus_file(corpus, column=column, split=False), model_source(backbone)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=with_seed(overrides, seed))
@@ -69,7 +77,7 @@ def train(
     precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
     return train_run(
         recipe,
-        demo.corpus(corpus),
+        rows,
         backbone=backbone,
         out=out,
         dev=None if not sets else lambda encoder: development_scorer(encoder, sets, precision),
@@ -78,6 +86,7 @@ def train(
         track=track,
         progress=progress,
         notify=notify,
+        corpus_name=corpus_name or given_name(corpus),
     )
 
 

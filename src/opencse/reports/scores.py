@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from huggingface_hub import EvalResult, ModelCard
+
+from opencse.evaluation.compatibility import StoredVectors
 from opencse.io.files import write_text
 from opencse.probing import Findings
 from opencse.reports.summary import cards
@@ -13,16 +17,42 @@ from opencse.reports.text import shown
 _HEAD = "## Before and after"
 
 
-def add_scores(readme: Path, models: Mapping[str, Findings], made_of: str) -> None:
+def add_scores(readme: Path, models: Mapping[str, Findings], made_of: str, stored: StoredVectors | None = None) -> None:
     """Put a section with the scores of each model at the end of a model card, in place of one that is there.
 
     Args:
         readme: The card.
         models: The findings of the untouched and of the trained model, by name.
         made_of: The text that the run was given.
+        stored: Whether vectors of the untouched model can be kept.
     """
     kept = readme.read_text(encoding="utf-8").split(f"\n{_HEAD}")[0].rstrip()
-    write_text(readme, f"{kept}\n\n{_HEAD}\n\nText: {made_of}.\n\n{scores_table(models)}\n")
+    advice = "" if stored is None else f"\n{stored.advice()}\n"
+    text = f"{kept}\n\n{_HEAD}\n\nText: {made_of}.\n\n{scores_table(models)}\n{advice}"
+    write_text(readme, _with_results(text, list(models.values())[-1]))
+
+
+def _with_results(text: str, found: Findings) -> str:
+    """Put the trained model's scores into the head of the card, where a model hub reads them."""
+    card = ModelCard(text, ignore_metadata_errors=True)
+    scores = [task for task in found.sts if task.score is not None]
+    if not scores:
+        return text
+    data: Any = card.data
+    data.model_name = data.model_name or "opencse"
+    data.eval_results = [
+        EvalResult(
+            task_type="semantic-similarity",
+            task_name="Semantic Similarity",
+            dataset_type="unknown",
+            dataset_name=task.task,
+            metric_type="spearman_cosine",
+            metric_name="Spearman Cosine",
+            metric_value=round(float(task.score or 0) / 100, 4),
+        )
+        for task in scores
+    ]
+    return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
 
 
 def scores_table(models: Mapping[str, Findings]) -> str:

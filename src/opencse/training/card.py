@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from huggingface_hub import ModelCardData
+
+from opencse.io.corpus import column_names, read_texts
+from opencse.models.provenance import base_model
 from opencse.recipes import Recipe
 from opencse.runs.loop import Outcome
+from opencse.syntax.language import likely_language
 
 _TEMPLATE = """---
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-tags:
-- sentence-transformers
-- sentence-similarity
-- opencse
+{metadata}
 ---
 
 # {title}
@@ -46,8 +48,31 @@ not measured. {differs}
 """
 
 
-def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome) -> str:
-    """Write the card: method, data, settings and scores."""
+def corpus_language(corpus: str | Path) -> str | None:
+    """Return the code of the likely language of a corpus; None where it is unknown."""
+    if "text" not in column_names(corpus):
+        return None
+    return likely_language(islice(read_texts(corpus), 500))
+
+
+def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome, *, language: str | None = None) -> str:
+    """Return the card: method, data, settings and scores, headed by what a model hub reads.
+
+    Args:
+        recipe: As it was resolved.
+        record: What `run.json` says.
+        outcome: Steps, scores and time.
+        language: Code of the language of the training text.
+    """
+    base, license = base_model(record["backbone"])
+    metadata = ModelCardData(
+        language=language,
+        license=license,
+        library_name="sentence-transformers",
+        pipeline_tag="sentence-similarity",
+        tags=["sentence-transformers", "sentence-similarity", "opencse"],
+        base_model=base,
+    )
     kept = "of the last step"
     if outcome.best_step is not None:
         kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
@@ -57,6 +82,7 @@ def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome) -> str:
     if outcome.share < 1:
         kept = f"{outcome.share:.0%} of the way from the backbone's to those {kept}"
     return _TEMPLATE.format(
+        metadata=metadata.to_yaml().strip(),
         title=recipe.title,
         recipe=recipe.name,
         variant=recipe.variant,

@@ -22,7 +22,7 @@ from opencse.runs.loop import Loop, Outcome
 from opencse.runs.sampling import Sampler
 from opencse.runs.session import Notify, Session
 from opencse.training.batches import Assembler, ViewTokens
-from opencse.training.card import model_card
+from opencse.training.card import corpus_language, model_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.network import Network
 from opencse.training.other_runs import train_task_vectors
@@ -75,6 +75,7 @@ def train(
     track: Sequence[str] = (),
     progress: bool = True,
     notify: Notify = lambda _: None,
+    corpus_name: str | None = None,
 ) -> Run:
     """Train a sentence encoder on rows that have every column which the recipe's views read.
 
@@ -92,6 +93,7 @@ def train(
         track: Further trackers: `tensorboard`, `wandb`, `trackio`.
         progress: Show progress bars.
         notify: Receives short notes for the user.
+        corpus_name: How the card names the corpus; by default its path.
 
     Returns:
         The finished run.
@@ -115,7 +117,7 @@ def train(
     fingerprint = _fingerprint(recipe, model, text) | {f"task vector {name}": h for name, h in hashes.items()}
     if (outcome := session.finished(fingerprint)) is not None:
         return Run(session.folder, recipe, outcome)
-    record = _record(recipe, backbone, corpus, text.store, fingerprint)
+    record = _record(recipe, backbone, corpus_name or str(corpus), text.store, fingerprint)
     session.begin(record, {"recipe.toml": dump_recipe(recipe)})
     for warning in text.warnings:
         session.notify(f"warning: {warning}")
@@ -136,7 +138,7 @@ def train(
     )
     with timed("training steps"):
         outcome = loop.run(resume)
-    card = model_card(recipe, record, outcome)
+    card = model_card(recipe, record, outcome, language=text.language)
     session.end(loop, record, outcome, lambda: save_encoder(model.encoder, session.folder / "model", card))
     return Run(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
 
@@ -189,6 +191,7 @@ class _Text:
             with timed("teachers"):
                 self.vectors = teacher_vectors(recipe, teachers, corpus, self.sources, progress=bar)
         self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
+        self.language = corpus_language(corpus)
         self.warnings = [
             f"no sentence has the view '{name}': nothing is learned from it"
             for name, view in model.views.items()
@@ -223,14 +226,14 @@ def _fingerprint(recipe: Recipe, model: _Model, text: _Text) -> dict[str, str]:
 
 
 def _record(
-    recipe: Recipe, backbone: str | Path, corpus: str | Path, store: TokenStore, fingerprint: Mapping[str, str]
+    recipe: Recipe, backbone: str | Path, corpus: str, store: TokenStore, fingerprint: Mapping[str, str]
 ) -> dict[str, Any]:
     return {
         "recipe": recipe.name,
         "variant": recipe.variant,
         "family": recipe.family,
         "backbone": str(backbone),
-        "corpus": str(corpus),
+        "corpus": corpus,
         "rows": store.rows,
         "blank_rows": store.skipped,
         "seed": recipe.training.seed,
