@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from opencse.pipeline.build import build
     from opencse.pipeline.check import check
     from opencse.pipeline.compare import compare
+    from opencse.pipeline.compare_search import compare_search
     from opencse.pipeline.evaluate import evaluate
     from opencse.pipeline.listing import list_recipes
     from opencse.pipeline.probe import probe
@@ -25,6 +26,7 @@ _MODULES = {
     "build": "opencse.pipeline.build",
     "check": "opencse.pipeline.check",
     "compare": "opencse.pipeline.compare",
+    "compare_search": "opencse.pipeline.compare_search",
     "evaluate": "opencse.pipeline.evaluate",
     "list_recipes": "opencse.pipeline.listing",
     "load_recipe": "opencse.recipes",
@@ -39,6 +41,7 @@ __all__ = [
     "build",
     "check",
     "compare",
+    "compare_search",
     "evaluate",
     "list_recipes",
     "load_recipe",

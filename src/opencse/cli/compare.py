@@ -10,6 +10,7 @@ import typer
 
 from opencse.cli import options
 from opencse.cli.evaluate import TextVariant
+from opencse.errors import OpencseError
 
 
 class TableFormat(StrEnum):
@@ -22,9 +23,11 @@ class TableFormat(StrEnum):
 
 def compare(
     runs: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            metavar="RUN...", help="Run folders, or folders that hold some; the first run's group is the baseline."
+            metavar="RUN...",
+            help="Run folders, or folders that hold some; the first run's group is the baseline. With --texts two "
+            "models: the one in use, and the one that may replace it.",
         ),
     ],
     out: Annotated[
@@ -42,6 +45,18 @@ def compare(
         list[Path] | None, typer.Option(help="Evaluate on these scored pairs instead. Repeatable.")
     ] = None,
     text: Annotated[TextVariant, typer.Option(help="Text variant of the STS tasks.")] = TextVariant.senteval,
+    texts: Annotated[
+        str | None,
+        typer.Option(help="Your documents, as for `opencse check`: shows which searches among them change."),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --texts: searches that your users make, one per line or in a column `query`; by default "
+            "sentences of the texts."
+        ),
+    ] = None,
+    column: options.Column = None,
     resamples: Annotated[int, typer.Option(min=100, help="Bootstrap samples.")] = 1000,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
@@ -52,15 +67,39 @@ def compare(
     Mean and standard deviation over seeds; the difference from the baseline over seeds (Welch) and, with --data, over
     pairs (paired bootstrap); the published score; training time.
 
+    With --texts, two models search your documents instead: which lists change, whether stored vectors can stay, and
+    with -o a page on which to judge the lists.
+
     For example:
 
     opencse compare runs/simcse runs/osscse -o comparison/
 
     opencse compare runs/* --data sts/ --format latex
+
+    opencse compare minilm out/ --texts docs/ --queries log.txt -o judge/
     """
     options.begin(device, quiet=quiet, verbose=verbose)
+    if texts is not None:
+        _compare_search(runs, texts, queries, column, out)
+        return
+    if queries is not None:
+        raise OpencseError("--queries goes with --texts", "Add --texts DOCS.")
     from opencse.comparison.tables import FORMATS
     from opencse.pipeline.compare import compare as run
 
     comparison = run(runs, out=out, data=data, pairs=pairs or (), text=text.value, resamples=resamples)
     typer.echo(FORMATS[format.value][1](comparison), nl=False)
+
+
+def _compare_search(models: list[str], texts: str, queries: Path | None, column: str | None, out: Path | None) -> None:
+    from rich.console import Console
+
+    from opencse.pipeline.compare_search import compare_search
+
+    if len(models) != 2:
+        raise OpencseError(
+            f"--texts compares two models, not {len(models)}", "Name the one in use, then the one that may replace it."
+        )
+    Console().print(compare_search(models[0], models[1], texts, queries=queries, column=column, out=out))
+    if out is not None:
+        typer.echo(f"page: {out / 'search.html'}")

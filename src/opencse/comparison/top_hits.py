@@ -1,0 +1,167 @@
+"""Two models on the same searches: whose lists change, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.jupyter import JupyterMixin
+from rich.text import Text
+
+from opencse.evaluation import Encode
+from opencse.evaluation.compatibility import StoredVectors, stored_vectors
+from opencse.probing.estimates import Estimate, mean_estimate
+
+TOP = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """One place of a list.
+
+    Attributes:
+        text: What was found.
+        cosine: Of query and text.
+        other_rank: Its place in the other model's list, 1 being the first; None if it is not among the first ten there.
+    """
+
+    text: str
+    cosine: float
+    other_rank: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPair:
+    """One query's lists.
+
+    Attributes:
+        query: The search.
+        old: The old model's first ten hits.
+        new: The new model's.
+    """
+
+    query: str
+    old: tuple[Hit, ...]
+    new: tuple[Hit, ...]
+
+    @property
+    def shared(self) -> int:
+        """Hits that both lists have."""
+        return sum(hit.other_rank is not None for hit in self.new)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SearchComparison(JupyterMixin):
+    """Which lists change when one model takes the place of another.
+
+    Attributes:
+        old: Name of the model in use.
+        new: Name of the model that may replace it.
+        texts: Texts searched.
+        own_queries: Whether the queries are the user's; otherwise they are sentences of the texts.
+        overlap: Share of the first ten hits that both models have, 95 % bootstrap interval over queries.
+        same_first: Share of queries with the same first hit.
+        stored: Whether vectors of the old model can stay in an index.
+        lists: Every query's lists, the most changed first.
+    """
+
+    old: str
+    new: str
+    texts: int
+    own_queries: bool
+    overlap: Estimate
+    same_first: Estimate
+    stored: StoredVectors
+    lists: tuple[SearchPair, ...] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain tables, as `search.json` has it."""
+        return asdict(self)
+
+    def headline(self) -> str:
+        """Return the finding in one sentence."""
+        kind = "your queries" if self.own_queries else "sentences of your texts as queries"
+        kept, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
+        return (
+            f"With {self.new} in place of {self.old}, {kept:.0f} % of the first {TOP} hits stay and {first:.0f} % of "
+            f"{len(self.lists)} searches keep their first hit ({kind})."
+        )
+
+    def __repr__(self) -> str:
+        return f"<SearchComparison: {self.headline()}>"
+
+    def __rich__(self) -> RenderableType:
+        lines: list[Text] = []
+        for pair in self.lists[:3]:
+            lines.append(Text(f"{pair.query}   ({pair.shared} of {len(pair.new)} hits shared)", style="bold"))
+            for name, hits in (("old", pair.old), ("new", pair.new)):
+                lines += [
+                    Text(f"  {name} {i}  {hit.cosine:.2f}  {hit.text[:100]}") for i, hit in enumerate(hits[:2], 1)
+                ]
+        return Group(*lines, Text(self.stored.advice()), Text(self.headline(), style="bold"))
+
+
+def compare_searches(
+    old: Encode,
+    new: Encode,
+    texts: Sequence[str],
+    queries: Sequence[str],
+    *,
+    names: tuple[str, str] = ("old", "new"),
+    own_queries: bool = True,
+) -> SearchComparison:
+    """Search the same texts with two models.
+
+    Args:
+        old: The model in use, from n texts to a matrix (n, d).
+        new: The other model.
+        texts: What is searched.
+        queries: Searches. One that is a text itself does not find itself.
+        names: Of the two models.
+        own_queries: Whether the queries are the user's.
+    """
+    texts = list(dict.fromkeys(texts))
+    place = {text: i for i, text in enumerate(texts)}
+    own = np.array([place.get(query, -1) for query in queries])
+    found, matrices = [], []
+    for encode in (old, new):
+        vectors = _unit(encode([*texts, *queries]))
+        matrices.append(vectors[: len(texts)])
+        similarity = vectors[len(texts) :] @ vectors[: len(texts)].T
+        similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(TOP, max(1, len(texts) - 1))]
+        found.append((order, np.take_along_axis(similarity, order, axis=1)))
+    pairs = [
+        SearchPair(
+            query=query,
+            old=_hits(texts, found[0][0][i], found[0][1][i], found[1][0][i]),
+            new=_hits(texts, found[1][0][i], found[1][1][i], found[0][0][i]),
+        )
+        for i, query in enumerate(queries)
+    ]
+    return SearchComparison(
+        old=names[0],
+        new=names[1],
+        texts=len(texts),
+        own_queries=own_queries,
+        overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
+        same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
+        stored=stored_vectors(*(matrix[:2000] for matrix in matrices)),
+        lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
+    )
+
+
+def _hits(texts: Sequence[str], order: np.ndarray, cosines: np.ndarray, other: np.ndarray) -> tuple[Hit, ...]:
+    ranks = {int(place): rank for rank, place in enumerate(other.tolist(), 1)}
+    return tuple(
+        Hit(text=texts[place], cosine=round(float(cosine), 4), other_rank=ranks.get(place))
+        for place, cosine in zip(order.tolist(), cosines, strict=True)
+    )
+
+
+def _unit(matrix: np.ndarray) -> np.ndarray:
+    matrix = np.asarray(matrix, dtype=np.float32)
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)

@@ -1,0 +1,77 @@
+"""`opencse.compare_search`: which searches change when one model takes the place of another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opencse.comparison.search_page import write_search_comparison
+from opencse.comparison.top_hits import SearchComparison, compare_searches
+from opencse.data.given import passages
+from opencse.data.given import queries as read_queries
+from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.given import model_source
+from opencse.encoder.loading import load_encoder
+from opencse.probing.material import short_names
+
+_SENTENCES = 100  # of the texts, where there are no queries
+
+
+def compare_search(
+    old: Any,
+    new: Any,
+    texts: Any,
+    *,
+    queries: Any = None,
+    out: str | Path | None = None,
+    column: str | None = None,
+    words: int = 200,
+    documents: int = 5000,
+    precision: Precision = "auto",
+    seed: int = 0,
+) -> SearchComparison:
+    """Search the same texts with two models, and show which lists of hits change.
+
+    Args:
+        old: The model in use: a folder, a hub id, a bundled name or a `SentenceTransformer`.
+        new: The model that may replace it.
+        texts: As for `check`.
+        queries: As for `check`; by default sentences of the texts.
+        out: A folder for `search.html`, where one judges the lists, and `search.json`; none are written by default.
+        column: As for `check`.
+        words: As for `check`.
+        documents: Texts that are searched at most, drawn at random.
+        precision: As for `check`.
+        seed: Of all that is drawn.
+
+    Returns:
+        Overlap of the lists, whether stored vectors can stay, and the lists; it displays itself in a notebook.
+
+    Raises:
+        OpencseError: A file cannot be read, or there is no such model.
+    """
+    found = passages(texts, column=column, words=words)
+    rng = np.random.default_rng(seed)
+    chosen = sorted(rng.permutation(len(found))[:documents].tolist())
+    searched = [found[i] for i in chosen]
+    if queries is not None:
+        asked = read_queries(queries)
+    else:
+        sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
+        asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
+    sources = [model_source(old), model_source(new)]
+    encoders = [Embedder(load_encoder(source), precision=precision, progress="encoding") for source in sources]
+    labels = short_names(sources)
+    result = compare_searches(
+        encoders[0],
+        encoders[1],
+        [passage.text for passage in searched],
+        asked,
+        names=(labels[0], labels[1]),
+        own_queries=queries is not None,
+    )
+    if out is not None:
+        write_search_comparison(result, out)
+    return result
