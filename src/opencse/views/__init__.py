@@ -1,31 +1,32 @@
-"""Sentence in, related sentence out; the builder that makes whole columns of them.
+"""Related sentences of a given sentence, and the builder that makes whole columns of them.
 
-| kind | class | what it makes | source |
+| kind | class | builds | source |
 |---|---|---|---|
-| `negation` | `Negation` | the main clause negated, or freed of its negation | OssCSE §4, SNCSE |
-| `back_translation` | `BackTranslation` | a paraphrase through pivot languages | OssCSE §4, DebCSE §4.2 |
-| `candidate_table` | `CandidateTable` | a paraphrase from a table of candidates | OssCSE Appendix A |
-| `llm` | `PromptedLLM` | whatever a prompt asks a language model for | SAN Table 12 |
-| `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
-| `phrase_swap` | `PhraseSwap` | the same words, another meaning: two phrases exchanged | after PAWS |
-| `main_clause` | `MainClause` | what the sentence states, cut to its main clause | |
+| `negation` | `Negation` | a contradiction: the main clause negated, or its negation removed | OssCSE §4, SNCSE |
 | `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
-| `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite denied | |
-| `negative_word` | `NegativeWord` | a contradiction: never, nobody, no, failed to; or without such a word | |
+| `negative_word` | `NegativeWord` | a contradiction: never, nobody, no, failed to, or their opposites | |
 | `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
-| `passive` | `Passive` | a paraphrase: the other voice | |
 | `number_swap` | `NumberSwap` | a contradiction: another number, year or amount | |
 | `entity_swap` | `EntitySwap` | a contradiction: another name of the same kind | |
-| `reordering` | `Reordering` | a paraphrase: an adverbial moved, or a pair turned round | |
-| `word_repetition` | `WordRepetition` | the sentence with words repeated | ESimCSE |
-| `span_mask` | `SpanMask` | the sentence with a run of words masked | ArcCSE |
+| `phrase_swap` | `PhraseSwap` | the same words with another meaning: two phrases exchanged | after PAWS |
+| `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite, negated | |
+| `passive` | `Passive` | a paraphrase: the other voice | |
+| `reordering` | `Reordering` | a paraphrase: an adverbial moved, or conjuncts exchanged | |
+| `main_clause` | `MainClause` | the main clause of a long sentence | |
+| `back_translation` | `BackTranslation` | a paraphrase by translation and back | OssCSE §4, DebCSE §4.2 |
+| `candidate_table` | `CandidateTable` | a paraphrase from a table of candidates | OssCSE Appendix A |
+| `llm` | `PromptedLLM` | the answer of a prompted language model | SAN Table 12 |
+| `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
 | `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences of the corpus | DebCSE §4.1 |
 | `debiased_positives` | `DebiasedPositives` | a weighted draw from paraphrases | DebCSE §4.2 |
 | `hard_negatives` | `HardNegatives` | the nearest sentences of the corpus, by rank, window or margin | |
 | `next_sentence` | `NextSentence` | the sentence that follows in the corpus | DiffCSE §5 |
-| `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | probes of surface change | OssCSE §3.2 |
+| `word_repetition` | `WordRepetition` | the sentence with some words repeated | ESimCSE |
+| `span_mask` | `SpanMask` | the sentence with a span of words masked | ArcCSE |
+| `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | a random change | OssCSE §3.2 |
 
-A specification is a light, frozen dataclass; `spec.open()` loads models and gives a function from rows to views.
+A specification is a small frozen dataclass with the options of a kind; `spec.open()` loads models and returns a
+constructor, which maps rows to views.
 """
 
 from opencse.views.builder import build
@@ -79,7 +80,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     HardNegatives,
 )
 CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
-"""Every constructor by the name that a recipe gives it."""
+"""The specification of each kind, by its name in a recipe."""
 
 __all__ = [
     "CONSTRUCTORS",

@@ -45,7 +45,7 @@ class CandidatePools:
 
 def scoring_memory(rows: int, dimension: int, kept: int) -> int:
     """Return the maximum memory of `in_window` and `nearest` in bytes, for rows that keep `kept` candidates each."""
-    tile = TILE * (CHUNK + kept) * 64  # scores, masks, and the places of what was found
+    tile = TILE * (CHUNK + kept) * 64  # scores, masks, and positions of the candidates found
     return tile + (3 * CHUNK + rows) * dimension * 4 + rows * kept * 40
 
 
@@ -150,8 +150,8 @@ def nearest(
             other = keys[column] != anchor_keys[tile][row]
             row, column = row[other], column[other]
             if len(row):
-                some = CandidatePools(ids=best.ids[tile], cosine=best.cosine[tile])
-                merged = _merged(some, row, numbers[column], scores[row, column])
+                pools = CandidatePools(ids=best.ids[tile], cosine=best.cosine[tile])
+                merged = _merged(pools, row, numbers[column], scores[row, column])
                 best.ids[tile], best.cosine[tile] = merged.ids, merged.cosine
     order = np.lexsort((best.ids, -best.cosine), axis=1)
     ids, cosine = (np.take_along_axis(part, order, axis=1) for part in (best.ids, best.cosine))

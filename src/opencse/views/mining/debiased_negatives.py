@@ -94,8 +94,8 @@ class DebiasedNegatives(MinedSpec):
         step = len(rows) if len(block) <= _ENCODED else max(1, _ENCODED // pools.ids.shape[1])
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            some = CandidatePools(ids=pools.ids[part], cosine=pools.cosine[part])
-            places[part] = self._places(ids[part], some, seeds[part], index)
+            part_pools = CandidatePools(ids=pools.ids[part], cosine=pools.cosine[part])
+            places[part] = self._places(ids[part], part_pools, seeds[part], index)
         drawn = places >= 0
         return DrawnSentences(
             ids=np.where(drawn, np.take_along_axis(pools.ids, places, axis=1), -1),

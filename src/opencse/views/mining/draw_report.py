@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,21 +63,23 @@ def draw_report(
             drawn = zip(table["text"].to_pylist(), table[column].to_pylist(), strict=True)
             hits = (scores.get(_pair(a, b)) for a, b in drawn if b is not None)
             found = [score for score in hits if score is not None]
-        some = len(values["cosine"]) > 0
+        any_drawn = len(values["cosine"]) > 0
         out.append(
             DrawReport(
                 column=column,
                 rows=table.num_rows,
                 drawn=len(values["cosine"]),
-                mean={form: float(np.mean(v)) for form, v in values.items()} if some else {},
-                quantiles={
-                    form: tuple(np.percentile(v, [5, 25, 50, 75, 95]).tolist()) for form, v in values.items() if some
-                },
+                mean={form: float(np.mean(v)) for form, v in values.items()} if any_drawn else {},
+                quantiles=_quantiles(values) if any_drawn else {},
                 known=len(found),
                 near_duplicates=sum(score >= near for score in found),
             )
         )
     return out
+
+
+def _quantiles(values: Mapping[str, np.ndarray]) -> dict[str, tuple[float, ...]]:
+    return {form: tuple(np.percentile(v, [5, 25, 50, 75, 95]).tolist()) for form, v in values.items()}
 
 
 def _pair(a: str, b: str) -> frozenset[str]:

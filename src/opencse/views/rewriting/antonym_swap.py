@@ -25,7 +25,7 @@ class AntonymSwap(GrammarView):
     Null if no word has an opposite in this context, or if the sentence is negative already.
 
     Attributes:
-        predicate_first: Prefer an adjective that is said of the subject ("is safe"): the negation of its opposite
+        predicate_first: Prefer a predicate adjective ("is safe"): the negation of its opposite
             ("is not dangerous") is a paraphrase, which `negated_antonym` builds. No other word has this property.
 
     Example:

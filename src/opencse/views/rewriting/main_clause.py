@@ -72,7 +72,7 @@ def _kept_tokens(clause: Clause) -> list[int]:
             kept -= subtree(tokens, i)
     joined = {tokens[i].head for i in kept if tokens[i].relation == "conj"}
     for i in sorted(kept):
-        # "cc" hangs on what it introduces (Universal Dependencies) or on what it follows (spaCy's own models)
+        # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy's own models)
         if tokens[i].relation == "cc" and tokens[i].head not in joined and tokens[tokens[i].head].relation != "conj":
             kept.discard(i)
     kept = {i for i in kept if tokens[i].text not in _LOOSE}

@@ -27,8 +27,8 @@ _COMPLEMENTARY_VERBS = frozenset(  # whoever does not accept rejects
 class NegatedAntonym(GrammarView):
     """Negate the opposite ("is safe" becomes "is not dangerous"): a paraphrase that looks like a negation.
 
-    A predicate that is negated already becomes its opposite: "is not safe", "is dangerous". Null unless an adjective
-    is said of the subject, or the main verb has a complementary opposite ("accept", "reject").
+    A predicate that is negated already becomes its opposite: "is not safe", "is dangerous". Null unless there is a
+    predicate adjective with an opposite, or the main verb has a complementary opposite ("accept", "reject").
 
     Attributes:
         contract: Share of sentences that get "isn't" instead of "is not", in [0, 1].

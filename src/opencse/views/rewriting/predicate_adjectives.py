@@ -1,4 +1,4 @@
-"""Adjectives that are said of the subject, and whose negated opposite means the same: "is safe", "is not dangerous"."""
+"""Predicate adjectives whose negated opposite means the same: "is safe", "is not dangerous"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opencse.views.rewriting.clause import NEGATIVE, NOT
 from opencse.views.rewriting.negation_rules import SENTENTIAL
 from opencse.views.rewriting.opposites import Opposite
 
-# Opposites that leave a third possibility: what is not black need not be white.
+# Opposites that leave a third possibility: a thing that is not black need not be white.
 _NOT_COMPLEMENTARY = frozenset(
     """northern southern eastern western northeastern southwestern northwestern southeastern black white first last next
     previous national international former current upper lower inner outer vertical horizontal many few""".split()
