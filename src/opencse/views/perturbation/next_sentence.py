@@ -1,4 +1,4 @@
-"""The sentence that follows in the corpus (DiffCSE Table 4, "next sentence")."""
+"""The next sentence of the corpus (DiffCSE, Table 4)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from opencse.views.sentence_store import CorpusAccess, Sentences
 
 @dataclass(frozen=True, kw_only=True)
 class NextSentence(ConstructorSpec):
-    """Take the sentence that follows in the corpus, whose lines must stand in the order of their documents.
+    """Take the next sentence of the corpus, whose sentences must be in the order of their documents.
 
-    The last sentence of the corpus has none. Where one document ends and the next begins, the corpus does not say.
+    The last sentence of the corpus gives null; the last one of a document gets the first of the next document.
 
     Example:
         [build.next]
@@ -33,7 +33,7 @@ class Following:
     """A prepared and opened `NextSentence`; pickling sends a path.
 
     Args:
-        sentences: Those of the corpus, by number.
+        sentences: The sentences of the corpus, by number.
     """
 
     digest = ""
@@ -48,10 +48,10 @@ class Following:
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Return the next sentence of each row."""
         count = len(self._sentences)
-        made = [
+        results = [
             (self._sentences.range(row.id + 1, row.id + 2)[0], f"row {row.id + 1}")
             if row.id + 1 < count
             else (None, "last row")
             for row in rows
         ]
-        return with_error_rate(rows, made)
+        return with_error_rate(rows, results)
