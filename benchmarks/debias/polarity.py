@@ -1,6 +1,6 @@
 """What a polarity head on the frozen encoder is worth, and which targets of `target_similarity` suit it.
 
-    python benchmarks/debias/polarity.py VIEWS DATA -o benchmarks/results/debias-polarity.csv
+    python benchmarks/debias/polarity.py VIEWS DATA -o benchmarks/results/debias-polarity.jsonl
 
 VIEWS are built views with the columns that targets.toml reads; DATA is the folder of the evaluation sets. Only the head
 is trained. The similarity of two sentences is then the target itself, c - w (1 - p) max(c, 0)^k, with c the cosine of
@@ -11,7 +11,6 @@ hash, are kept from training. All figures are of development sets; the probe and
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import json
 import random
@@ -37,7 +36,7 @@ from opencse.encoder.layer_means import with_layer_means
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
 from opencse.evaluation.correlation import spearman
 from opencse.io.corpus import column_names, read_rows
-from opencse.io.files import replaced_file
+from opencse.io.files import write_text
 from opencse.recipes import Recipe, load_recipe
 from opencse.training.polarity import Head, constructed_pairs, train_head
 
@@ -194,7 +193,7 @@ def main() -> None:
     plain = Embedder(load_encoder(options.backbone, pooling="backbone"), precision="bf16")
     untouched = plain.encode(development.texts)
     untouched = untouched / np.linalg.norm(untouched, axis=1, keepdims=True)
-    lines = [{"head": "none", **development.measure(lambda i, j: untouched[i] @ untouched[j].T)}]
+    lines = [{"similarity": "untouched", **development.measure(lambda i, j: untouched[i] @ untouched[j].T)}]
     model = with_layer_means(load_encoder(options.backbone, pooling="backbone"), whole.depths)
     layers = Embedder(model, precision="bf16")
     trained_on, asked = (torch.from_numpy(layers.encode(each)) for each in (texts, development.texts))
@@ -216,13 +215,12 @@ def main() -> None:
                 cosines = untouched[i] @ untouched[j].T
                 return cosines - w * (1 - codes[i] @ codes[j].T) * np.clip(cosines, 0, None) ** k
 
-            line = {"head": label, "strength": strength, "power": power, "seconds": seconds}
-            lines.append(line | development.measure(similarity))
-            print(json.dumps(lines[-1]), flush=True)
-    with replaced_file(options.out) as path, path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[-1]))
-        writer.writeheader()
-        writer.writerows({k: f"{v:.2f}" if isinstance(v, float) else v for k, v in line.items()} for line in lines)
+            name = f"{label}, w {strength:g}, k {power:g}"
+            lines.append({"similarity": name, "seconds": seconds, **development.measure(similarity)})
+    text = "".join(
+        json.dumps({k: v if isinstance(v, str) else round(v, 2) for k, v in each.items()}) + "\n" for each in lines
+    )
+    write_text(options.out, text)
 
 
 if __name__ == "__main__":
