@@ -179,6 +179,17 @@ def test_an_unknown_recipe_is_named_once(opencse) -> None:
     assert opencse("recipes", "show", "simsce")[2].startswith("opencse: unknown recipe 'simsce'. Did you mean")
 
 
+def test_the_cache_is_shown_and_cleared(opencse, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "vectors" / "store").write_bytes(b"x" * 2**20)
+    code, printed, _ = opencse("cache")
+    assert code == 0
+    assert "1.0 MiB" in printed
+    assert opencse("cache", "--clear", "--only", "vectros")[0] == 2
+    assert (opencse("cache", "--clear")[0], (tmp_path / "vectors").exists()) == (0, False)
+
+
 def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
     def press(*_: object) -> None:
         raise KeyboardInterrupt

@@ -4,9 +4,10 @@ import os
 import time
 
 import pytest
+from platformdirs import user_cache_path
 
 from opencse.errors import OpencseError
-from opencse.io.cache import cache_place, cache_root, trim_cache
+from opencse.io.cache import KINDS, cache_place, cache_root, cache_sizes, clear_cache, trim_cache
 
 DAY = 24 * 3600
 
@@ -62,3 +63,19 @@ def test_a_limit_that_is_no_number_is_one_line(monkeypatch) -> None:
     monkeypatch.setenv("OPENCSE_CACHE_GIB", "much")
     with pytest.raises(OpencseError, match="OPENCSE_CACHE_GIB"):
         cache_place("tokens", "a")
+
+
+def test_sizes_and_clearing_leave_other_files_alone(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    for kind in ("tokens", "vectors", "mine"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "store").write_bytes(b"x" * 100)
+    assert cache_sizes() == {kind: 100 * (kind in ("tokens", "vectors")) for kind in KINDS}
+    assert clear_cache(["tokens", "mine"]) == 100
+    assert clear_cache() == 100
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_folder_is_that_of_the_system(monkeypatch) -> None:
+    monkeypatch.delenv("OPENCSE_CACHE")
+    assert cache_root() == user_cache_path("opencse", appauthor=False)

@@ -8,7 +8,7 @@ import sys
 import typer
 
 from opencse import __version__
-from opencse.cli import build, check, compare, evaluate, export, pretrain, probe, recipes, run, train
+from opencse.cli import build, cache, check, compare, evaluate, export, pretrain, probe, recipes, run, train
 from opencse.errors import Interrupted, OpencseError
 
 INTERRUPTED = 130
@@ -29,6 +29,7 @@ app.command()(build.build)
 app.command()(pretrain.pretrain)
 app.command()(evaluate.evaluate)
 app.command()(probe.probe)
+app.command()(cache.cache)
 app.command()(check.check)
 app.command()(compare.compare)
 app.command()(export.export)

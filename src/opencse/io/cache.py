@@ -6,7 +6,10 @@ import contextlib
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 from opencse.errors import OpencseError
 
@@ -18,10 +21,30 @@ _KEPT = 24 * 3600
 
 
 def cache_root() -> Path:
-    """Where stores are kept: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder."""
+    """Return where stores are kept: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder of this system."""
     if root := os.environ.get("OPENCSE_CACHE"):
         return Path(root)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opencse"
+    return user_cache_path("opencse", appauthor=False)
+
+
+def cache_sizes() -> dict[str, int]:
+    """Return the bytes that each kind of store takes."""
+    return {kind: _size(cache_root() / kind) if (cache_root() / kind).is_dir() else 0 for kind in KINDS}
+
+
+def clear_cache(kinds: Iterable[str] = KINDS) -> int:
+    """Remove all stores of these kinds, and return the bytes that were freed.
+
+    Args:
+        kinds: Some of `KINDS`; nothing else in the folder is touched.
+    """
+    freed = 0
+    for kind in kinds:
+        folder = cache_root() / kind
+        if kind in KINDS and folder.is_dir():
+            freed += _size(folder)
+            shutil.rmtree(folder)
+    return freed
 
 
 def cache_place(kind: str, name: str) -> Path:

@@ -34,10 +34,10 @@ def add_scores(readme: Path, models: Mapping[str, Findings], made_of: str, store
 
 def _with_results(text: str, found: Findings) -> str:
     """Put the trained model's scores into the head of the card, where a model hub reads them."""
-    card = ModelCard(text, ignore_metadata_errors=True)
     scores = [task for task in found.sts if task.score is not None]
-    if not scores:
+    if not scores or not text.startswith("---\n"):
         return text
+    card = ModelCard(text, ignore_metadata_errors=True)
     data: Any = card.data
     data.model_name = data.model_name or "opencse"
     data.eval_results = [
