@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -77,42 +78,88 @@ def build(
 
         build("corpus.txt", {"negation": Negation(contract=True)}, "views/")
     """
-    from opencse.io.corpus import read_texts
-    from opencse.views.storage import build_header, build_order, texts_hash
+    specs, out_dir = _checked(specs, Path(out_dir), seed=seed, resume=resume), Path(out_dir)
+    corpus = _Corpus(corpus_path, column)
+    size = max((spec.unit for spec in specs.values()), default=UNIT)
+    if engine is None or isinstance(engine, Local):  # no more processes than units
+        engine = Local(processes=min(-(-corpus.rows // size), (engine or Local(processes=workers)).workers))
+    openables: dict[str, Openable] = dict(specs)
+    if any(spec.needs_corpus for spec in specs.values()):
+        access = CorpusAccess(sentences=corpus.sentences, engine=engine, progress=progress, notify=notify)
+        with timed(MINING):
+            openables = {name: spec.prepare(access) for name, spec in specs.items()}
+    unit = _UnitBuilder(specs, openables, seed=seed, workers=engine.workers)
+    parts = _Parts(out_dir, corpus.header(unit, max(1, rows_per_part // size) * size), resume=resume)
+    _build_missing(parts, unit, corpus, engine, progress=progress)
+    return out_dir
+
+
+def _checked(
+    specs: Mapping[str, ConstructorSpec], folder: Path, *, seed: int, resume: bool
+) -> dict[str, ConstructorSpec]:
+    """Return the specifications in the order in which they are built, with the precision of this build."""
+    from opencse.views.storage import build_order
 
     if not 0 <= seed < 2**32:
         raise OpencseError(f"seed {seed} is out of range", f"Give a seed from 0 to {2**32 - 1}.")
     ordered = {name: specs[name] for name in build_order(specs)}
-    ordered = settle_precision(ordered, begun_columns(Path(out_dir)) if resume else {})
-    size = max((spec.unit for spec in ordered.values()), default=UNIT)
-    rows_per_part = max(1, rows_per_part // size) * size
-    digest, rows = texts_hash(read_texts(corpus_path, column))
-    if rows == 0:
-        raise OpencseError(f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank.")
-    if engine is None or isinstance(engine, Local):  # no more processes than units
-        engine = Local(processes=min(-(-rows // size), (engine or Local(processes=workers)).workers))
-    sentences, openables = None, dict[str, Openable](ordered)
-    if engine.remote or any(spec.needs_corpus for spec in ordered.values()):
-        sentences = open_sentences(read_texts(corpus_path, column), digest)
-        access = CorpusAccess(sentences=sentences, engine=engine, progress=progress, notify=notify)
-        with timed(MINING):
-            openables = {name: spec.prepare(access) for name, spec in ordered.items()}
-    unit = _UnitBuilder(ordered, openables, seed=seed, workers=engine.workers)
-    header = build_header(ordered, unit.open(), corpus=digest, rows=rows, seed=seed, part_rows=rows_per_part)
-    parts = _Parts(Path(out_dir), header, resume=resume)
-    if parts.missing:
-        seconds: dict[str, float] = defaultdict(float)
-        if engine.workers > 1:
-            unit.close()  # each process opens its own
-        if engine.remote:
-            assert sentences is not None
-            written = _write_remotely(engine, unit, sentences, parts)
-        else:
-            written = _write_locally(engine, unit, read_texts(corpus_path, column), parts, seconds)
-        with timed(REWRITING):
-            _show_progress(written, rows, rows - parts.missing_rows, progress)
-        divide(REWRITING, seconds)
-    return parts.folder
+    return settle_precision(ordered, begun_columns(folder) if resume else {})
+
+
+class _Corpus:
+    """The corpus of a build: its texts, their number and their hash.
+
+    Args:
+        path: Sentences in any format that `opencse.io.corpus` reads.
+        column: Column that holds the sentence.
+
+    Raises:
+        OpencseError: The corpus cannot be read, or has no sentence.
+    """
+
+    def __init__(self, path: str | Path, column: str) -> None:
+        from opencse.views.storage import texts_hash
+
+        self._path, self._column = path, column
+        self.digest, self.rows = texts_hash(self.texts())
+        if self.rows == 0:
+            raise OpencseError(f"{path} has no sentence", "Give a corpus with at least one line that is not blank.")
+
+    def texts(self) -> Iterator[str]:
+        """Return the texts, in order."""
+        from opencse.io.corpus import read_texts
+
+        return read_texts(self._path, self._column)
+
+    @cached_property
+    def sentences(self) -> Sentences:
+        """The texts in the cache, by number."""
+        return open_sentences(self.texts(), self.digest)
+
+    def header(self, unit: _UnitBuilder, part_rows: int) -> dict[str, Any]:
+        """Return the header of files with `part_rows` rows."""
+        from opencse.views.storage import build_header
+
+        digests = unit.open()
+        return build_header(
+            unit.specs, digests, corpus=self.digest, rows=self.rows, seed=unit.seed, part_rows=part_rows
+        )
+
+
+def _build_missing(parts: _Parts, unit: _UnitBuilder, corpus: _Corpus, engine: Engine, *, progress: bool) -> None:
+    """Build and write the files that are missing, and show the progress."""
+    if not parts.missing:
+        return
+    if engine.workers > 1:
+        unit.close()  # each process opens its own
+    seconds: dict[str, float] = defaultdict(float)
+    if engine.remote:
+        written = _write_remotely(engine, unit, corpus.sentences, parts)
+    else:
+        written = _write_locally(engine, unit, corpus.texts(), parts, seconds)
+    with timed(REWRITING):
+        _show_progress(written, corpus.rows, corpus.rows - parts.missing_rows, progress)
+    divide(REWRITING, seconds)
 
 
 class _UnitBuilder:
@@ -259,7 +306,7 @@ def _write_locally(
 ) -> Iterator[int]:
     """Build units on this machine and write each file after its last unit; yield the number of rows of each unit.
 
-    What the workers spent on rewriting and on mining is added to `seconds`.
+    The time that the workers spend on rewriting and on mining is added to `seconds`.
     """
 
     def jobs() -> Iterator[_Job]:
