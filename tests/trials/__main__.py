@@ -42,7 +42,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     world = make_world(root / "world")
     counts: dict[str, Counter[str]] = {}
     lines = []
-    for number, trial in enumerate(all_trials(world, seed=options.seed, generated=options.generated)):
+    for number, trial in enumerate(all_trials(world, seed=options.seed, count=options.generated)):
         if (options.family and trial.family not in options.family) or options.match not in trial.name:
             continue
         outcome = run_trial(trial, root / f"{number:04d}")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.trials import corpora, recipes
+from tests.trials import corpora, folders, generated, models, own_files, recipes
 from tests.trials.trial import Trial
 from tests.trials.world import World
 
 
-def all_trials(world: World, *, seed: int, generated: int) -> Iterator[Trial]:
-    """Every written trial, and as many generated ones as asked for."""
+def all_trials(world: World, *, seed: int, count: int) -> Iterator[Trial]:
+    """Every written trial, and so many generated ones."""
     yield from corpora.trials(world)
     yield from recipes.trials(world)
+    yield from folders.trials(world)
+    yield from own_files.trials(world)
+    yield from models.trials(world)
+    yield from generated.trials(world, seed=seed, count=count)

@@ -26,6 +26,8 @@ precision = "fp32"
 checkpoint_every = 2
 log_every = 1
 keep_checkpoints = 2
+[selection]
+every = 2
 """
 PAIRS = "sentence1\tsentence2\tscore\n" + "".join(
     f"{a} {b}\t{b} {c}\t{i % 6}\n" for i, (a, b, c) in enumerate(zip(WORDS, WORDS[1:], WORDS[2:], strict=False))

@@ -125,6 +125,10 @@ class Embedder:
                 matrix = np.asarray(distinct, dtype=np.float32)
             else:
                 matrix = self._encode_tokens(prepared.tokens)
+        if not np.isfinite(matrix).all():
+            raise OpencseError(
+                "the model gives vectors that are not finite", "Its weights are damaged: train it again."
+            )
         repeats = len(prepared.rows) != len(prepared.texts)
         return matrix[prepared.rows] if repeats else matrix  # without repeats, rows is 0, 1, 2, …
 

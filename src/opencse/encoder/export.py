@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencse.encoder.loading import quiet
+from opencse.encoder.model_folder import require_finite
 from opencse.io.files import replaced_folder
 
 if TYPE_CHECKING:
@@ -22,7 +23,11 @@ def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | Non
         model: The encoder; projectors and other parts of the training are not among its modules.
         folder: Where to write.
         card: The text of `README.md`; sentence-transformers' own card where None.
+
+    Raises:
+        OpencseError: A weight is not finite, or the folder cannot be written.
     """
+    require_finite(model, "the trained model")
     with replaced_folder(Path(folder)) as temporary, quiet(), contextlib.suppress(UserWarning):
         model.save_pretrained(str(temporary), create_model_card=card is None)
         if card is not None:

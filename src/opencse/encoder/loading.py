@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.encoder.device import choose_device
+from opencse.encoder.model_folder import check_loaded, check_model_folder, transformer_folder
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake
 from opencse.errors import OpencseError
+from opencse.io.reading import reason
 from opencse.models import resolve
 from opencse.models.names import is_offline
 
@@ -51,6 +52,8 @@ def load_encoder(
 
     device = str(choose_device() if device is None else device)
     source = resolve(name)
+    if Path(source).is_dir():
+        check_model_folder(Path(source))
     settings: dict[str, Any] = {"output_hidden_states": True} if pooling == "first_last" else {}
     if dropout is not None:
         from opencse.encoder.dropout import dropout_config_overrides
@@ -64,6 +67,8 @@ def load_encoder(
         )
     with readable_errors(name), quiet():
         model = SentenceTransformer(source, device=device, config_kwargs=settings or None)
+    if hasattr(model[0], "auto_model"):
+        check_loaded(name, model[0].auto_model, model.tokenizer)
     if pooling == "backbone":
         for module in model:
             if pools_the_mask(module):
@@ -102,9 +107,8 @@ def _load_config(source: str) -> Any:
     from transformers import AutoConfig
 
     folder = Path(source)
-    if (modules := folder / "modules.json").is_file():
-        first = json.loads(modules.read_text(encoding="utf-8"))[0]["path"]
-        source = str(folder / first)
+    if (folder / "modules.json").is_file():
+        source = str(transformer_folder(folder))
     with readable_errors(source), quiet():
         return AutoConfig.from_pretrained(source)
 
@@ -114,10 +118,11 @@ def readable_errors(name: object) -> Iterator[None]:
     """Loading fails in many ways; the user needs to know which model, why in a line, and what to try."""
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    except OpencseError:
+        raise
+    except Exception as error:  # three libraries and their parsers, which have no error in common
         raise OpencseError(
-            f"{name}: the model cannot be loaded ({reason[:300]})",
+            f"{name}: the model cannot be loaded ({reason(error)})",
             "Pass a folder that holds it, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
         ) from error
 

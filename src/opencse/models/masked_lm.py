@@ -35,9 +35,9 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
         model, report = AutoModelForMaskedLM.from_pretrained(
             source, use_safetensors=True, local_files_only=local, output_loading_info=True
         )
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except Exception as error:  # three libraries and their parsers, which have no error in common
         raise OpencseError(
-            f"no masked language model {str(name)!r}: {str(error).splitlines()[0][:300]}",
+            f"no masked language model {str(name)!r}: {(str(error).splitlines() or [type(error).__name__])[0][:300]}",
             "Pass a folder with config.json, model.safetensors and a tokenizer, or a hub id.",
         ) from error
     finally:

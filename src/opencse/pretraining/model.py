@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 
 from opencse.encoder.loading import is_sentence_transformer, quiet, readable_errors
+from opencse.encoder.model_folder import require_finite, transformer_folder
 from opencse.errors import OpencseError
 from opencse.io.files import replaced_folder
 from opencse.models import resolve
@@ -108,6 +108,7 @@ def save_model(model: Any, tokenizer: Any, folder: Path, card: str, backbone: st
         card: The text of `README.md`.
         backbone: What training began with: pooling and prompts of a sentence-transformers model are taken over.
     """
+    require_finite(model, "the trained model")
     source = None if backbone is None else resolve(backbone)
     with replaced_folder(folder) as temporary, quiet():
         if source is not None and is_sentence_transformer(source):
@@ -133,4 +134,4 @@ def _transformer_folder(source: str) -> str:
     modules = Path(source) / "modules.json"
     if not modules.is_file():
         return source
-    return str(Path(source) / json.loads(modules.read_text(encoding="utf-8"))[0]["path"])
+    return str(transformer_folder(Path(source)))

@@ -1,0 +1,120 @@
+"""The door for model folders: what a folder from outside must look like before any library loads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from opencse.errors import OpencseError
+from opencse.io.reading import read_json, read_text, reason
+
+_REMEDY = "Download or save the model again."
+_MODULES = "sentence_transformers."
+"""Modules of other packages would be imported, which is running code that the folder chose."""
+
+
+def check_model_folder(folder: Path) -> None:
+    """Refuse a folder that a loader would stumble over, leave, or run code from.
+
+    Raises:
+        OpencseError: A file is missing, damaged or of the wrong form; a module lies outside the folder or is not one of
+            sentence-transformers' own; or the weights are pickled.
+    """
+    first = _modules(folder)[0] if (folder / "modules.json").exists() else {"path": "", "type": "Transformer"}
+    transformer = folder / first["path"]
+    if first["type"].endswith("Transformer"):  # static embeddings, for one, have neither of the two
+        read_json(transformer / "config.json", _REMEDY)
+        _check_weights(transformer)
+    for name in ("config_sentence_transformers.json", "sentence_bert_config.json", "tokenizer_config.json"):
+        for place in {folder, transformer}:
+            if (place / name).exists():
+                _check_settings(place / name, read_json(place / name, _REMEDY))
+
+
+def transformer_folder(folder: Path) -> Path:
+    """Where the first module of a sentence-transformers folder lies.
+
+    Raises:
+        OpencseError: `modules.json` is no list of modules, or names a folder outside or a module of another package.
+    """
+    return folder / _modules(folder)[0]["path"]
+
+
+def _modules(folder: Path) -> list[dict[str, str]]:
+    path = folder / "modules.json"
+    try:
+        modules = json.loads(read_text(path, _REMEDY))
+    except (ValueError, RecursionError) as error:
+        raise OpencseError(f"{path}: not JSON ({reason(error)})", _REMEDY) from None
+    if not isinstance(modules, list) or not modules:
+        raise OpencseError(f"{path}: not a list of modules", _REMEDY)
+    for module in modules:
+        _check_module(path, module)
+    return modules
+
+
+def _check_module(path: Path, module: Any) -> None:
+    if not isinstance(module, dict) or not all(isinstance(module.get(key), str) for key in ("path", "type")):
+        raise OpencseError(f"{path}: a module without a path or a type", _REMEDY)
+    place = Path(module["path"])
+    if place.is_absolute() or ".." in place.parts:
+        raise OpencseError(f"{path}: the module '{place}' lies outside the model's folder", _REMEDY)
+    if not module["type"].startswith(_MODULES):
+        raise OpencseError(
+            f"{path}: '{module['type']}' is not a module of sentence-transformers",
+            "Models that bring code are not run.",
+        )
+
+
+def _check_weights(folder: Path) -> None:
+    whole = [path for path in folder.glob("*.safetensors*") if path.stat().st_size]
+    pickled = [path for ending in (".bin", ".pt", ".pth", ".ckpt") for path in folder.glob(f"*{ending}")]
+    if pickled and not whole:
+        raise OpencseError(
+            f"{pickled[0]}: pickled weights, which can run code when they are loaded", "Save the model as safetensors."
+        )
+    if not whole:
+        raise OpencseError(f"{folder}: holds no model.safetensors, or an empty one", _REMEDY)
+
+
+def _check_settings(path: Path, settings: dict[str, Any]) -> None:
+    """The settings whose wrong types show late, inside a library."""
+    prompts = settings.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
+        raise OpencseError(f"{path}: a prompt is not text", _REMEDY)
+    name = settings.get("default_prompt_name")
+    if name is not None and name not in prompts:
+        raise OpencseError(f"{path}: the default prompt {name!r} is not among the prompts", _REMEDY)
+    for key in ("max_seq_length", "model_max_length"):
+        value = settings.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1):
+            raise OpencseError(f"{path}: {key} is {value!r}, not a length", _REMEDY)
+
+
+def check_loaded(name: object, transformer: Any, tokenizer: Any) -> None:
+    """Refuse a model whose tokenizer knows more tokens than it has embeddings, or whose weights are not finite.
+
+    Raises:
+        OpencseError: Either holds.
+    """
+    embeddings = transformer.get_input_embeddings()
+    rows, tokens = embeddings.weight.shape[0], len(tokenizer)
+    if tokens > rows:
+        raise OpencseError(
+            f"{name}: the tokenizer knows {tokens} tokens, the model only {rows}", "Take the tokenizer of this model."
+        )
+    require_finite(transformer, str(name))
+
+
+def require_finite(module: torch.nn.Module, name: str) -> None:
+    """Refuse weights that hold NaN or infinity.
+
+    Raises:
+        OpencseError: A weight is not finite.
+    """
+    for key, tensor in module.state_dict().items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise OpencseError(f"{name}: the weights {key} hold a number that is not finite", _REMEDY)
