@@ -125,7 +125,8 @@ def _show_statistics(views: str, model: str | None) -> None:
     console.print(published)
     for one in found:
         if one.rules:
-            console.print(f"{one.column}: " + ", ".join(f"{rule} {count}" for rule, count in one.rules.items()))
+            rules = ", ".join(f"{rule} {count}" for rule, count in one.rules.items())
+            console.print(f"{one.column}: {rules}", markup=False)
 
 
 def _show_draws(views: str, pairs: str | None, near: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -9,6 +10,7 @@ import typer
 
 from opencse import __version__
 from opencse.cli import build, cache, check, compare, evaluate, export, pretrain, probe, recipes, run, train
+from opencse.cli.failure import shortage, write_report
 from opencse.errors import Interrupted, OpencseError
 
 INTERRUPTED = 130
@@ -47,6 +49,9 @@ def main() -> None:
     """Run the command line; what a user can mend is one line and exit code 2."""
     # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training step's time.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII alone shows other characters escaped
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = app(prog_name="opencse", standalone_mode=False) or 0
         if status == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
@@ -58,15 +63,30 @@ def main() -> None:
         _stop(str(stop), INTERRUPTED)
     except (typer.Abort, KeyboardInterrupt):
         _stop("stopped", INTERRUPTED)
+    except BrokenPipeError:  # whoever read the output has stopped, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(141)
     except Exception as error:
         # A mistake in the arguments; typer carries its own copy of click, so its classes have no public name.
         if not hasattr(error, "format_message"):
-            raise
-        if not error.format_message().strip():  # no argument at all: the help was printed
+            _stop_unforeseen(error)
+        elif not error.format_message().strip():  # no argument at all: the help was printed
             sys.exit(2)
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "opencse"
-        _stop(f"{error.format_message().rstrip('.')}. See `{command} --help`.", 2)
+        else:
+            context = getattr(error, "ctx", None)
+            command = context.command_path if context is not None else "opencse"
+            _stop(f"{error.format_message().rstrip('.')[:1000]}. See `{command} --help`.", 2)
+
+
+def _stop_unforeseen(error: Exception) -> None:
+    """Say in one line that something failed which should not have, and where the report is."""
+    if known := shortage(error):
+        _stop(str(known), 2)
+    report = write_report(error)
+    if report is None:  # no file can be written: the screen is all that is left
+        raise error
+    what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    _stop(f"an unforeseen failure ({what}). Please file it with the project; the full report is {report}", 1)
 
 
 def _stop(message: str, code: int) -> None:

@@ -11,15 +11,15 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.io.cache import cache_place
+from opencse.io.cache import sealed_store
 from opencse.io.corpus import chunks, column_names, content_hash, corpus_format, read_rows
-from opencse.io.files import replaced_folder
 from opencse.progress import Phase
 
 _VERSION = 1
@@ -111,11 +111,8 @@ def open_store(
         "max_length": max_length,
     }
     name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()
-    folder = cache_place("tokens", name)
-    if not (folder / "meta.json").is_file():
-        with replaced_folder(folder) as temporary:
-            _build(temporary, corpus, corpus_hash, sources, tokenizer, max_length, progress)
-    store = TokenStore(folder)
+    build = partial(_build, corpus, corpus_hash, sources, tokenizer, max_length, progress)
+    store = TokenStore(sealed_store("tokens", name, build))
     if store.rows < 2:
         raise OpencseError(
             f"{corpus}: holds {store.rows} usable sentences ({store.skipped} blank rows)",
@@ -146,13 +143,13 @@ def _tokenizer_hash(tokenizer: Any) -> str:
 
 
 def _build(
-    folder: Path,
     corpus: str | Path,
     corpus_hash: str,
     sources: Sequence[Source],
     tokenizer: Any,
     max_length: int,
     progress: bool,
+    folder: Path,
 ) -> None:
     dtype = "uint16" if len(tokenizer) <= 1 << 16 else "int32"
     rows = skipped = 0

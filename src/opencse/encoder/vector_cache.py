@@ -10,8 +10,7 @@ import numpy as np
 
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.io.cache import cache_place
-from opencse.io.files import replaced_file
+from opencse.io.cache import sealed_store
 
 
 def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
@@ -24,10 +23,7 @@ def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
-    path = cache_place("vectors", f"{digest.hexdigest()}.npy")
-    if path.is_file():
-        return np.load(path, allow_pickle=False)
-    vectors = embedder.encode(texts)
-    with replaced_file(path) as temporary, temporary.open("wb") as file:
-        np.save(file, vectors)
-    return vectors
+    folder = sealed_store(
+        "vectors", digest.hexdigest(), lambda folder: np.save(folder / "vectors.npy", embedder.encode(texts))
+    )
+    return np.load(folder / "vectors.npy", allow_pickle=False)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 from opencse.errors import OpencseError
+from opencse.io.checksums import damage, seal
+from opencse.io.files import replaced_folder, writable
 
 GIB = 2**30
 KINDS = ("inputs", "polarity", "sentences", "teachers", "tokens", "vectors")
@@ -24,7 +28,10 @@ def cache_root() -> Path:
     """Return where stores are kept: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder of this system."""
     if root := os.environ.get("OPENCSE_CACHE"):
         return Path(root)
-    return user_cache_path("opencse", appauthor=False)
+    try:
+        return user_cache_path("opencse", appauthor=False)
+    except RuntimeError:  # neither HOME nor an entry in the list of users
+        return Path(tempfile.gettempdir()) / f"opencse-{os.getuid()}"
 
 
 def cache_sizes() -> dict[str, int]:
@@ -54,12 +61,33 @@ def cache_place(kind: str, name: str) -> Path:
         OpencseError: OPENCSE_CACHE_GIB is no number.
     """
     path = cache_root() / kind / name
-    if path.exists():
+    with writable(path):
+        there = path.exists()
+    if there:
         with contextlib.suppress(OSError):  # a cache that may only be read
             os.utime(path)
     else:
         trim_cache()
     return path
+
+
+def sealed_store(kind: str, name: str, build: Callable[[Path], None]) -> Path:
+    """The folder of a store that is whole: one that is damaged or not there is built.
+
+    Args:
+        kind: One of `KINDS`.
+        name: A hash of all that the store is made from.
+        build: Writes the store's files into an empty folder.
+
+    Raises:
+        OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is no size.
+    """
+    folder = cache_place(kind, name)
+    if not folder.is_dir() or damage(folder):
+        with replaced_folder(folder) as temporary:
+            build(temporary)
+            seal(temporary)
+    return folder
 
 
 def trim_cache(limit: int | None = None) -> None:
@@ -79,11 +107,14 @@ def trim_cache(limit: int | None = None) -> None:
 
 
 def _limit() -> int:
-    given = os.environ.get("OPENCSE_CACHE_GIB", "20")
+    given = os.environ.get("OPENCSE_CACHE_GIB") or "20"
     try:
-        return int(float(given) * GIB)
-    except ValueError as error:
-        raise OpencseError(f"OPENCSE_CACHE_GIB: {given!r} is no number", "Give GiB, such as 20.") from error
+        size = float(given)
+    except ValueError:
+        size = math.nan
+    if not 0 <= size <= 2**30:
+        raise OpencseError(f"OPENCSE_CACHE_GIB: {given!r} is no size", "Give GiB, such as 20.")
+    return int(size * GIB)
 
 
 def _size(path: Path) -> int:

@@ -97,11 +97,22 @@ def make_folder(path: Path) -> Path:
     Raises:
         OpencseError: A file is in the way, the file system is read-only or full, or the name is not allowed.
     """
+    if not _is_text(str(path)):
+        raise OpencseError(
+            f"{path}: the folder's name is not UTF-8", "Some libraries cannot write there: choose another."
+        )
     with writable(path):
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
     return path
+
+
+def _is_text(name: str) -> bool:
+    try:
+        return name.encode().decode() == name
+    except UnicodeEncodeError:
+        return False
 
 
 def _sync(file: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import json
 import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar, cast
 
 from opencse.errors import OpencseError
 from opencse.io.files import make_folder, writable
@@ -20,6 +22,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+F = TypeVar("F", bound=Callable[..., Any])
 LOCK = ".lock"
 _HELD: Counter[Path] = Counter()
 """The folders that this process has locked, and how often: `run` calls `build` and `train` on the same folder."""
@@ -53,6 +56,27 @@ def locked(folder: Path) -> Iterator[None]:
                 file.close()
                 if new:
                     folder.rmdir()  # only if it is empty
+
+
+def locks(parameter: str) -> Callable[[F], F]:
+    """Decorate a function that writes into the folder which this parameter names: it holds the folder's lock.
+
+    Of several processes that train together, the first one holds it for all.
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def holding(*args: Any, **options: Any) -> Any:
+            if int(os.environ.get("RANK", "0")):
+                return function(*args, **options)
+            with locked(Path(signature.bind(*args, **options).arguments[parameter])):
+                return function(*args, **options)
+
+        return cast(F, holding)
+
+    return decorate
 
 
 def _lock(folder: Path) -> IO[str]:

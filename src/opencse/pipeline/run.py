@@ -29,6 +29,7 @@ from opencse.evaluation.development import development_scorer, development_sets,
 from opencse.io import demo
 from opencse.io.corpus import column_names, read_texts
 from opencse.io.files import write_json
+from opencse.io.lock import locks
 from opencse.pipeline.display import findings_tables, run_lines, scores_tables
 from opencse.pipeline.train import train, with_seed
 from opencse.probing import Findings, Material, Prober
@@ -83,6 +84,7 @@ class Result(JupyterMixin):
         return _suites(list(self.findings.values())[-1])
 
 
+@locks("out")
 def run(
     recipe: str | Path | Recipe,
     corpus: Any,

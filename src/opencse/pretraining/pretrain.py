@@ -14,6 +14,7 @@ from opencse.encoder import backbone_config, special_frame
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
+from opencse.io.lock import locks
 from opencse.pretraining.batches import MaskingAssembler
 from opencse.pretraining.card import model_card
 from opencse.pretraining.initial import piece_counts, start_from_counts
@@ -22,7 +23,6 @@ from opencse.pretraining.network import MaskedLMNetwork
 from opencse.pretraining.settings import Pretraining, Text, dump_settings, load_settings
 from opencse.pretraining.store import SentenceIds, open_sentences, sentences
 from opencse.pretraining.vocabulary import Pieces, train_tokenizer
-from opencse.runs.checkpoint import Checkpoints
 from opencse.runs.loop import Loop, Outcome
 from opencse.runs.sampling import Sampler
 from opencse.runs.session import Notify, Session
@@ -54,6 +54,7 @@ class PretrainingRun:
         return self.folder / "model"
 
 
+@locks("out")
 def pretrain(
     corpora: Sequence[str | Path],
     *,
@@ -107,7 +108,7 @@ def pretrain(
     fingerprint = {"corpus": corpus_hash, "settings": _lasting(settings), "backbone": str(backbone)}
     if (outcome := session.finished(fingerprint)) is not None:
         return PretrainingRun(session.folder, settings, outcome)
-    checkpoints = Checkpoints(session.folder / "checkpoints", settings.training.keep_checkpoints, fingerprint)
+    checkpoints = session.checkpoints(settings.training, fingerprint)
     session.seed(seed)
     model = new_model(settings.model, tokenizer) if model is None else model
     pieces = Pieces.of(tokenizer, model.config.vocab_size)

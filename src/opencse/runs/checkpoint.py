@@ -1,24 +1,32 @@
 """Checkpoints that hold everything, appear whole or not at all, and never unpickle.
 
 A checkpoint is the folder `checkpoints/step-000500`: `network.safetensors` (encoder, projector, terms),
-`optimizer.safetensors` (the moments), `random.safetensors` (generator states of every process) and `state.json` (step,
-best score, running sums). The folder gets its name only when it is complete.
+`optimizer.safetensors` (the moments), `random.safetensors` (generator states of every process), `state.json` (step,
+best score, running sums) and `checksums.json` of these. The folder gets its name only when it is complete.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from opencse.errors import OpencseError
+from opencse.io.checksums import damage, seal
 from opencse.io.files import replaced_file, replaced_folder
+from opencse.io.reading import read_json, regular_file, translated
+
+_DIGEST = "sha256"
+_REMEDY = "Start anew with --overwrite."
 
 
 @dataclass
@@ -55,15 +63,34 @@ class Checkpoints:
         folder: Where they are kept.
         keep: How many.
         fingerprint: What a checkpoint must agree on to be resumed (recipe, corpus, backbone), by name.
+        tell: Receives a line for each damaged checkpoint.
     """
 
-    def __init__(self, folder: Path, keep: int, fingerprint: dict[str, str]) -> None:
-        self.folder, self.keep, self.fingerprint = folder, keep, fingerprint
+    def __init__(
+        self, folder: Path, keep: int, fingerprint: dict[str, str], tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.folder, self.keep, self.fingerprint, self._tell = folder, keep, fingerprint, tell
+        self._told: set[Path] = set()
 
     def latest(self) -> Path | None:
-        """The newest complete checkpoint."""
-        found = sorted(self.folder.glob("step-*"))
-        return found[-1] if found else None
+        """The newest whole checkpoint; None where there is none at all.
+
+        Raises:
+            OpencseError: There are checkpoints, but each of them is damaged.
+        """
+        found = sorted(self.folder.glob("step-*"), reverse=True)
+        for path in found:
+            wrong = damage(path)
+            if wrong is None:
+                return path
+            if path not in self._told:
+                self._tell(f"{path} is damaged ({wrong}); the checkpoint before it is used")
+                self._told.add(path)
+        if found:
+            raise OpencseError(
+                f"{self.folder}: every checkpoint is damaged ({damage(found[0])})", "Start anew with --overwrite."
+            )
+        return None
 
     def save(
         self, network: nn.Module, optimizer: torch.optim.Optimizer, random_states: list[Tensor], progress: Progress
@@ -76,6 +103,7 @@ class Checkpoints:
             save_file({str(i): s for i, s in enumerate(random_states)}, temporary / "random.safetensors")
             state = {"progress": asdict(progress), "fingerprint": self.fingerprint}
             (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
+            seal(temporary)
         for old in sorted(self.folder.glob("step-*"))[: -self.keep]:
             shutil.rmtree(old)
         return target
@@ -88,7 +116,7 @@ class Checkpoints:
         Raises:
             OpencseError: The checkpoint belongs to another recipe, corpus or backbone.
         """
-        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        state = read_json(path / "state.json")
         for name, value in self.fingerprint.items():
             if state["fingerprint"].get(name) != value:
                 raise OpencseError(
@@ -96,8 +124,8 @@ class Checkpoints:
                     "Resume with what the run began with, or start anew with --overwrite.",
                 )
         load_weights(network, path / "network.safetensors")
-        _restore_moments(optimizer, load_file(path / "optimizer.safetensors"))
-        return Progress(**state["progress"]), load_file(path / "random.safetensors")
+        _restore_moments(optimizer, _tensors(path / "optimizer.safetensors")[0])
+        return Progress(**state["progress"]), _tensors(path / "random.safetensors")[0]
 
 
 def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:
@@ -110,17 +138,49 @@ def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None
         seen.add(pointer)
         state[name] = tensor.detach().cpu().contiguous()
     with replaced_file(path) as temporary:
-        save_file(state, temporary, metadata=metadata)
+        save_file(state, temporary, metadata={**(metadata or {}), _DIGEST: _digest(state)})
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Read what `save_weights` wrote; all must fit, but for the second names of shared tensors."""
-    state = load_file(path)
+    """Read what `save_weights` wrote; all must fit, but for the second names of shared tensors.
+
+    Raises:
+        OpencseError: The file is missing, was changed, or does not fit.
+    """
+    state = check_weights(path)
     missing, unexpected = network.load_state_dict(state, strict=False)
     shared = {tensor.data_ptr() for name, tensor in network.state_dict().items() if name in state}
     lost = [n for n in missing if network.state_dict()[n].data_ptr() not in shared]
     if lost or unexpected:
         raise OpencseError(f"{path}: does not fit the network ({', '.join([*lost, *unexpected][:3])})")
+
+
+def check_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file that `save_weights` wrote.
+
+    Raises:
+        OpencseError: The file is missing, or was changed since.
+    """
+    state, metadata = _tensors(path)
+    if metadata.get(_DIGEST) != _digest(state):
+        raise OpencseError(f"{path}: was changed after it was written", _REMEDY)
+    return state
+
+
+def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    path = regular_file(path)
+    with translated(path, "not a whole safetensors file", _REMEDY, SafetensorError), safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    raise AssertionError
+
+
+def _digest(state: dict[str, Tensor]) -> str:
+    """A SHA-256 over names, shapes and bytes."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

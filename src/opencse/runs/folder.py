@@ -13,6 +13,7 @@ from typing import Any
 from opencse.errors import OpencseError
 from opencse.io.files import make_folder, writable
 from opencse.io.lock import LOCK
+from opencse.io.reading import read_json
 
 # What training writes; --overwrite removes these and nothing else.
 CONTENTS = (
@@ -62,6 +63,18 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
             path = out / name
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
     make_folder(out)
+
+
+def read_record(out: Path) -> dict[str, Any]:
+    """What `run.json` says: at least the fingerprint, and the outcome if the run is finished.
+
+    Raises:
+        OpencseError: It is missing, damaged or not as a run writes it.
+    """
+    record = read_json(out / "run.json", "Start anew with --overwrite.")
+    if not isinstance(record.get("fingerprint"), dict) or not isinstance(record.get("outcome", {}), dict):
+        raise OpencseError(f"{out / 'run.json'}: not as a run writes it", "Start anew with --overwrite.")
+    return record
 
 
 def environment() -> dict[str, Any]:

@@ -25,7 +25,7 @@ class MetricsLog:
         self._tracker = tracker
         kept = []
         if step and path.is_file():
-            lines = path.read_text(encoding="utf-8").split("\n")
+            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
             kept = [line for line in lines if line and _step_of(line) <= step]
         write_text(path, "".join(line + "\n" for line in kept))
         self._file: IO[str] = path.open("a", encoding="utf-8")
@@ -45,8 +45,8 @@ class MetricsLog:
 
 def _step_of(line: str) -> float:
     try:
-        return json.loads(line)["step"]
-    except (json.JSONDecodeError, KeyError, TypeError):
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return float("inf")  # a line that a kill cut short
 
 

@@ -22,7 +22,7 @@ from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.progress import Phase, timed
 from opencse.runs.blending import add, copy_weights, longest_way
-from opencse.runs.checkpoint import Checkpoints, Progress, load_weights, save_weights
+from opencse.runs.checkpoint import Checkpoints, Progress, check_weights, load_weights, save_weights
 from opencse.runs.log import MetricsLog
 from opencse.runs.sampling import Sampler
 from opencse.runs.schedule import rate_factor
@@ -125,6 +125,8 @@ class Loop:
             self.state, random_states = self.checkpoints.load(latest, self.network, self.optimizer)
             self.precision.load_state_dict(self.state.scaler)
             self._set_random_state(random_states[str(self.accelerator.process_index)])
+            if self.main and self.state.best_step >= 0 and not self._within_tolerance:
+                check_weights(self.best_path)  # now, not after all the steps
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
         self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,12 +16,14 @@ from accelerate.utils import InitProcessGroupKwargs, set_seed
 from opencse.encoder.precision_choice import describe
 from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
-from opencse.runs.folder import check_folder, environment, prepare_folder
+from opencse.runs.checkpoint import Checkpoints
+from opencse.runs.folder import check_folder, environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
 from opencse.runs.loop import Loop, Outcome
 from opencse.runs.memory import keep_freed_memory
 from opencse.runs.precision import settle_precision
 from opencse.settings import Training
+from opencse.settings.decode import decode
 
 Notify = Callable[[str], None]
 
@@ -99,9 +100,9 @@ class Session:
         path = self.folder / "run.json"
         if not self.resume or not path.is_file():
             return None
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_record(self.folder)
         for name, value in fingerprint.items():
-            if record.get("fingerprint", {}).get(name) != value:
+            if record["fingerprint"].get(name) != value:
                 raise OpencseError(
                     f"{self.folder}: was begun with another {name}",
                     "Resume with what the run began with, use --overwrite to start anew, or another output folder.",
@@ -109,7 +110,11 @@ class Session:
         if "outcome" not in record or not (self.folder / "model").is_dir():
             return None
         self.notify(f"{self.folder}: this run is finished; nothing to resume")
-        return Outcome(**record["outcome"])
+        return decode(Outcome, record["outcome"], f"{path}: outcome")
+
+    def checkpoints(self, training: Training, fingerprint: Mapping[str, str]) -> Checkpoints:
+        """Return the run's checkpoints; a damaged one is named to the user."""
+        return Checkpoints(self.folder / "checkpoints", training.keep_checkpoints, dict(fingerprint), self.notify)
 
     def begin(self, record: Mapping[str, Any], files: Mapping[str, str]) -> None:
         """Make the folder and write what the run begins with.

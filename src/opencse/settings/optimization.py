@@ -7,8 +7,6 @@ from typing import Literal
 
 LARGEST_SEED = 2**32 - 1
 """NumPy takes no larger one."""
-LARGEST_RATE = 1e6
-"""A learning rate above it overflows float32 within a few steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +34,6 @@ class Optimizer:
             raise ValueError("betas must be at least 0 and below 1")
         if self.eps <= 0 or self.weight_decay < 0 or self.max_grad_norm < 0:
             raise ValueError("eps must be positive, weight_decay and max_grad_norm at least 0")
-        if self.lr > LARGEST_RATE or self.lr * self.weight_decay > 1:
-            raise ValueError(f"lr must be at most {LARGEST_RATE:g}, and lr times weight_decay at most 1")
 
 
 @dataclass(frozen=True, kw_only=True)

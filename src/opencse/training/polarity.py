@@ -8,6 +8,7 @@ The head is trained on constructed pairs, in about a minute of one core, before 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.errors import OpencseError
-from opencse.io.cache import cache_place
-from opencse.io.files import replaced_file
+from opencse.io.cache import sealed_store
 from opencse.progress import track
 from opencse.recipes import PolarityHead
 
@@ -84,16 +84,17 @@ def polarity_head(
         OpencseError: No row has a pair that says the same, or none has one that says the opposite.
     """
     head = Head(inputs, settings.width, settings.hidden)
-    path = cache_place("polarity", f"{key}.npz")
-    if path.is_file():
-        with np.load(path, allow_pickle=False) as stored:
-            head.load_state_dict({name: torch.from_numpy(stored[name]) for name in stored.files})
-        return head.eval()
-    texts, pairs = constructed_pairs(rows, settings)
-    train_head(head, torch.from_numpy(encode(texts)), pairs, settings, seed=seed, progress=progress)
-    with replaced_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{name: tensor.numpy() for name, tensor in head.state_dict().items()})
-    return head
+
+    def build(folder: Path) -> None:
+        texts, pairs = constructed_pairs(rows, settings)
+        train_head(head, torch.from_numpy(encode(texts)), pairs, settings, seed=seed, progress=progress)
+        weights = {name: tensor.numpy() for name, tensor in head.state_dict().items()}
+        np.savez(folder / "head.npz", allow_pickle=False, **weights)
+
+    folder = sealed_store("polarity", key, build)
+    with np.load(folder / "head.npz", allow_pickle=False) as stored:
+        head.load_state_dict({name: torch.from_numpy(stored[name]) for name in stored.files})
+    return head.eval()
 
 
 def constructed_pairs(

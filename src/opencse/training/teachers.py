@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,9 +27,9 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.layer_means import with_layer_means
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
-from opencse.io.cache import cache_place
+from opencse.io.cache import sealed_store
 from opencse.io.corpus import chunks, read_rows
-from opencse.io.files import replaced_folder, write_json
+from opencse.io.files import write_json
 from opencse.progress import Phase
 from opencse.recipes import PolarityHead, Recipe, Teacher
 from opencse.training.polarity import polarity_head
@@ -174,12 +175,9 @@ def teacher_vectors(
     for name, teacher in teachers.items():
         by_column = {}
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
-            folder = cache_place("teachers", _hash(teacher.digest, texts[column].digest))
-            if not (folder / "meta.json").is_file():
-                rows = (record[column] for record in usable_rows(corpus, sources) if record is not None)
-                label = f"teacher {name}, {column}"
-                with replaced_folder(folder) as temporary:
-                    _build(temporary, teacher, rows, texts[column].rows, label, progress)
+            rows = (record[column] for record in usable_rows(corpus, sources) if record is not None)
+            build = partial(_build, teacher, rows, texts[column].rows, f"teacher {name}, {column}", progress)
+            folder = sealed_store("teachers", _hash(teacher.digest, texts[column].digest), build)
             by_column[column] = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         found[name] = {view: by_column[recipe.views[view].text] for view in recipe.used_teachers[name]}
     return found
@@ -207,7 +205,7 @@ def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequenc
 
 
 def _build(
-    folder: Path, teacher: LoadedTeacher, texts: Iterator[str | None], rows: int, label: str, progress: bool
+    teacher: LoadedTeacher, texts: Iterator[str | None], rows: int, label: str, progress: bool, folder: Path
 ) -> None:
     width = teacher.embedder.dimension
     header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}

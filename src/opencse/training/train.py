@@ -14,10 +14,10 @@ from opencse.encoder import backbone_config, build_projector, load_encoder, save
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
+from opencse.io.lock import locks
 from opencse.objectives import Objective
 from opencse.progress import timed
 from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
-from opencse.runs.checkpoint import Checkpoints
 from opencse.runs.loop import Loop, Outcome
 from opencse.runs.sampling import Sampler
 from opencse.runs.session import Notify, Session
@@ -61,6 +61,7 @@ class Run:
         return self.folder / "model"
 
 
+@locks("out")
 def train(
     recipe: str | Path | Recipe,
     corpus: str | Path,
@@ -131,7 +132,7 @@ def train(
         recipe=recipe,
         folder=session.folder,
         accelerator=session.accelerator,
-        checkpoints=Checkpoints(session.folder / "checkpoints", recipe.training.keep_checkpoints, fingerprint),
+        checkpoints=session.checkpoints(recipe.training, fingerprint),
         dev=None if dev is None else dev(model.scored),
         added=added,
         progress=progress,

@@ -12,6 +12,8 @@ from typing import Any
 
 from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
+from opencse.io.files import make_folder
+from opencse.io.lock import locks
 from opencse.progress import divide, timed
 from opencse.views.auto_precision import begun_columns, settle_precision
 from opencse.views.constructor import (
@@ -33,6 +35,7 @@ PART_ROWS = 16 * UNIT
 BuiltColumns = dict[str, list[BuiltView]]
 
 
+@locks("out_dir")
 def build(
     corpus_path: str | Path,
     specs: Mapping[str, ConstructorSpec],
@@ -243,7 +246,7 @@ class _Parts:
         self.rows, self.rows_per_part = int(header["rows"]), int(header["rows_per_part"])
         count = -(-self.rows // self.rows_per_part)
         self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         finished = self._finished(resume=resume)
         self.missing = [i for i, path in enumerate(self.paths) if path not in finished]
 

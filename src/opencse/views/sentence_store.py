@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.engines import Engine
-from opencse.io.cache import cache_place
-from opencse.io.files import replaced_folder
+from opencse.io.cache import sealed_store
 
 _VERSION = 1
 _CHUNK = 8192
@@ -93,11 +92,7 @@ def open_sentences(texts: Iterable[str], texts_hash: str) -> Sentences:
         texts_hash: Hash of the texts, from `opencse.views.storage.texts_hash`.
     """
     name = hashlib.blake2b(f"{_VERSION} {texts_hash}".encode(), digest_size=16).hexdigest()
-    folder = cache_place("sentences", name)
-    if not (folder / "meta.json").is_file():
-        with replaced_folder(folder) as temporary:
-            _write(temporary, texts, texts_hash)
-    return Sentences(folder)
+    return Sentences(sealed_store("sentences", name, lambda folder: _write(folder, texts, texts_hash)))
 
 
 def _write(folder: Path, texts: Iterable[str], texts_hash: str) -> None:

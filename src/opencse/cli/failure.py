@@ -1,0 +1,60 @@
+"""Failures that nobody foresaw: one line with a request to file them, and all that a report needs in a file."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from opencse.errors import OpencseError
+
+_PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "tokenizers", "datasets", "pyarrow", "numpy")
+_MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory")
+
+
+def shortage(error: BaseException) -> OpencseError | None:
+    """The clear line for a machine that ran out of memory, disk or file handles, which can happen anywhere."""
+    number = getattr(error, "errno", None)
+    text = str(error).lower()
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in text for part in _MEMORY):
+        return OpencseError(
+            "the memory is full", "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers."
+        )
+    if number in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text:
+        return OpencseError("the disk is full", "Free some space, or set TMPDIR and OPENCSE_CACHE to another disk.")
+    if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in text:
+        return OpencseError("too many files are open", "Raise the limit, for example with `ulimit -n 4096`.")
+    return None
+
+
+def write_report(error: BaseException) -> Path | None:
+    """Write what a developer needs to know to a file of its own; None where no file can be written."""
+    lines = [
+        "Please file this report with the project: what you did, and everything below.",
+        f"time: {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC",
+        f"command: {sys.argv}",
+        f"python: {platform.python_version()} on {platform.platform()}",
+        *(f"{name}: {_version(name)}" for name in _PACKAGES),
+        "",
+        "".join(traceback.format_exception(error)),
+    ]
+    try:
+        handle, name = tempfile.mkstemp(prefix="opencse-report-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("\n".join(lines))
+    except OSError:
+        return None
+    return Path(name)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

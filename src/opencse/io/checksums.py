@@ -1,0 +1,34 @@
+"""Checksums of a folder's files, so that damage is noticed before anything is made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from opencse.errors import OpencseError
+from opencse.io.reading import read_json
+
+CHECKSUMS = "checksums.json"
+
+
+def seal(folder: Path) -> None:
+    """Write the SHA-256 of every file in a folder, by name, to `checksums.json` in it."""
+    sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with a sealed folder: a file that is missing or was changed; None where it is whole."""
+    try:
+        sums = read_json(folder / CHECKSUMS)
+        return next((f"{name} was changed" for name, sum_ in sums.items() if _sha256(folder / name) != sum_), None)
+    except OpencseError as error:
+        return error.problem
+    except (OSError, ValueError) as error:
+        return str(error)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
