@@ -1,4 +1,4 @@
-"""What users see when something stops: what is wrong, and what to do about it."""
+"""Errors that users see: the problem and its remedy."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class CrossValidation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
-    """What came out.
+    """Accuracy of a cross-validation.
 
     Attributes:
         classes: (n,) predicted classes, for every row that was tested.

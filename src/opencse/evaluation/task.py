@@ -1,4 +1,4 @@
-"""What a task is, and the one encode pass that serves all of them."""
+"""The interface of a task, and one encoding pass for all tasks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Embeddings:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskResult:
-    """What one task measured.
+    """Scores of one task.
 
     Args:
         task: Name of the task.

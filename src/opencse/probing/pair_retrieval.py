@@ -26,7 +26,7 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval:
-    """What one model finds for each sentence among all other sentences, paraphrases and negations.
+    """Nearest neighbours of each sentence among all other sentences, paraphrases and negations.
 
     Attributes:
         paraphrase_first: Share of queries whose nearest text is their own paraphrase.

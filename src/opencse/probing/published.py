@@ -1,4 +1,4 @@
-"""What the papers report, as data, for the rows beside which a model's own figures stand."""
+"""Figures that the papers report, to be shown beside a model's own."""
 
 from __future__ import annotations
 

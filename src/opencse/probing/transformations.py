@@ -35,7 +35,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Transformations:
-    """What one model makes of the transformations.
+    """Mean cosines of one model between sentences and their transformations.
 
     Attributes:
         kinds: Those that the sentences have.

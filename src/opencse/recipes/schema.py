@@ -1,4 +1,4 @@
-"""What a recipe may say: one frozen dataclass per table of the TOML file."""
+"""The typed recipe: one frozen dataclass per table of the TOML file."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Teacher:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskVector:
-    """What training by another recipe changes in the weights, added to what this one changes.
+    """The change of weights that another recipe's training brings, added to this recipe's (task arithmetic).
 
     Both start from the same backbone and read the same rows; the sum keeps most of what either has learned (task
     arithmetic: Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023).
@@ -304,7 +304,7 @@ class Recipe:
 
     @property
     def pooling(self) -> dict[str, Any]:
-        """What `load_encoder` needs to pool as the exported model does: with a mask, the first view's template too."""
+        """Arguments with which `load_encoder` pools as the exported model does."""
         if self.encoder.pooling != "mask":
             return {"pooling": self.encoder.pooling}
         prompt = next(iter(self.used_views.values())).prompt
@@ -351,5 +351,5 @@ class Recipe:
         }
 
     def warnings(self) -> list[str]:
-        """What is legal but probably not meant."""
+        """Return warnings about settings that are valid but probably unintended."""
         return [f"{self.name}: term '{t.name}': {w}" for t in self.terms for w in t.warnings()]

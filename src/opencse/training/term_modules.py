@@ -1,4 +1,4 @@
-"""What terms may build their modules from (`opencse.objectives.TermBuildContext`), and the building."""
+"""Building the terms' own modules from a `opencse.objectives.TermBuildContext`."""
 
 from __future__ import annotations
 

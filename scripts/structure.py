@@ -1,0 +1,120 @@
+"""Count what a newcomer meets: files, imports between them, circles, long files and functions.
+
+    python scripts/structure.py [CHECKOUT]
+
+A circle is a set of files, or of packages, that import each other. The layers of the packages are kept by
+`tests/test_architecture.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+Graph = dict[str, set[str]]
+
+
+def main(checkout: Path) -> None:
+    source = checkout / "src"
+    modules = {name_of(path, source): path for path in sorted((source / "opencse").rglob("*.py"))}
+    files: Graph = {name: set(imports(path, modules)) - {name} for name, path in modules.items()}
+    packages: Graph = {}
+    for name, path in modules.items():
+        used = imports(path, modules, anywhere=True)
+        packages.setdefault(package_of(name), set()).update(package_of(other) for other in used)
+    packages = {name: used - {name, "opencse"} for name, used in packages.items()}
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules.items()}
+    functions = [found for name, path in modules.items() for found in functions_of(name, path)]
+    flat = {name: len(list(path.parent.glob("*.py"))) for name, path in modules.items() if path.name == "__init__.py"}
+    largest_folder, longest_file = max(flat, key=flat.__getitem__), max(lines, key=lines.__getitem__)
+    longest_function = max(functions, key=lambda found: found[1])
+    print(f"files                 {len(modules)}")
+    print(f"imports               {sum(map(len, files.values()))}")
+    print(f"circles of files      {len(circles(files))}")
+    print(f"circles of packages   {len(circles(packages))}  {circles(packages) or ''}")
+    print(f"lines                 {sum(lines.values())}")
+    print(f"largest folder        {flat[largest_folder]} files ({largest_folder})")
+    print(f"largest file          {lines[longest_file]} lines ({longest_file})")
+    print(f"longest function      {longest_function[1]} lines ({longest_function[0]})")
+    print(f"functions > 60 lines  {sum(length > 60 for _, length in functions)}")
+    print(f"docstrings 'What …'   {sum(what_docstrings(path) for path in modules.values())}")
+
+
+def name_of(path: Path, source: Path) -> str:
+    """Return the dotted name of a module."""
+    parts = path.relative_to(source).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_of(name: str) -> str:
+    """Return the package below `opencse` that a module belongs to."""
+    return name.split(".")[1] if "." in name else name
+
+
+def imports(path: Path, modules: dict[str, Path], *, anywhere: bool = False) -> Iterator[str]:
+    """Yield the modules of opencse that a file imports when it is imported itself, or `anywhere` in its functions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if anywhere else top_level(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "opencse":
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in modules else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+
+
+def top_level(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the statements outside functions and outside `if TYPE_CHECKING:`."""
+    for node in tree.body:
+        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)):
+            yield node
+
+
+def functions_of(name: str, path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the functions of a file with their lines of code: without signature and docstring."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+            yield f"{name}.{node.name}", length
+
+
+def what_docstrings(path: Path) -> int:
+    """Return how many docstrings of a file open with "What"."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    return sum((ast.get_docstring(node) or "").startswith("What ") for node in nodes if isinstance(node, kinds))
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Return the strongly connected sets of more than one node (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            members = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(members) > 1:
+                found.append(sorted(members))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1])
