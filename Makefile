@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types docs pages check clean
+.PHONY: install demo test test-all lint types docs notebooks pages check clean
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -40,6 +40,9 @@ types: .venv/.dev
 docs: .venv/.docs  ## the documentation as a site in site/; every link, name, command and path in it is checked
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --jobs auto --quiet docs site
 	$(BIN)/python docs/_site/check.py site
+
+notebooks: .venv/.docs  ## execute the notebooks anew
+	$(BIN)/jupyter-execute --inplace --timeout=1200 examples/notebooks/*.ipynb
 
 pages: .venv/.docs  ## write anew what pages take from data and code: tables of results, CONTENTS.md
 	$(BIN)/python docs/_site/tables.py --write

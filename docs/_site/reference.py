@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +24,8 @@ from opencse.recipes import dump_recipe, load_recipe, recipe_names
 from opencse.views import CONSTRUCTORS
 
 SOURCES = Path(opencse.__file__).parent
+Pages = dict[str, str]
+"""The text of each page by its path in the folder."""
 
 
 def public_modules() -> Iterator[ModuleType]:
@@ -143,45 +144,56 @@ def listing(title: str, lead: str, pages: list[str]) -> str:
     return f"# {title}\n\n{lead}\n\n```{{toctree}}\n:maxdepth: 1\n\n" + "\n".join(pages) + "\n```\n"
 
 
-def write(folder: Path) -> None:
-    """Write all pages into the folder."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for sub in ("api", "commands", "recipes"):
-        (folder / sub).mkdir(parents=True)
+def api_pages() -> Pages:
+    """Return the pages of the Python API."""
     modules = list(public_modules())
     described: dict[int, str] = {}
-    for module in modules:
-        (folder / "api" / f"{module.__name__}.rst").write_text(api_page(module, described), encoding="utf-8")
     lead = "Every public name, from its docstring. `opencse` itself has the few that most users need."
-    (folder / "api" / "index.md").write_text(
-        listing("Python API", lead, [m.__name__ for m in modules]), encoding="utf-8"
-    )
+    names = [module.__name__ for module in modules]
+    pages = {f"api/{module.__name__}.rst": api_page(module, described) for module in modules}
+    return {**pages, "api/index.md": listing("Python API", lead, names)}
 
+
+def command_pages() -> Pages:
+    """Return the pages of the command line."""
     commands = typer.main.get_command(cli).commands  # type: ignore[attr-defined]
-    for name, command in commands.items():
-        (folder / "commands" / f"{name}.md").write_text(command_page(f"opencse {name}", command), encoding="utf-8")
     lead = "Every command prints the same text with `--help`. Exit codes: 0 done, 2 invalid input, 130 interrupted."
-    (folder / "commands" / "index.md").write_text(listing("Command line", lead, list(commands)), encoding="utf-8")
-
-    write_kinds(folder)
-
-    names = recipe_names()
-    for name in names:
-        (folder / "recipes" / f"{name}.md").write_text(recipe_page(name), encoding="utf-8")
-    lead = (
-        "The recipes in the package. `opencse recipes show NAME` prints one for a given family of backbones.\n\n"
-        + recipes_table(list(names))
-    )
-    (folder / "recipes" / "index.md").write_text(listing("Recipes", lead, list(names)), encoding="utf-8")
+    pages = {f"commands/{name}.md": command_page(f"opencse {name}", command) for name, command in commands.items()}
+    return {**pages, "commands/index.md": listing("Command line", lead, list(commands))}
 
 
-def write_kinds(folder: Path) -> None:
-    """Write the pages of terms, of text views, and from a system to its code."""
-    lead = "What `kind` may be in `[[terms]]` of a recipe. The fields of the class are the settings of the term."
-    (folder / "terms.md").write_text(kinds_page("Terms", lead, TERMS), encoding="utf-8")
-    lead = "What `kind` may be in `[build.NAME]` of a recipe. The fields of the class are the settings of the view."
-    (folder / "views.md").write_text(kinds_page("Text views", lead, CONSTRUCTORS), encoding="utf-8")
-    (folder / "contents.md").write_text(contents.page(), encoding="utf-8")
+def recipe_pages() -> Pages:
+    """Return the pages of the recipes."""
+    names = list(recipe_names())
+    lead = "The recipes in the package. `opencse recipes show NAME` prints one for a given family of backbones."
+    pages = {f"recipes/{name}.md": recipe_page(name) for name in names}
+    return {**pages, "recipes/index.md": listing("Recipes", f"{lead}\n\n{recipes_table(names)}", names)}
+
+
+def other_pages() -> Pages:
+    """Return the pages of terms and text views, from a system to its code, and the notebooks."""
+    terms = "What `kind` may be in `[[terms]]` of a recipe. The fields of the class are the settings of the term."
+    views = "What `kind` may be in `[build.NAME]` of a recipe. The fields of the class are the settings of the view."
+    notebooks = sorted((contents.ROOT / "examples" / "notebooks").glob("*.ipynb"))
+    return {
+        "terms.md": kinds_page("Terms", terms, TERMS),
+        "views.md": kinds_page("Text views", views, CONSTRUCTORS),
+        "contents.md": contents.page(),
+        **{f"notebooks/{path.name}": path.read_text(encoding="utf-8") for path in notebooks},
+    }
+
+
+def write(folder: Path) -> None:
+    """Write all pages into the folder; a page that did not change keeps its time, so that Sphinx need not read it."""
+    pages = api_pages() | command_pages() | recipe_pages() | other_pages()
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if str(path.relative_to(folder)) not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
