@@ -62,7 +62,7 @@ def findings_tables(findings: Mapping[str, Findings], page: Path | None = None) 
         for card in shown:
             cells = (f"{value}  ({spread})" if spread else value for _, value, spread, _ in card.values)
             table.add_row(card.title, *cells)
-        for label, _, *rates in triplet_rows(findings, columns=("grade",)):
+        for label, _, *rates in triplet_rows(findings, columns=("grade", "opposites")):
             table.add_row(f"Paraphrase nearer: {label}", *rates)
         parts.append(table)
     parts += [Text(paragraph) for paragraph in verdict(dict(findings))]

@@ -23,7 +23,7 @@ from opencse.probing.triplet_sets import TripletProbe, TripletResult
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What the models are probed on; whatever is left out is not measured.
+    """The data that models are probed on; a probe whose data is missing is skipped.
 
     Args:
         sts: STS tasks, scored as `evaluate` does.
@@ -44,7 +44,7 @@ class Material:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What was found about one model; None, or nothing, where the material for it was not given.
+    """Measurements of one model; None or empty where the data for them was not given.
 
     Attributes:
         sts: Results of the STS tasks and of the user's pairs.
