@@ -61,6 +61,9 @@ def run(
             help="A trial of a few steps on a few sentences: it shows that all works, and learns little.",
         ),
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, how much of it, and stop.")
+    ] = False,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
@@ -83,6 +86,25 @@ def run(
             "--tolerance needs development pairs, which say how much a model has lost",
             "Give scored pairs with --dev FILE, or the STS files with --data.",
         )
+    settings = [*_within(tolerance), *overrides]
+    if dry_run:
+        from opencse.pipeline.plan import plan
+
+        Console().print(
+            plan(
+                recipe,
+                corpus,
+                backbone=backbone,
+                paraphrases=paraphrases,
+                llm=llm,
+                column=column,
+                variant=variant,
+                overrides=settings,
+                seed=seed,
+                quick=quick,
+            )
+        )
+        return
     result = run_pipeline(
         recipe,
         corpus,
@@ -95,7 +117,7 @@ def run(
         llm=llm,
         column=column,
         variant=variant,
-        overrides=[*_within(tolerance), *overrides],
+        overrides=settings,
         seed=seed,
         quick=quick,
         resume=resume,

@@ -1,0 +1,125 @@
+"""What `opencse run` would do, without doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.jupyter import JupyterMixin
+from rich.text import Text
+
+from opencse.data.columns import missing_specs
+from opencse.data.given import corpus_file, given_name
+from opencse.data.paraphrases import Paraphrases
+from opencse.data.prepare import recipe_for_corpus
+from opencse.encoder import backbone_config
+from opencse.encoder.given import model_source
+from opencse.io.corpus import column_names, read_texts
+from opencse.pipeline.train import with_seed
+from opencse.recipes import Recipe, family_of, shortened
+from opencse.syntax.language import LANGUAGES, likely_language
+
+_READ = 500  # sentences whose language is looked at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(JupyterMixin):
+    """The sizes of a run.
+
+    Attributes:
+        corpus: How the corpus is called.
+        sentences: Sentences in it.
+        language: Code of its likely language; None for unknown.
+        build: Columns of related sentences that are built.
+        sampled: Sentences that they are built for at most; None for all.
+        rows: Rows of training that are drawn at most; None for every sentence once an epoch.
+        steps: Optimiser steps of the run at most; None where the epochs decide.
+        batch_size: Sentences per step.
+        task_vectors: Other recipes that are trained first.
+    """
+
+    corpus: str
+    sentences: int
+    language: str | None
+    build: tuple[str, ...]
+    sampled: int | None
+    rows: int | None
+    steps: int | None
+    batch_size: int
+    task_vectors: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Return the plan in words, a step in each line."""
+        found = f"reads {self.sentences:,} sentences of {self.corpus}"
+        if self.language != "en":
+            found += f"; they look {LANGUAGES.get(self.language or '', 'not English')}, and the rules are for English"
+        lines = [found]
+        if self.build:
+            some = "all of them" if self.sampled is None else f"up to {self.sampled:,} of them"
+            lines.append(f"builds {', '.join(self.build)} for {some}")
+        if self.rows is not None:
+            lines.append(f"draws up to {self.rows:,} rows to train on")
+        lines += [f"trains {name} for its task vector" for name in self.task_vectors]
+        steps = "over all sentences" if self.steps is None else f"for up to {self.steps:,} steps"
+        lines.append(f"trains {steps}, {self.batch_size} rows each")
+        lines.append("probes and scores the model before and after, and writes a report")
+        return lines
+
+    def __rich__(self) -> RenderableType:
+        return Group(*(Text(f"{i}. {line}") for i, line in enumerate(self.lines(), 1)))
+
+
+def plan(
+    recipe: str | Path | Recipe,
+    corpus: Any,
+    *,
+    backbone: Any = "minilm",
+    paraphrases: str | Path | None = None,
+    llm: str | None = None,
+    column: str | None = None,
+    variant: str = "sound",
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    quick: bool = False,
+) -> Plan:
+    """Return the sizes of the run that `opencse.run` would make of the same arguments.
+
+    The corpus is read and converted, which `run` then need not do again; nothing is built or trained.
+
+    Raises:
+        OpencseError: The input is invalid; the message says how to fix it.
+    """
+    rows = corpus_file(corpus, column=column)
+    if not isinstance(recipe, Recipe):
+        recipe = recipe_for_corpus(
+            recipe,
+            rows,
+            family=family_of(backbone_config(model_source(backbone))),
+            variant=variant,
+            overrides=with_seed(overrides, seed),
+            paraphrases=Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm),
+        )
+    if quick:
+        recipe = shortened(recipe)
+    first: list[str] = []
+    count = 0
+    for text in read_texts(rows):
+        count += 1
+        if len(first) < _READ:
+            first.append(text)
+    sampled = None if recipe.corpus.rows is None else min(count, recipe.corpus.rows + recipe.corpus.opposites)
+    parts = recipe.used_parts
+    return Plan(
+        corpus=given_name(corpus),
+        sentences=count,
+        language=likely_language(first),
+        build=tuple(missing_specs(recipe.build, recipe.columns, column_names(rows))),
+        sampled=sampled,
+        rows=sum(part.rows for part in parts.values()) if parts else None,
+        steps=recipe.training.max_steps,
+        batch_size=recipe.training.batch_size,
+        task_vectors=tuple(vector.recipe for vector in recipe.task_vectors.values() if vector.weight),
+    )
