@@ -149,6 +149,7 @@ class Development:
             if kind == "verbs":
                 found["antonyms, verbs"] = 100 * right.mean()
             else:
+                found[f"antonyms, {kind}"] = 100 * right.mean()
                 found[f"antonyms, {kind}, seen"] = 100 * right[~self.unseen].mean()
                 found[f"antonyms, {kind}, unseen"] = 100 * right[self.unseen].mean()
         for name, rows in self.triplets.items():
