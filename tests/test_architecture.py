@@ -22,6 +22,7 @@ LAYERS = (
     ("comparison", "integrations"),
     ("pipeline",),
     ("cli",),
+    ("__main__",),
 )
 FLOOR = {package: floor for floor, packages in enumerate(LAYERS) for package in packages}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -173,6 +174,12 @@ def test_examples_stand_on_lines_of_their_own(opencse) -> None:
     for command in ("probe", "compare"):
         examples = [line.strip(" │") for line in opencse(command, "--help")[1].splitlines()]
         assert sum(line.startswith(f"opencse {command} ") for line in examples) >= 2
+
+
+def test_the_package_runs_as_a_module_and_installs_completion() -> None:
+    command = [sys.executable, "-m", "opencse", "--help"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert "--install-completion" in printed
 
 
 def test_an_unknown_recipe_is_named_once(opencse) -> None:
