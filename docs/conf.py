@@ -25,6 +25,7 @@ exclude_patterns = ["_site"]
 myst_enable_extensions = ["dollarmath", "attrs_inline"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
+nb_output_stderr = "remove"
 suppress_warnings = ["mystnb.unknown_mime_type"]
 
 default_role = "code"
