@@ -110,6 +110,37 @@ def test_a_repeated_sentence_is_encoded_once(student, wise, tmp_path, monkeypatc
     assert found[0].any()
 
 
+def test_a_sentence_of_two_columns_is_encoded_once(student, wise, tmp_path, monkeypatch) -> None:
+    rows = [("one here", "two here"), ("two here", None), ("three here", "one here"), ("four here", "five here")]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "other": other}) + "\n" for text, other in rows))
+    asked: list[str] = []
+    encode = module.LoadedTeacher.encode
+    monkeypatch.setattr(module, "_CHUNK", 2)
+    monkeypatch.setattr(
+        module.LoadedTeacher, "encode", lambda self, texts: asked.extend(texts) or encode(self, list(texts))
+    )
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
+    found = vectors(recipe(model=str(wise)), student, path)
+    assert sorted(asked) == ["five here", "four here", "one here", "three here", "two here"]
+    np.testing.assert_array_equal(found["other"][0], found["anchor"][1])
+    np.testing.assert_array_equal(found["other"][2], found["anchor"][0])
+    assert not found["other"][1].any()
+
+
+def test_what_is_remembered_is_bounded(student, wise, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "corpus.jsonl"
+    texts = ["one here", "two here", "two here", "one here"]
+    path.write_text("".join(json.dumps({"text": text, "other": text}) + "\n" for text in texts))
+    whole = vectors(recipe(model=str(wise)), student, path)
+    monkeypatch.setattr(module, "_REMEMBERED", 1)
+    monkeypatch.setattr(module, "_CHUNK", 2)
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
+    found = vectors(recipe(model=str(wise)), student, path)
+    for view in ("anchor", "other"):
+        np.testing.assert_allclose(found[view], whole[view], atol=1e-6)
+
+
 def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, monkeypatch) -> None:
     made = recipe(model=str(wise))
     first = vectors(made, student, corpus)

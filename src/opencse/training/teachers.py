@@ -3,8 +3,8 @@
 A teacher has no dropout, so its vectors never change: they are computed before training, in one pass over each text
 column, and memory-mapped from then on. The cache's key is a hash of the teacher (weights, tokenizer, pooling, length),
 of its prompt, of the precision and of the texts themselves: a resumed run, another recipe or another file with the same
-sentences finds them again. They take 4 bytes per dimension and row. A sentence that stands in several rows is encoded
-once.
+sentences finds them again. They take 4 bytes per dimension and row. A sentence that stands in several rows or columns
+is encoded once, as long as it is among the first million distinct ones.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _CHUNK = 8192
+_REMEMBERED = 1_000_000  # texts of a column whose hash is kept, some 100 MB
 
 
 @dataclass(frozen=True)
@@ -173,11 +174,16 @@ def teacher_vectors(
     texts = _text_hashes(corpus, sources, sorted(columns))
     found: dict[str, dict[str, np.ndarray]] = {}
     for name, teacher in teachers.items():
-        by_column = {}
+        by_column: dict[str, np.ndarray] = {}
+        known: dict[int, tuple[str, int]] = {}
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
             rows = (record[column] for record in usable_rows(corpus, sources) if record is not None)
-            build = partial(_build, teacher, rows, texts[column].rows, f"teacher {name}, {column}", progress)
+            first: dict[int, int] = {}
+            label, elsewhere = f"teacher {name}, {column}", _Known(known, by_column)
+            build = partial(_build, teacher, rows, texts[column].rows, elsewhere, first, label, progress)
             folder = sealed_store("teachers", _hash(teacher.digest, texts[column].digest), build)
+            for key, row in first.items():
+                known.setdefault(key, (column, row))
             by_column[column] = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         found[name] = {view: by_column[recipe.views[view].text] for view in recipe.used_teachers[name]}
     return found
@@ -204,12 +210,40 @@ def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequenc
     return {column: _Texts(rows, digest.hexdigest()) for column, digest in digests.items()}
 
 
+@dataclass(frozen=True)
+class _Known:
+    """Vectors of a teacher that were computed for other columns.
+
+    Attributes:
+        places: For the hash of each text its column and row.
+        vectors: For each column its vectors.
+    """
+
+    places: Mapping[int, tuple[str, int]]
+    vectors: Mapping[str, np.ndarray]
+
+    def __contains__(self, key: int) -> bool:
+        return key in self.places
+
+    def vector(self, key: int) -> np.ndarray:
+        """Return the vector of a text, (d_t,)."""
+        column, row = self.places[key]
+        return self.vectors[column][row]
+
+
 def _build(
-    teacher: LoadedTeacher, texts: Iterator[str | None], rows: int, label: str, progress: bool, folder: Path
+    teacher: LoadedTeacher,
+    texts: Iterator[str | None],
+    rows: int,
+    known: _Known,
+    first: dict[int, int],
+    label: str,
+    progress: bool,
+    folder: Path,
 ) -> None:
+    """Write the vectors of one column; `first` gets the first row of each text, by its hash."""
     width = teacher.embedder.dimension
     header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
-    first: dict[int, int] = {}  # hash of a text: its first row
     done = 0
     # Written as a stream, not through a memory map, so that a full disk is an error and not a crash.
     with (
@@ -220,10 +254,19 @@ def _build(
         start = file.tell()
         for chunk in chunks(texts, _CHUNK):
             block = np.zeros((len(chunk), width), dtype="<f4")
-            here = {i: first.setdefault(_text_key(text), done + i) for i, text in enumerate(chunk) if text is not None}
-            new = [i for i, row in here.items() if row == done + i]
+            keys = {i: _text_key(text) for i, text in enumerate(chunk) if text is not None}
+            here: dict[int, int] = {}
+            for i, key in keys.items():
+                here[i] = first.get(key, done + i)
+                if len(first) < _REMEMBERED:
+                    first[key] = here[i]
+            own = [i for i, row in here.items() if row == done + i]
+            new = [i for i in own if keys[i] not in known]
             if new:
-                block[new] = teacher.encode([chunk[i] for i in new])
+                block[new] = teacher.encode([str(chunk[i]) for i in new])
+            for i in own:
+                if keys[i] in known:
+                    block[i] = known.vector(keys[i])
             for i, row in here.items():
                 if row >= done:
                     block[i] = block[row - done]
