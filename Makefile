@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types docs notebooks pages check clean
+.PHONY: install demo test test-all lint types docs notebooks pages trials fuzz kill-trials audit reproducible check clean
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -47,6 +47,34 @@ notebooks: .venv/.docs  ## execute the notebooks anew
 pages: .venv/.docs  ## write anew what pages take from data and code: tables of results, CONTENTS.md
 	$(BIN)/python docs/_site/tables.py --write
 	$(BIN)/python docs/_site/contents.py --write
+
+trials: .venv/.dev  ## broken inputs, folders, models and surroundings through the command line; a table by family
+	$(BIN)/python -m tests.trials
+
+MINUTES ?= 1
+fuzz: .venv/.dev  ## random changes of every format that is read, for MINUTES=1
+	$(BIN)/python -m tests.trials.fuzz --minutes $(MINUTES)
+
+KILLS ?= 200
+kill-trials: .venv/.dev  ## kill commands at random moments, go on, compare with an uninterrupted run; KILLS=200
+	$(BIN)/python -m tests.trials.kills --kills $(KILLS)
+
+# In an environment of its own, so that the tools' own dependencies are not what is audited.
+.venv/audit: .venv/.installed
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check install --quiet pip-audit pip-licenses build hatchling
+
+audit: .venv/audit  ## licences, known vulnerabilities (asks the advisory database), list of materials in dist/sbom.json
+	.venv/audit/bin/pip-licenses --python $(BIN)/python --fail-on 'GNU General Public License v3 (GPLv3);GNU Affero General Public License v3' --summary
+	mkdir -p dist
+	.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --format cyclonedx-json --output dist/sbom.json
+	.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
+reproducible: .venv/audit  ## build wheel and sdist twice, and compare their bytes
+	rm -rf build/first build/second
+	SOURCE_DATE_EPOCH=1700000000 .venv/audit/bin/python -m build --no-isolation --outdir build/first
+	SOURCE_DATE_EPOCH=1700000000 .venv/audit/bin/python -m build --no-isolation --outdir build/second
+	cd build/first && for file in *; do cmp $$file ../second/$$file && sha256sum $$file; done
 
 check: lint types test
 

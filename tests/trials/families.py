@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.trials import corpora, folders, generated, models, own_files, recipes
+from tests.trials import corpora, folders, generated, models, own_files, recipes, surroundings
 from tests.trials.trial import Trial
 from tests.trials.world import World
 
@@ -16,4 +16,5 @@ def all_trials(world: World, *, seed: int, count: int) -> Iterator[Trial]:
     yield from folders.trials(world)
     yield from own_files.trials(world)
     yield from models.trials(world)
+    yield from surroundings.trials(world)
     yield from generated.trials(world, seed=seed, count=count)
