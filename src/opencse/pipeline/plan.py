@@ -12,14 +12,10 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.data.columns import missing_specs
-from opencse.data.given import corpus_file, given_name
-from opencse.data.paraphrases import Paraphrases
-from opencse.data.prepare import recipe_for_corpus
-from opencse.encoder import backbone_config
-from opencse.encoder.given import model_source
 from opencse.io.corpus import column_names, read_texts
+from opencse.pipeline.inputs import resolve_inputs
 from opencse.pipeline.train import with_seed
-from opencse.recipes import Recipe, family_of, shortened
+from opencse.recipes import Recipe
 from opencse.syntax.language import LANGUAGES, likely_language
 
 _READ = 500  # sentences whose language is looked at
@@ -92,34 +88,34 @@ def plan(
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    rows = corpus_file(corpus, column=column)
-    if not isinstance(recipe, Recipe):
-        recipe = recipe_for_corpus(
-            recipe,
-            rows,
-            family=family_of(backbone_config(model_source(backbone))),
-            variant=variant,
-            overrides=with_seed(overrides, seed),
-            paraphrases=Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm),
-        )
-    if quick:
-        recipe = shortened(recipe)
+    inputs = resolve_inputs(
+        recipe,
+        corpus,
+        backbone=backbone,
+        paraphrases=paraphrases,
+        llm=llm,
+        column=column,
+        variant=variant,
+        overrides=with_seed(overrides, seed),
+        quick=quick,
+    )
+    resolved = inputs.recipe
     first: list[str] = []
     count = 0
-    for text in read_texts(rows):
+    for text in read_texts(inputs.corpus):
         count += 1
         if len(first) < _READ:
             first.append(text)
-    sampled = None if recipe.corpus.rows is None else min(count, recipe.corpus.rows + recipe.corpus.opposites)
-    parts = recipe.used_parts
+    sampled = None if resolved.corpus.rows is None else min(count, resolved.corpus.rows + resolved.corpus.opposites)
+    parts = resolved.used_parts
     return Plan(
-        corpus=given_name(corpus),
+        corpus=inputs.corpus_name,
         sentences=count,
         language=likely_language(first),
-        build=tuple(missing_specs(recipe.build, recipe.columns, column_names(rows))),
+        build=tuple(missing_specs(resolved.build, resolved.columns, column_names(inputs.corpus))),
         sampled=sampled,
         rows=sum(part.rows for part in parts.values()) if parts else None,
-        steps=recipe.training.max_steps,
-        batch_size=recipe.training.batch_size,
-        task_vectors=tuple(vector.recipe for vector in recipe.task_vectors.values() if vector.weight),
+        steps=resolved.training.max_steps,
+        batch_size=resolved.training.batch_size,
+        task_vectors=tuple(vector.recipe for vector in resolved.task_vectors.values() if vector.weight),
     )

@@ -3,50 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 
 from opencse.data.columns import missing_specs
-from opencse.data.documents import is_prose
-from opencse.data.given import corpus_file, given_name
-from opencse.data.paraphrases import Paraphrases
-from opencse.data.prepare import prepare_rows, recipe_for_corpus
-from opencse.encoder import backbone_config, load_encoder
+from opencse.data.prepare import prepare_rows
+from opencse.encoder import backbone_config
 from opencse.encoder.device import choose_device
-from opencse.encoder.embedder import Embedder, Precision
-from opencse.encoder.given import model_source
 from opencse.encoder.precision_choice import describe, resolve_precision
-from opencse.encoder.vector_cache import cached_vectors
-from opencse.evaluation import STS_TASKS, Results, TaskResult
-from opencse.evaluation.compatibility import StoredVectors, stored_vectors
+from opencse.evaluation import STS_TASKS, Results, ScoredPairs, TaskResult
 from opencse.evaluation.development import development_scorer, development_sets, sts_text
 from opencse.io import demo
-from opencse.io.corpus import column_names, read_texts
+from opencse.io.corpus import column_names
 from opencse.io.files import write_json
 from opencse.io.lock import locks
+from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after
 from opencse.pipeline.display import findings_tables, run_lines, scores_tables
+from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
 from opencse.pipeline.train import train, with_seed
-from opencse.probing import Findings, Material, Prober
+from opencse.probing import Findings
 from opencse.progress import collect, timed
-from opencse.recipes import Recipe, family_of, load_recipe, shortened
+from opencse.recipes import Recipe
 from opencse.runs.folder import check_folder
 from opencse.runs.precision import begun_precision
 from opencse.runs.session import Notify
 from opencse.training import Run, train_first_stages
 
+if TYPE_CHECKING:
+    from opencse.probing.material import Gathered
+
 _UNGUARDED = (
     "No guard: there were no development pairs (--dev or --data), so nothing checked during training that the model "
     "keeps what it could do before."
 )
-
-
-_STORED = 1000  # sentences of the corpus whose old and new vectors are compared
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,73 +132,51 @@ def run(
         OpencseError: The input is invalid; the message says how to fix it.
     """
     from opencse.probing.material import gather
-    from opencse.reports import add_scores, write_report
 
     with collect() as timings:
-        folder, name = Path(out), given_name(corpus)
-        needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
-        split = isinstance(corpus, str | Path) and not needed & set(_columns(corpus))
-        corpus, backbone = corpus_file(corpus, column=column, split=split), model_source(backbone)
+        folder, resume_training = Path(out), resume and (Path(out) / "run.json").is_file()
+        inputs = resolve_inputs(
+            recipe,
+            corpus,
+            backbone=backbone,
+            paraphrases=paraphrases,
+            llm=llm,
+            column=column,
+            variant=variant,
+            overrides=with_seed(overrides, seed),
+            quick=quick,
+        )
         # Read before any training, so that a mistake in a path costs nothing.
         own_pairs = [] if pairs is None else [demo.pairs(pairs)]
         judged_on = gather(data=data, pairs=own_pairs, text=sts_text(data))
-        source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
-        if not isinstance(recipe, Recipe):
-            family = family_of(backbone_config(backbone))
-            recipe = recipe_for_corpus(
-                recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
-            )
-        if quick:
-            recipe = shortened(recipe)
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
-        recipe = _settled(recipe, backbone, folder, resume, notify)
-        sets = development_sets(dev, data)
-        with timed("first stages", whole=True):
-            stages = train_first_stages(
-                recipe,
-                missing_specs(recipe.build, recipe.columns, column_names(corpus)),
-                corpus,
-                folder,
-                backbone=backbone,
-                dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
-                progress=progress,
-                overwrite=overwrite,
-                notify=notify,
-            )
+        inputs = _with_settled_precision(inputs, folder, resume, notify)
+        stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
-            recipe,
-            corpus,
+            inputs.recipe,
+            inputs.corpus,
             folder,
-            models={"backbone": backbone, **stages},
-            paraphrases=source,
+            models={"backbone": inputs.backbone, **stages},
+            paraphrases=inputs.paraphrases,
             keep=resume or not overwrite,
             notify=notify,
         )
         trained = train(
-            recipe,
+            inputs.recipe,
             rows,
-            backbone=backbone,
+            backbone=inputs.backbone,
             out=folder,
             dev=dev,
             data=data,
-            resume=resume and (folder / "run.json").is_file(),
+            resume=resume_training,
             overwrite=overwrite,
             track=track,
             progress=progress,
             notify=notify,
-            corpus_name=name,
+            corpus_name=inputs.corpus_name,
         )
-        with timed("evaluation"):
-            findings = _before_and_after(trained.recipe, backbone, trained.model, judged_on.material)
-            stored = _stored_vectors(recipe, backbone, trained.model, corpus)
-        unguarded = [_UNGUARDED] if trained.outcome.first_score is None else []
-        with timed("report"):
-            report = write_report(
-                findings, folder, notes=[*trained.warnings, *unguarded, stored.advice(), *judged_on.notes]
-            )
-        made_of = [name, *([] if source.table is None else [f"paraphrases from {source.table.name}"])]
-        add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of), stored=stored)
+        findings, report = _measure_and_report(inputs, trained, judged_on)
     result = Result(trained, findings, report, timings.rounded())
     scores = {"before": _plain(result.before), "after": _plain(result.after)}
     write_json(folder / "results.json", scores | {"timings": result.timings})
@@ -213,42 +184,54 @@ def run(
     return result
 
 
-def _settled(recipe: Recipe, backbone: str | Path, folder: Path, resume: bool, notify: Notify) -> Recipe:
-    """Return the recipe with its precision settled, and say where and in which one the run computes."""
-    config, device, training = backbone_config(backbone), choose_device(), recipe.training
-    if training.precision == "auto" and resume and (begun := begun_precision(folder)):
-        training = replace(training, precision=begun)
-    notify(f"{recipe.name} {describe(training.precision, config, device)}")
-    return replace(recipe, training=replace(training, precision=resolve_precision(training.precision, config, device)))
+def _first_stages(
+    inputs: RunInputs,
+    folder: Path,
+    sets: Sequence[ScoredPairs],
+    progress: bool,
+    overwrite: bool,
+    notify: Notify,
+) -> dict[str, Path]:
+    """Train the models that build the text columns, such as the unsupervised one that mines."""
+    with timed("first stages", whole=True):
+        return train_first_stages(
+            inputs.recipe,
+            missing_specs(inputs.recipe.build, inputs.recipe.columns, column_names(inputs.corpus)),
+            inputs.corpus,
+            folder,
+            backbone=inputs.backbone,
+            dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
+            progress=progress,
+            overwrite=overwrite,
+            notify=notify,
+        )
 
 
-def _before_and_after(recipe: Recipe, backbone: str | Path, model: Path, material: Material) -> dict[str, Findings]:
-    """Probe both models; each encodes every distinct text once, the backbone once for all runs."""
-    precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
-    name = Path(str(backbone)).name
-    trained = f"{name} + {recipe.name}"
+def _measure_and_report(inputs: RunInputs, trained: Run, judged_on: Gathered) -> tuple[dict[str, Findings], Path]:
+    """Probe both models, and write the report and the scores on the model card."""
+    from opencse.reports import add_scores, write_report
 
-    def untouched(texts: Sequence[str]) -> np.ndarray:
-        encoder = load_encoder(backbone, **recipe.pooling)
-        return cached_vectors(Embedder(encoder, precision=precision, progress=f"evaluating {name}"), texts)
-
-    prober = Prober(material)
-    before = prober(untouched)
-    after = prober(Embedder(load_encoder(model), precision=precision, progress=f"evaluating {trained}"))
-    return {name: before, trained: after}
-
-
-def _columns(corpus: str | Path) -> list[str]:
-    """Return the columns of a table, none for documents."""
-    path = demo.corpus(corpus)
-    return column_names(path) if path.exists() and not is_prose(path) else []
+    with timed("evaluation"):
+        findings = probe_before_and_after(trained.recipe, inputs.backbone, trained.model, judged_on.material)
+        stored = measure_stored_vectors(inputs.recipe, inputs.backbone, trained.model, inputs.corpus)
+    with timed("report"):
+        unguarded = [_UNGUARDED] if trained.outcome.first_score is None else []
+        notes = [*trained.warnings, *unguarded, stored.advice(), *judged_on.notes]
+        report = write_report(findings, trained.folder, notes=notes)
+    table = inputs.paraphrases.table
+    made_of = [inputs.corpus_name, *([] if table is None else [f"paraphrases from {table.name}"])]
+    add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of), stored=stored)
+    return findings, report
 
 
-def _stored_vectors(recipe: Recipe, backbone: str, model: Path, corpus: Path) -> StoredVectors:
-    """Measure whether vectors of the backbone can stay in an index beside those of the trained model."""
-    texts = list(dict.fromkeys(islice(read_texts(corpus), _STORED)))
-    old = cached_vectors(Embedder(load_encoder(backbone, **recipe.pooling)), texts)
-    return stored_vectors(old, Embedder(load_encoder(model))(texts))
+def _with_settled_precision(inputs: RunInputs, folder: Path, resume: bool, notify: Notify) -> RunInputs:
+    """Return the inputs with the precision that the run computes in, and tell device and precision."""
+    config, device = backbone_config(inputs.backbone), choose_device()
+    precision = inputs.recipe.training.precision
+    if precision == "auto" and resume and (begun := begun_precision(folder)):
+        precision = begun
+    notify(f"{inputs.recipe.name} {describe(precision, config, device)}")
+    return with_precision(inputs, resolve_precision(precision, config, device))
 
 
 def _suites(findings: Findings) -> dict[str, Results]:

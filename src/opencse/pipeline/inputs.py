@@ -1,0 +1,82 @@
+"""What a run starts from, resolved: the recipe for this corpus and backbone, and where both are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from opencse.data.documents import is_prose
+from opencse.data.given import corpus_file, given_name
+from opencse.data.paraphrases import Paraphrases
+from opencse.data.prepare import recipe_for_corpus
+from opencse.encoder import backbone_config
+from opencse.encoder.given import model_source
+from opencse.io import demo
+from opencse.io.corpus import column_names
+from opencse.recipes import Recipe, family_of, load_recipe, shortened
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInputs:
+    """The inputs of a run.
+
+    Attributes:
+        recipe: Resolved for the backbone's family and for the columns that the corpus has.
+        corpus: The file or folder that is read.
+        corpus_name: How the user calls it.
+        backbone: A folder, a hub id or a bundled name.
+        paraphrases: The user's source of paraphrases.
+    """
+
+    recipe: Recipe
+    corpus: Path
+    corpus_name: str
+    backbone: str
+    paraphrases: Paraphrases
+
+
+def resolve_inputs(
+    recipe: str | Path | Recipe,
+    corpus: Any,
+    *,
+    backbone: Any,
+    paraphrases: str | Path | None,
+    llm: str | None,
+    column: str | None,
+    variant: str,
+    overrides: Sequence[str],
+    quick: bool,
+) -> RunInputs:
+    """Return the inputs of a run; the arguments are those of `opencse.run`.
+
+    Documents are split into sentences, unless they are a table with columns that the recipe's views read.
+
+    Raises:
+        OpencseError: The input is invalid; the message says how to fix it.
+    """
+    needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
+    split = isinstance(corpus, str | Path) and not needed & set(_columns(corpus))
+    name, corpus, backbone = given_name(corpus), corpus_file(corpus, column=column, split=split), model_source(backbone)
+    source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
+    if not isinstance(recipe, Recipe):
+        family = family_of(backbone_config(backbone))
+        recipe = recipe_for_corpus(
+            recipe, corpus, family=family, variant=variant, overrides=overrides, paraphrases=source
+        )
+    if quick:
+        recipe = shortened(recipe)
+    return RunInputs(recipe=recipe, corpus=corpus, corpus_name=name, backbone=backbone, paraphrases=source)
+
+
+def with_precision(inputs: RunInputs, precision: str) -> RunInputs:
+    """Return the inputs with the recipe's precision replaced."""
+    training = replace(inputs.recipe.training, precision=precision)  # type: ignore[arg-type]
+    return replace(inputs, recipe=replace(inputs.recipe, training=training))
+
+
+def _columns(corpus: str | Path) -> list[str]:
+    """Return the columns of a table, none for documents."""
+    path = demo.corpus(corpus)
+    return column_names(path) if path.exists() and not is_prose(path) else []
