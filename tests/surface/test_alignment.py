@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,24 +10,26 @@ from hypothesis import strategies as st
 from opencse.surface import align
 
 
-def back_trace(reference: str, hypothesis: str) -> tuple[int, int, int, int]:
-    """S, D, I, C by the textbook: the whole matrix, then back from the end."""
+def back_trace(reference: str, hypothesis: str, order: str = "CSID") -> tuple[int, int, int, int]:
+    """S, D, I, C by the textbook: the whole matrix, then back from the end; `order` says what is preferred."""
     r, h = reference.lower().split(), hypothesis.lower().split()
     d = [[max(i, j) if i == 0 or j == 0 else 0 for j in range(len(h) + 1)] for i in range(len(r) + 1)]
     for i in range(1, len(r) + 1):
         for j in range(1, len(h) + 1):
             d[i][j] = min(d[i - 1][j - 1] + (r[i - 1] != h[j - 1]), d[i][j - 1] + 1, d[i - 1][j] + 1)
-    i, j, s, deleted, inserted, correct = len(r), len(h), 0, 0, 0, 0
+    i, j, counts = len(r), len(h), dict.fromkeys("SDIC", 0)
     while i or j:
-        if i and j and r[i - 1] == h[j - 1]:
-            i, j, correct = i - 1, j - 1, correct + 1
-        elif i and j and d[i][j] == d[i - 1][j - 1] + 1:
-            i, j, s = i - 1, j - 1, s + 1
-        elif j and d[i][j] == d[i][j - 1] + 1:
-            j, inserted = j - 1, inserted + 1
-        else:
-            i, deleted = i - 1, deleted + 1
-    return s, deleted, inserted, correct
+        same = i > 0 and j > 0 and r[i - 1] == h[j - 1]
+        open_steps = {
+            "C": same and d[i][j] == d[i - 1][j - 1],
+            "S": i > 0 and j > 0 and not same and d[i][j] == d[i - 1][j - 1] + 1,
+            "I": j > 0 and d[i][j] == d[i][j - 1] + 1,
+            "D": i > 0 and d[i][j] == d[i - 1][j] + 1,
+        }
+        step = next(step for step in order if open_steps[step])
+        counts[step] += 1
+        i, j = i - (step in "CSD"), j - (step in "CSI")
+    return counts["S"], counts["D"], counts["I"], counts["C"]
 
 
 texts = st.lists(
@@ -65,11 +69,24 @@ def test_many_pairs_on_several_threads_equal_one_by_one():
         assert together[i] == align([a[i]], [b[i]]).match_error_rate[0]
 
 
-def test_order_of_the_back_trace_matters():
-    # Three edits either way; preferring substitution over insertion leaves one correct word in place of two.
-    found = align(["a b c"], ["x a b y"], workers=1)
-    s, d, i, c = back_trace("a b c", "x a b y")
-    assert (found.substitutions[0], found.deletions[0], found.insertions[0], found.correct[0]) == (s, d, i, c)
+TIES = {("a b a", "b c a b"): (2, 0, 1, 1), ("a b a", "b a a"): (2, 0, 0, 1)}
+"""Pairs with several shortest alignments, and S, D, I, C of the one that OssCSE's Table 2 comes from."""
+
+
+def test_ties_are_broken_in_the_order_match_substitution_insertion_deletion():
+    for (reference, hypothesis), counts in TIES.items():
+        found = align([reference], [hypothesis])
+        assert (*found.substitutions, *found.deletions, *found.insertions, *found.correct) == counts
+
+
+def test_every_other_order_fails_on_one_of_the_ties():
+    """A match and a substitution are never both possible, so that their order says nothing."""
+    passing = {
+        "".join(order)
+        for order in itertools.permutations("CSID")
+        if all(back_trace(*pair, "".join(order)) == counts for pair, counts in TIES.items())
+    }
+    assert passing == {"CSID", "SCID"}
 
 
 def test_five_thousand_words():
