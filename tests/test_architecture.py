@@ -19,7 +19,7 @@ LAYERS = (
     ("data", "evaluation"),
     ("runs", "probing"),
     ("training", "pretraining", "reports"),
-    ("comparison", "integrations"),
+    ("comparison", "integrations", "reproduction"),
     ("pipeline",),
     ("cli",),
     ("__main__",),

@@ -9,7 +9,7 @@ import sys
 import typer
 
 from opencse import __version__
-from opencse.cli import build, cache, check, compare, evaluate, export, pretrain, probe, recipes, run, train
+from opencse.cli import build, cache, check, compare, evaluate, export, pretrain, probe, recipes, reproduce, run, train
 from opencse.cli.failure import shortage, write_report
 from opencse.errors import Interrupted, OpencseError
 
@@ -34,6 +34,7 @@ app.command()(probe.probe)
 app.command()(cache.cache)
 app.command()(check.check)
 app.command()(compare.compare)
+app.command()(reproduce.reproduce)
 app.command()(export.export)
 app.add_typer(recipes.app, name="recipes")
 

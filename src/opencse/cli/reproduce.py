@@ -1,0 +1,80 @@
+"""`opencse reproduce`: a table of a paper from one command."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from opencse.cli import options
+
+
+class Scale(StrEnum):
+    """How much is trained."""
+
+    small = "small"
+    full = "full"
+
+
+def reproduce(
+    table: Annotated[
+        str | None, typer.Argument(help="Such as osscse/table-4. Without one, the tables are listed.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the runs, which tables share.")] = Path("papers"),
+    data: Annotated[str | None, typer.Option(help="The STS files, as for `opencse evaluate`.")] = None,
+    corpus: Annotated[str, typer.Option(help="Sentences to train on, or `demo`.")] = "demo",
+    scale: Annotated[
+        Scale, typer.Option(help="`small`: minutes, from mini-mlm. `full`: the paper's backbones and settings; a GPU.")
+    ] = Scale.small,
+    seeds: Annotated[str | None, typer.Option(help="Such as 1,2,3.")] = None,
+    overrides: Annotated[
+        list[str], typer.Option("--set", help="A setting of all runs: --set training.max_steps=500")
+    ] = [],  # noqa: B006
+    paraphrases: Annotated[
+        Path | None, typer.Option(help="A table of sentences and paraphrases, in place of translation.")
+    ] = None,
+    device: options.Device = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Reproduce a table of a paper, with what the paper prints beside each figure.
+
+    Tables share their runs, and one that was stopped goes on where it was.
+
+    Examples:
+    opencse reproduce
+
+    opencse reproduce osscse/table-2 --data sts/
+
+    opencse reproduce byop/table-1 --data sts/ --seeds 1,2,3
+    """
+    options.begin(device, quiet=quiet, verbose=verbose)
+    from opencse.errors import OpencseError
+    from opencse.reproduction import entry_names, load_entry
+
+    if table is None:
+        for name in entry_names():
+            typer.echo(f"{name:24} {load_entry(name).title}")
+        return
+    from opencse.pipeline.reproduce import reproduce as run
+    from opencse.progress import note
+
+    try:
+        chosen = None if seeds is None else [int(seed) for seed in seeds.split(",")]
+    except ValueError:
+        raise OpencseError(f"--seeds {seeds}: expected numbers", "Such as --seeds 1,2,3.") from None
+    result = run(
+        table,
+        out=out,
+        data=data,
+        corpus=corpus,
+        scale=scale.value,
+        seeds=chosen,
+        overrides=overrides,
+        paraphrases=paraphrases,
+        progress=not quiet,
+        notify=note,
+    )
+    typer.echo(result.markdown(), nl=False)

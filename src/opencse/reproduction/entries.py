@@ -1,0 +1,103 @@
+"""One table of a paper as a TOML file: `entries/PAPER/TABLE.toml`."""
+
+from __future__ import annotations
+
+import importlib.resources
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opencse.errors import OpencseError
+from opencse.settings.decode import decode, unknown
+from opencse.settings.tables import parse_toml
+
+_SHIPPED = importlib.resources.files("opencse.reproduction") / "entries"
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """One row of a table of scores.
+
+    Attributes:
+        label: What the paper calls it.
+        recipe: The recipe; empty for the untouched backbone.
+        set: Settings, as after `--set`.
+        pooling: Of the untouched backbone.
+        printed: What the paper printed, by family of backbones: the scores of the entry's columns in their order, or
+            the last of them alone.
+        missing: Why this row cannot be had, in place of a recipe; empty otherwise.
+    """
+
+    label: str
+    recipe: str = ""
+    set: tuple[str, ...] = ()
+    pooling: Literal["", "cls", "mean", "first_last"] = ""
+    printed: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    missing: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.missing and bool(self.recipe) == bool(self.pooling):
+            raise ValueError(
+                "a system has a recipe, the pooling of the untouched backbone, or a reason why it is missing"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A table of a paper.
+
+    Attributes:
+        name: Paper and table, such as `osscse/table-4`.
+        title: What the table shows.
+        kind: `scores` of systems, or OssCSE's `splits` of scored pairs, which need no training.
+        columns: The tasks of a table of scores, in the order of the paper; `Avg.` is their mean.
+        families: Families of backbones in the paper.
+        seeds: Runs behind each printed score.
+        systems: The rows.
+        note: What a reader should know.
+    """
+
+    name: str
+    title: str
+    kind: Literal["scores", "splits"] = "scores"
+    columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
+    families: tuple[str, ...] = ("bert-base",)
+    seeds: int = 1
+    systems: tuple[System, ...] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ValueError("seeds must be at least 1")
+        for system in self.systems:
+            for family, scores in system.printed.items():
+                if len(scores) not in (1, len(self.columns)):
+                    raise ValueError(
+                        f"'{system.label}', {family}: expected {len(self.columns)} scores, or the last alone"
+                    )
+
+
+def entry_names() -> list[str]:
+    """The names of all entries."""
+    papers = (folder for folder in _SHIPPED.iterdir() if folder.is_dir())
+    return sorted(
+        f"{paper.name}/{file.name.removesuffix('.toml')}"
+        for paper in papers
+        for file in paper.iterdir()
+        if file.name.endswith(".toml")
+    )
+
+
+def load_entry(name: str) -> Entry:
+    """Read an entry.
+
+    Raises:
+        OpencseError: There is no such entry, or its file is invalid.
+    """
+    if name not in entry_names():
+        raise unknown("table", name, entry_names(), "opencse reproduce")
+    paper, table = name.split("/")
+    path = _SHIPPED / paper / f"{table}.toml"
+    content = parse_toml(path.read_text(encoding="utf-8"), name)
+    if "name" in content:
+        raise OpencseError(f"{name}: the key 'name' is the file's own name", "Leave it out.")
+    return decode(Entry, content | {"name": name}, name)

@@ -1,0 +1,145 @@
+"""A reproduced table: measured scores with the printed ones beside them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from opencse.evaluation import ScoredPairs
+from opencse.probing.published import SPLITS
+from opencse.reproduction.entries import Entry
+from opencse.surface.consistency import consistency_opposition
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One figure of a table.
+
+    Attributes:
+        values: What was measured, one for each seed; empty if there is nothing.
+        printed: What the paper has; None if it has nothing.
+        missing: Why nothing was measured.
+    """
+
+    values: tuple[float, ...] = ()
+    printed: float | None = None
+    missing: str = ""
+
+    def text(self, digits: int = 2) -> str:
+        """Mean ± standard deviation over the seeds, and the printed value in brackets."""
+        shown = f"not had: {self.missing}" if self.missing else ""
+        if self.values:
+            shown = f"{statistics.fmean(self.values):.{digits}f}"
+            shown += f" ± {statistics.stdev(self.values):.{digits}f}" if len(self.values) > 1 else ""
+        return f"{shown} ({self.printed:.{digits}f})" if self.printed is not None else shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproducedTable:
+    """A table with measured and printed figures.
+
+    Attributes:
+        entry: Its name.
+        title: Its title.
+        columns: The headings after the first.
+        rows: For each label its cells, in the order of the columns.
+        notes: How the figures came about, and what is missing.
+        digits: Digits behind the point, by column; 2 where empty.
+    """
+
+    entry: str
+    title: str
+    columns: tuple[str, ...]
+    rows: dict[str, tuple[Cell, ...]]
+    notes: tuple[str, ...] = ()
+    digits: tuple[int, ...] = ()
+
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [f"# {self.entry}: {self.title}", "", f"| | {' | '.join(self.columns)} |"]
+        lines.append("|---|" + "---:|" * len(self.columns))
+        for label, cells in self.rows.items():
+            digits = self.digits or (2,) * len(cells)
+            texts = [cell.text(places) for cell, places in zip(cells, digits, strict=True)]
+            lines.append(f"| {label} | {' | '.join(texts)} |")
+        return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
+
+    def plain(self) -> dict[str, Any]:
+        """The table as plain data for JSON."""
+        return asdict(self)
+
+
+def scores_table(
+    entry: Entry,
+    scores: Mapping[str, Mapping[str, Sequence[Mapping[str, float]] | str]],
+    notes: Sequence[str] = (),
+) -> ReproducedTable:
+    """Put the scores of runs into the form of the paper's table.
+
+    Args:
+        entry: The table.
+        scores: By family and by the label of the system: for each seed the scores by task, or why there are none. The
+            key of a family says with which backbone it was measured, as in `bert-base` or `bert-base: mini-mlm`.
+        notes: How the scores came about.
+    """
+    rows: dict[str, tuple[Cell, ...]] = {}
+    for key, by_label in scores.items():
+        family = key.partition(":")[0]
+        for system in entry.systems:
+            printed = _printed(system.printed.get(family, ()), len(entry.columns))
+            runs = by_label[system.label]
+            cells = []
+            for column, value in zip(entry.columns, printed, strict=True):
+                if isinstance(runs, str):
+                    cells.append(Cell(printed=value, missing=runs if column == entry.columns[-1] else ""))
+                else:
+                    cells.append(Cell(values=tuple(_score(run, column) for run in runs), printed=value))
+            label = system.label if len(scores) == 1 else f"{system.label}, {key}"
+            rows[label] = tuple(cells)
+    every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
+    return ReproducedTable(entry=entry.name, title=entry.title, columns=entry.columns, rows=rows, notes=tuple(every))
+
+
+def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
+    """OssCSE Table 2: consistent and opposed pairs of each set, and the medians that divide them.
+
+    Args:
+        entry: The table.
+        sets: Scored pairs by the name of the set.
+        lacking: Why other sets are not there, by name.
+    """
+    columns = ("Cont.", "Oppn.", "median score", "median error rate")
+    rows = {}
+    for name, known in SPLITS.items():
+        printed = (*known.pairs, known.median_score, known.median_error_rate)
+        if name in sets:
+            pairs = sets[name]
+            found = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
+            counts = (found.consistent.sum(), (~found.consistent).sum())
+            values = (*counts, found.median_score, found.median_error_rate)
+            rows[name] = tuple(Cell(values=(float(v),), printed=p) for v, p in zip(values, printed, strict=True))
+        else:
+            cells = [Cell(printed=p) for p in printed]
+            rows[name] = (Cell(printed=printed[0], missing=lacking.get(name, "no data")), *cells[1:])
+    notes = [entry.note] if entry.note else []
+    return ReproducedTable(
+        entry=entry.name,
+        title=entry.title,
+        columns=columns,
+        rows=rows,
+        notes=(*notes, "In brackets what the paper prints."),
+        digits=(0, 0, 2, 4),
+    )
+
+
+def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
+    """A printed row, whose last score may stand alone."""
+    return [*scores] if len(scores) == columns else [*[None] * (columns - len(scores)), *scores]
+
+
+def _score(run: Mapping[str, float], column: str) -> float:
+    if column == "Avg.":
+        return statistics.fmean(score for task, score in run.items() if task not in ("Cont.", "Oppn."))
+    return run[column]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from opencse.errors import OpencseError
+from opencse.evaluation import STS_TASKS
+from opencse.probing.published import SPLITS
+from opencse.recipes import FAMILIES, load_recipe
+from opencse.reproduction import Cell, Entry, System, entry_names, load_entry, scores_table, splits_table
+
+
+@pytest.mark.parametrize("name", entry_names())
+def test_every_entry_can_be_run(name: str) -> None:
+    entry = load_entry(name)
+    assert set(entry.families) <= set(FAMILIES)
+    assert set(entry.columns) <= {*STS_TASKS, "Avg.", "Cont.", "Oppn."}
+    labels = [system.label for system in entry.systems]
+    assert len(set(labels)) == len(labels)
+    assert bool(entry.systems) == (entry.kind == "scores")
+    for system in entry.systems:
+        assert set(system.printed) <= set(FAMILIES)
+        if system.recipe:
+            for family in (*entry.families, "mini-mlm"):
+                load_recipe(system.recipe, family=family, overrides=list(system.set))
+
+
+def test_all_five_papers_have_tables_and_an_average_is_the_mean_of_its_row() -> None:
+    assert {name.partition("/")[0] for name in entry_names()} == {"byop", "debcse", "diffcse", "osscse", "san"}
+    rows = [
+        (name, system.label, family, scores)
+        for name in entry_names()
+        for system in load_entry(name).systems
+        for family, scores in system.printed.items()
+        if len(scores) == 8
+    ]
+    assert len(rows) > 60
+    # The papers round, and print a few averages that are not those of their rows.
+    off = [place for *place, scores in rows if abs(sum(scores[:7]) / 7 - scores[7]) > 0.02]
+    assert [tuple(place) for place in off] == ODD
+
+
+ODD = [("osscse/table-4", "ESimCSE", "roberta-large"), ("san/table-3", "SNCSE", "roberta-large")]
+
+
+def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
+    entry = Entry(
+        name="x/y",
+        title="T",
+        columns=("STS12", "STS-B", "Avg."),
+        systems=(
+            System(label="A", recipe="simcse", printed={"bert-base": (70.0, 80.0, 75.0)}),
+            System(label="B", recipe="osscse", printed={"bert-base": (76.25,)}),
+        ),
+    )
+    runs = [{"STS12": 50.0, "STS-B": 60.0, "Oppn.": 1.0}, {"STS12": 52.0, "STS-B": 62.0, "Oppn.": 1.0}]
+    table = scores_table(entry, {"bert-base: mini-mlm": {"A": runs, "B": "translation models"}})
+    assert [cell.text() for cell in table.rows["A"]] == [
+        "51.00 ± 1.41 (70.00)",
+        "61.00 ± 1.41 (80.00)",
+        "56.00 ± 1.41 (75.00)",
+    ]
+    assert [cell.text() for cell in table.rows["B"]] == ["", "", "not had: translation models (76.25)"]
+    assert "| A | 51.00 ± 1.41 (70.00) |" in table.markdown()
+    assert Cell(values=(1.0,)).text() == "1.00"
+
+
+def test_splits_that_are_not_there_are_named() -> None:
+    table = splits_table(load_entry("osscse/table-2"), {}, {"STS-B train": "no file"})
+    assert list(table.rows) == list(SPLITS)
+    assert table.rows["STS-B train"][0].text(0) == f"not had: no file ({SPLITS['STS-B train'].pairs[0]})"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"systems": (System(label="A", recipe="simcse", printed={"bert-base": (1.0, 2.0)}),)},
+        {"seeds": 0},
+    ],
+)
+def test_impossible_entries_are_refused(settings) -> None:
+    with pytest.raises(ValueError, match=r"scores|seeds"):
+        Entry(name="x", title="", **settings)
+
+
+def test_a_table_that_is_not_known_is_named() -> None:
+    with pytest.raises(OpencseError, match="unknown table 'osscse/table-9'"):
+        load_entry("osscse/table-9")
