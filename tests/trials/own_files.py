@@ -106,9 +106,9 @@ def _views(world: World, change: Change) -> Callable[[Path], list[str]]:
 
 def _cache(world: World, change: Change) -> Callable[[Path], list[str]]:
     def prepared(work: Path) -> list[str]:
-        from opencse import pipeline
+        from opencse.pipeline.train import train
 
-        pipeline.train(
+        train(
             world.recipe,
             world.corpus,
             backbone=world.model,

@@ -69,7 +69,12 @@ def locks(parameter: str) -> Callable[[F], F]:
 
         @functools.wraps(function)
         def holding(*args: Any, **options: Any) -> Any:
-            if int(os.environ.get("RANK", "0")):
+            rank = os.environ.get("RANK") or "0"
+            if not rank.isdecimal():
+                raise OpencseError(
+                    f"RANK: {rank!r} is no number", "Unset it; launchers such as `accelerate launch` set it."
+                )
+            if int(rank):
                 return function(*args, **options)
             with locked(Path(signature.bind(*args, **options).arguments[parameter])):
                 return function(*args, **options)
