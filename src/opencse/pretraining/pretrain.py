@@ -14,6 +14,7 @@ from opencse.encoder import backbone_config, special_frame
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.fast import prepare_for_training
 from opencse.errors import OpencseError
+from opencse.io.files import replaced_folder
 from opencse.io.lock import locks
 from opencse.pretraining.batches import MaskingAssembler
 from opencse.pretraining.card import model_card
@@ -119,7 +120,8 @@ def pretrain(
     record["precision"] = settings.training.precision
     session.begin(record, {"settings.toml": dump_settings(settings)})
     if session.main:
-        tokenizer.save_pretrained(session.folder / "tokenizer")
+        with replaced_folder(session.folder / "tokenizer") as temporary:  # half of one could not be resumed from
+            tokenizer.save_pretrained(str(temporary))
     session.notify(
         f"{len(train):,} sentences to train on, {len(held_out):,} held out; {record['parameters']:,} parameters"
     )
