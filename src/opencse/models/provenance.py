@@ -19,7 +19,7 @@ def base_model(name: str | Path) -> tuple[str | None, str | None]:
         return _BUNDLED[str(name)]
     folder = Path(name)
     if not folder.is_dir():
-        return (str(name) if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", str(name)) else None), None
+        return (str(name) if re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", str(name)) else None), None
     for card in (folder / "README.md", folder / "model" / "README.md"):
         if card.is_file():
             return _of_card(card)
