@@ -7,17 +7,18 @@ import sys
 from pathlib import Path
 
 import opencse
+from opencse.io import demo
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     out, steps = Path(arguments.get(1, "teacher-ranking-out")), int(arguments.get(2, 30))
-    result = opencse.run(
+    run = opencse.train(
         "rankcse-listmle",
         "demo",
         backbone="mini-mlm",
         out=out,
-        pairs="demo",
+        dev=demo.pairs("demo"),
         overwrite=True,
         overrides=[f"training.max_steps={steps}", "teachers.a.model=minilm"],
     )
-    print("Spearman before:", result.before["pairs"].average, "after:", result.after["pairs"].average)
+    print("Spearman before:", run.outcome.first_score, "after:", run.outcome.best_score)

@@ -52,7 +52,8 @@ def table(rows: list[str]) -> Iterator[str]:
 
 
 def escaped(line: str) -> str:
-    """Return the line with bars outside of code escaped."""
+    """Return the line with bars outside of code escaped, and with code such as `View`s ended before the letter."""
+    line = re.sub(r"(?<!`)(`[^`]+`)(?=\w)", r"\1\\ ", line)
     parts = re.split(r"(`[^`]*`)", line)
     return "".join(part if part.startswith("`") else part.replace("|", r"\|") for part in parts)
 
