@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from opencse.objectives import Context, Contrastive, Margin, Objective
+from tests.objectives.checks import draw as related
 from tests.reference.contrastive import contrastive, numeric_gradient
 
 N, D = 5, 4
@@ -252,3 +253,20 @@ def test_impossible_settings_are_refused(settings) -> None:
 def test_unreadable_signs_are_refused(signs: str) -> None:
     with pytest.raises(ValueError, match="signs"):
         Margin(signs=signs, size=0.1)
+
+
+def test_each_kind_of_negative_may_have_a_temperature_of_its_own() -> None:
+    """SAN Table 5: SAN's negatives beside others."""
+    arrays = related(("anchor", "twin", "negative", "second"), rows=N)
+    several = Contrastive(negatives=("negative", "second"), negative_temperature=(0.05, 0.1))
+    loss = evaluate(several, arrays)[0]
+    unit = {view: a / np.linalg.norm(a, axis=1, keepdims=True) for view, a in arrays.items()}
+    blocks = [unit["anchor"] @ unit[view].T / t for view, t in (("twin", 0.05), ("negative", 0.05), ("second", 0.1))]
+    logits = np.concatenate(blocks, axis=1)
+    expected = np.mean(np.log(np.exp(logits).sum(axis=1)) - blocks[0].diagonal())
+    assert loss == pytest.approx(expected)
+    alike = Contrastive(negatives=("negative", "second"), negative_temperature=(0.08, 0.08))
+    same = Contrastive(negatives=("negative", "second"), negative_temperature=0.08)
+    assert evaluate(alike, arrays)[0] == pytest.approx(evaluate(same, arrays)[0])
+    with pytest.raises(ValueError, match="2 values of negative_temperature, but 1 negatives"):
+        Contrastive(negatives=("negative",), negative_temperature=(0.05, 0.1))

@@ -34,7 +34,7 @@ class Contrastive(Term):
         positive: View of the in-batch candidates.
         negatives: Views with hard negatives.
         temperature: t.
-        negative_temperature: t', for the hard negatives only (HiNCE); t where absent.
+        negative_temperature: t', for the hard negatives only (HiNCE), or one for each of `negatives`; t where absent.
         negative_scope: Whether each anchor meets the hard negatives of `all` rows or only of its `own`.
         own_negative_weight: Weight w of a row's own hard negatives in the denominator (SimCSE's is its logarithm).
         symmetric: Average with the same loss of positives against anchors.
@@ -50,7 +50,7 @@ class Contrastive(Term):
     positive: str = "twin"
     negatives: tuple[str, ...] = ()
     temperature: float = 0.05
-    negative_temperature: float | None = None
+    negative_temperature: float | tuple[float, ...] | None = None
     negative_scope: Literal["all", "own"] = "all"
     own_negative_weight: float = 1.0
     symmetric: bool = False
@@ -61,7 +61,10 @@ class Contrastive(Term):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.temperature <= 0 or (self.negative_temperature is not None and self.negative_temperature <= 0):
+        given = self.negative_temperature
+        if isinstance(given, tuple) and len(given) != len(self.negatives):
+            raise ValueError(f"{len(given)} values of negative_temperature, but {len(self.negatives)} negatives")
+        if min(self.temperature, *self.negative_temperatures) <= 0:
             raise ValueError("temperatures must be positive")
         if self.own_negative_weight <= 0:
             raise ValueError("own_negative_weight must be positive")
@@ -73,6 +76,14 @@ class Contrastive(Term):
             raise ValueError("angular_margin must be an angle of at least 0 and below 90 degrees")
         if self.noise is not None and self.margin is not None:
             raise ValueError("a margin is not defined for noise")
+
+    @property
+    def negative_temperatures(self) -> tuple[float, ...]:
+        """T' of each view of hard negatives."""
+        given = self.negative_temperature
+        if isinstance(given, tuple):
+            return given
+        return (self.temperature if given is None else given,) * max(1, len(self.negatives))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -104,6 +115,7 @@ class Contrastive(Term):
         self._report(cosines, hard, present, here, context)
         weights = self._log_weights(cosines, present, context)
         noise = self._noise(unit[self.anchor], here, context)
+        temperatures = self.negative_temperatures[: len(self.negatives)]
         if self.angular_margin:
             turned = add_angle(cosines.diagonal(), self.angular_margin)
             cosines = cosines.diagonal_scatter(turned)
@@ -115,8 +127,8 @@ class Contrastive(Term):
                 *(unit[self.anchor] @ v.T / self.temperature for v in noise),
             ]
             blocks += [
-                self._hard_logits(block if others is None else block + others, present[view])
-                for view, block in zip(self.negatives, hard, strict=True)
+                self._hard_logits(block if others is None else block + others, present[view], temperature)
+                for view, block, temperature in zip(self.negatives, hard, temperatures, strict=True)
             ]
             forward = self._cross_entropy(blocks, present[self.positive], here)
             if not self.symmetric:
@@ -152,8 +164,8 @@ class Contrastive(Term):
         logits = torch.cat([blocks[0].masked_fill(~candidates, -math.inf), *blocks[1:]], dim=1)
         return F.cross_entropy(logits[rows], rows)
 
-    def _hard_logits(self, cosines: Tensor, present: Tensor) -> Tensor:
-        logits = cosines / (self.negative_temperature or self.temperature)
+    def _hard_logits(self, cosines: Tensor, present: Tensor, temperature: float) -> Tensor:
+        logits = cosines / temperature
         own = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
         if self.own_negative_weight != 1:
             logits = logits + own.to(logits.dtype) * math.log(self.own_negative_weight)
