@@ -225,6 +225,12 @@ def _check(recipe: Recipe) -> None:
             "Train with `opencse train`, or take the templates out: --set views.NAME.prompt={} for each view, and "
             "--set encoder.pooling=cls.",
         )
+    for name, view in recipe.used_views.items():
+        if view.repetition:
+            raise OpencseError(
+                f"the recipe '{recipe.name}' repeats tokens anew at each step, which a plain trainer cannot",
+                f"Train with `opencse train`, or leave it out: --set views.{name}.repetition=0.",
+            )
     if recipe.encoder.denoising != "none":
         raise OpencseError("template denoising needs templates", "Train with `opencse train`.")
 

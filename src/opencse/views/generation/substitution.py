@@ -23,7 +23,8 @@ SAN_SCORES: dict[str, float] = {
 class Substitution(ConstructorSpec):
     """Mask words with a probability that depends on their part of speech, predict them, and repeat.
 
-    The defaults are as published, except for `drop_unchanged`. Source: SAN, §3.1.
+    The masking is as published. `drop_unchanged` is not. `short_filter` is the authors' for RankCSE and RLRD alone
+    (Table 6), and so is a `fallback`. Source: SAN, §3.1.
 
     Attributes:
         model: A masked language model: local folder or hub id.
