@@ -164,7 +164,7 @@ def test_beside_another_column(corpus, encoder, tmp_path):
     build(corpus, {"shorter": Deletion()}, tmp_path / "one", workers=1)
     both, one = pq.read_table(tmp_path / "both"), pq.read_table(tmp_path / "one")
     assert both["shorter"].equals(one["shorter"])
-    with pytest.raises(OpencseError, match="both make 'negative_1'"):
+    with pytest.raises(OpencseError, match="both build 'negative_1'"):
         build(corpus, {"negative_1": Deletion(), "negative": specs["negative"]}, tmp_path / "clash")
 
 
