@@ -73,7 +73,7 @@ def test_counts(sentences, pairs):
 
 
 def test_the_document_states_the_counts_of_the_files(sentences):
-    document = Path(__file__).parents[2] / "docs" / "demo-data.md"
+    document = Path(__file__).parents[2] / "docs" / "data" / "demo.md"
     text = document.read_text(encoding="utf-8")
     stated = {kind: int(count) for kind, count in re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)}
     assert stated == KINDS

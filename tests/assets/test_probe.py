@@ -13,7 +13,7 @@ from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
 PROBE = files("opencse") / "assets" / "probe" / "transformations.tsv"
 DEMO = files("opencse") / "assets" / "demo"
-DOCUMENT = Path(__file__).parents[2] / "docs" / "probe-data.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "data" / "probe.md"
 # The rules of docs/data/probe.md, as the range of match error rates that each kind may have.
 BOUNDS = {
     "paraphrase": (0.45, 1.0),

@@ -59,14 +59,15 @@ def test_bad_folders_are_named(tmp_path):
             find_runs([path])
     with pytest.raises(OpencseError, match="not finished"):
         read_run(write_run(tmp_path / "half", finished=False))
-    for file, content, problem in [
+    damages = [
         ("run.json", "{", "not JSON"),
         ("run.json", "[]", "not a JSON object"),
         ("run.json", '{"outcome": {}}', "not as a run writes it"),
         ("recipe.toml", "= 3", "recipe.toml: not valid TOML"),
         ("metrics.jsonl", "{", "line 1: not JSON"),
-    ]:
-        folder = write_run(tmp_path / f"bad {file} {problem[:4]}", scores=seven(1.0))
+    ]
+    for number, (file, content, problem) in enumerate(damages):
+        folder = write_run(tmp_path / f"bad {number}", scores=seven(1.0))
         (folder / file).write_text(content)
         with pytest.raises(OpencseError, match=problem):
             read_run(folder)

@@ -103,7 +103,7 @@ def test_the_development_pairs_see_the_denoised_vectors_only_where_asked(tmp_pat
         assert (difference > 1e-3) == bool(extra)
         exported = SentenceTransformer(str(tmp_path / variant / "model"), device="cpu")
         assert [type(m).__name__ for m in exported] == ["Transformer", "WordWeights", "Pooling"]
-        assert template_frame(load_encoder(backbone, pooling="cls").tokenizer, prompt).after[-1] == 4
+        assert template_frame(load_encoder(backbone, pooling="cls").tokenizer, prompt).mask is not None
 
 
 def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:

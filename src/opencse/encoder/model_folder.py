@@ -116,5 +116,5 @@ def require_finite(module: torch.nn.Module, name: str) -> None:
         OpencseError: A weight is not finite.
     """
     for key, tensor in module.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
             raise OpencseError(f"{name}: the weights {key} hold a number that is not finite", _REMEDY)

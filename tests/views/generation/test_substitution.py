@@ -24,20 +24,20 @@ MASKED = {
 
 def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
     """SAN Table 2 over 20, by numbers written out: a tag for each entry of the vocabulary, whatever a tagger says."""
-    from opencse.syntax import lexicon
+    from opencse.syntax import vocabulary_tags
 
     tags = list(MASKED)
     monkeypatch.setattr(
-        lexicon,
+        vocabulary_tags,
         "static_lexicon",
         lambda tokenizer, parser: [
             "" if i in tokenizer.all_special_ids else tags[i % len(tags)] for i in range(len(tokenizer))
         ],
     )
     opened = Substitution(model=bert, fallback="").open()
-    encoded = opened._lm.encode(TEXTS)
-    special = set(opened._lm.tokenizer.all_special_ids)
-    pieces = opened._lm.tokenizer.convert_ids_to_tokens
+    encoded = opened._predictor.encode(TEXTS)
+    special = set(opened._predictor.tokenizer.all_special_ids)
+    pieces = opened._predictor.tokenizer.convert_ids_to_tokens
     seen = set()
     for ids, found in zip(encoded["input_ids"], opened.mask_probabilities(TEXTS, encoded), strict=True):
         for index, probability in zip(ids, found, strict=True):
