@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import opencse
 from opencse.recipes import load_recipe, recipe_names
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -54,6 +55,7 @@ def test_an_ablation_of_the_table_of_systems_changes_its_recipe(label: str) -> N
 
 
 sys.path.insert(0, str(DOCS / "_site"))
+import check  # noqa: E402
 import names  # noqa: E402
 import tables  # noqa: E402
 
@@ -103,3 +105,15 @@ def test_a_table_is_made_anew() -> None:
 
 def test_the_tables_of_the_pages_are_those_of_the_data() -> None:
     assert tables.main(write=False) == 0
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    assert f"version: {opencse.__version__}\n" in (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_a_request_to_another_host_is_found(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text('<a href="https://sbert.net">fine</a>', encoding="utf-8")
+    assert check.requests(tmp_path) == []
+    (tmp_path / "page.html").write_text('<script src="https://cdn.example/x.js"></script>', encoding="utf-8")
+    (tmp_path / "site.css").write_text("@import url(//fonts.example/a.css);", encoding="utf-8")
+    assert len(check.requests(tmp_path)) == 2
