@@ -166,7 +166,7 @@ def test_the_document_states_the_figures_of_the_file(rows, rates):
     assert f"{sum(s.endswith('?') for s in sentences)} are questions" in text
     assert f"{sum(bool(re.search(r'[0-9]', s)) for s in sentences)} contain digits" in text
     assert f"{sum(bool(NEGATIVE.search(s)) for s in sentences)} are negative" in text
-    table = re.findall(r"^\| `(\w+)` \|.*\| (\d\.\d\d) \| (\d\.\d\d) to (\d\.\d\d) \|$", text, re.MULTILINE)
+    table = re.findall(r"^\| `(\w+)` \|.*\| (\d\.\d\d) \| (\d\.\d\d) \| (\d\.\d\d) \|$", text, re.MULTILINE)
     stated = {kind: tuple(map(float, figures)) for kind, *figures in table}
     assert stated == {
         kind: tuple(round(float(f(rate)), 2) for f in (np.median, np.min, np.max)) for kind, rate in rates.items()

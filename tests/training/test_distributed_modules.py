@@ -90,7 +90,9 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     )
     terms = CASES[case]
     modules = {t.name: made for t in terms if (made := t.module(facts)) is not None}
-    denoisers = {v: TemplateDenoising(transformer, Frame((2,), (4, 3), mask=0)) for v in views} if case == "denoising" else {}
+    denoisers = (
+        {v: TemplateDenoising(transformer, Frame((2,), (4, 3), mask=0)) for v in views} if case == "denoising" else {}
+    )
     network = Network(encoder, head, Objective(terms), modules, denoisers).double().train()
     for name, parameter in network.named_parameters():
         if "pooler" in name:
