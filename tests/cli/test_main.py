@@ -153,6 +153,13 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, opencse, corpus, pairs,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("command", ["train simcse {} --backbone mini-mlm", "build debias {}", "probe {}"])
+def test_a_path_that_is_too_long_is_one_line(tmp_path, opencse, command) -> None:
+    code, _, err = opencse(*command.format("a" * 5000).split(), "-o", str(tmp_path / "out"))
+    assert code == 2, err[-300:]
+    assert "Traceback" not in err
+
+
 def test_an_occupied_folder_needs_a_flag(tmp_path, opencse, corpus, backbone) -> None:
     arguments = ("train", "simcse", corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), *SMALL)
     assert opencse(*arguments)[0] == 0

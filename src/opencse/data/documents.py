@@ -13,6 +13,7 @@ from typing import Any
 from opencse.data.text_column import text_column
 from opencse.errors import OpencseError
 from opencse.io.corpus import column_names, read_rows
+from opencse.io.reading import existing
 from opencse.io.tables import TABLES, ending, read_lines
 
 PROSE = (".md", ".markdown", ".html", ".htm")
@@ -61,9 +62,7 @@ def read_passages(path: str | Path, *, column: str | None = None, words: int = 2
     Raises:
         OpencseError: There is no such file, or nothing that can be read.
     """
-    path = Path(path)
-    if not path.exists():
-        raise OpencseError(f"{path}: no such file or folder", "Check the path.")
+    path = existing(path)
     for source, units, joined in _units(path, column):
         sentences: list[str] = []
         for unit in split_sentences(units) if joined else _short_or_split(units):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,12 +19,7 @@ from opencse.io import demo
 from opencse.io.cache import cache_place
 from opencse.io.corpus import column_names, content_hash, read_rows, read_texts
 from opencse.io.files import replaced_file
-
-if TYPE_CHECKING:
-    pass
-
-Texts = "str | Path | Sequence[str] | pd.DataFrame | datasets.Dataset | pa.Table"
-"""Paths of corpora and documents, or texts that are in memory."""
+from opencse.io.reading import existing
 
 _VERSION = "1"
 _LONG = 40  # median words from which on rows are taken for paragraphs
@@ -49,9 +44,7 @@ def corpus_file(given: Any, *, column: str | None = None, split: bool = True) ->
     """
     if not isinstance(given, str | Path):
         return corpus_file(_table_file(_as_table(given), column), split=split)
-    path = demo.corpus(given)
-    if not path.exists():
-        raise OpencseError(f"{path}: no such file or folder", "Check the path.")
+    path = existing(demo.corpus(given))
     if is_prose(path):
         return _split(path, column)
     name = text_column(column_names(path), path, column) if column is not None or not _has_text(path) else "text"
@@ -81,9 +74,7 @@ def passages(given: Any, *, column: str | None = None, words: int = 200) -> list
 def queries(given: Any, *, most: int = 200) -> list[str]:
     """Return the distinct searches of a file (one per line, or a column `query`) or of a list, evenly spaced."""
     if isinstance(given, str | Path):
-        if not Path(given).exists():
-            raise OpencseError(f"{given}: no such file", "Check the path.")
-        names = column_names(given)
+        names = column_names(existing(given))
         column = next((name for name in ("query", "queries", "question", "search") if name in names), None)
         found = dict.fromkeys(text.strip() for text in read_texts(given, column or text_column(names, given)))
     else:

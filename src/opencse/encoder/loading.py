@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,7 @@ def load_encoder(
 
     device = str(choose_device() if device is None else device)
     source = resolve(name)
-    if Path(source).is_dir():
+    if os.path.isdir(source):
         check_model_folder(Path(source))
     settings: dict[str, Any] = {"output_hidden_states": True} if pooling == "first_last" else {}
     if dropout is not None:
@@ -95,7 +96,7 @@ def backbone_config(name: str | Path) -> dict[str, Any]:
 
 def is_sentence_transformer(source: str) -> bool:
     """Whether a folder or hub id holds a sentence-transformers model rather than a bare encoder."""
-    if Path(source).is_dir():
+    if os.path.isdir(source):
         return (Path(source) / "modules.json").is_file()
     from sentence_transformers.util import is_sentence_transformer_model
 

@@ -32,7 +32,7 @@ def resolve(name: str | Path) -> str:
             name can be none of the three.
     """
     path = Path(name)
-    if path.is_dir():
+    if os.path.isdir(path):
         if not _holds_model(path) and _holds_model(path / "model"):  # the folder of a finished run
             path = path / "model"
         if not _holds_model(path):
@@ -44,7 +44,7 @@ def resolve(name: str | Path) -> str:
     text = str(name)
     if text in BUNDLED:
         return str(BUNDLED[text]())
-    if path.is_absolute() or text.startswith(("./", "../")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text):
+    if path.is_absolute() or text.startswith(("./", "../")) or not re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text):
         raise OpencseError(
             f"{text}: no such model folder", f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -77,7 +78,7 @@ def check(
     result = check_texts(
         embedder,
         found,
-        model=short_names([source])[0] if Path(source).exists() else source,
+        model=short_names([source])[0] if os.path.exists(source) else source,
         queries=asked,
         limit=limit,
         documents=documents,

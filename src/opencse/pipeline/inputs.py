@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,4 +80,4 @@ def with_precision(inputs: RunInputs, precision: str) -> RunInputs:
 def _columns(corpus: str | Path) -> list[str]:
     """Return the columns of a table, none for documents."""
     path = demo.corpus(corpus)
-    return column_names(path) if path.exists() and not is_prose(path) else []
+    return column_names(path) if os.path.exists(path) and not is_prose(path) else []

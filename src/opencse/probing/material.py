@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +127,7 @@ def short_names(models: Sequence[str]) -> list[str]:
     parts = []
     for name in models:
         path = Path(name)
-        pieces = path.resolve().parts if path.is_dir() else path.parts
+        pieces = path.resolve().parts if os.path.isdir(path) else path.parts
         parts.append(pieces[:-1] if pieces[-1:] == ("model",) and len(pieces) > 1 else pieces)
     if len(set(parts)) < len(parts):
         name = next(name for name, pieces in zip(models, parts, strict=True) if parts.count(pieces) > 1)
