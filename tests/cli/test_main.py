@@ -208,5 +208,5 @@ def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opencse.recipes.recipe_names", press)
+    monkeypatch.setattr("opencse.pipeline.listing.recipe_names", press)
     assert opencse("recipes") == (130, "", "opencse: stopped\n")
