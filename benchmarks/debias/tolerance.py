@@ -24,7 +24,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
 from opencse.probing import Prober
 from opencse.probing.material import gather
-from opencse.runs.blending import copy_weights, go, longest_way
+from opencse.runs.blending import copy_weights, interpolate, longest_way
 
 MORE = {
     "STS-B dev": (["STS-B"], 1),
@@ -44,7 +44,7 @@ class Run:
         self.encoder = load_encoder(record["backbone"], pooling="backbone")
         self.before = copy_weights(self.encoder)
         self.after = copy_weights(load_encoder(folder / "model", pooling="backbone"))
-        go(self.encoder, self.before, self.after, 1 / share)
+        interpolate(self.encoder, self.before, self.after, 1 / share)
         self.after = copy_weights(self.encoder)
         self.task = PairsTask(pairs=load_sts(data, tasks=["STS-B"], split="dev")[0])
         self.texts = distinct_texts([self.task])
@@ -57,14 +57,12 @@ class Run:
 
     def draw_back(self, tolerance: float) -> float:
         """Give the encoder the weights that the guard keeps; return which share of the way that is."""
-        go(self.encoder, self.before, self.after, 1.0)
-        if self.score() >= self.first - tolerance:
-            return 1.0
-        return longest_way(self.encoder, self.before, self.score, self.first - tolerance)[0]
+        interpolate(self.encoder, self.before, self.after, 1.0)
+        return longest_way(self.encoder, self.before, lambda: self.score() >= self.first - tolerance)
 
     def keep(self, share: float) -> float:
         """Give the encoder the weights at this share of the way; return it."""
-        go(self.encoder, self.before, self.after, share)
+        interpolate(self.encoder, self.before, self.after, share)
         return share
 
 

@@ -126,6 +126,10 @@ BAD = {
     "dev without data": (["train", "simcse", "CORPUS", "--dev", "stsb"], "needs the STS files"),
     "missing dev file": (["train", "simcse", "CORPUS", "--dev", "none.csv"], "none.csv"),
     "missing data": (["run", "simcse", "CORPUS", "--data", "nowhere"], "nowhere"),
+    "guards for a recipe without": (
+        ["run", "simcse", "CORPUS", "--guard", "FOLDER"],
+        "the recipe simcse has no use for guards",
+    ),
     "tolerance without a guard": (["run", "simcse", "CORPUS", "--tolerance", "0.5"], "needs development pairs"),
     "missing argument": (["train", "simcse"], "See `opencse train --help`"),
     "unknown option": (["train", "simcse", "CORPUS", "--frobnicate"], "--frobnicate"),

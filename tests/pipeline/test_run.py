@@ -192,3 +192,19 @@ def test_sources_of_paraphrases(tmp_path, backbone, corpus, options, message) ->
         opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, **options)
     assert message in f"{error.value.problem} {error.value.remedy}"
     assert not (tmp_path / "out").exists()
+
+
+def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corpus) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "answers.tsv").write_text("question\tpassage\nIs soup sold?\tSoup is sold.\n\tTea is sold.\n")
+    settings = [*SMALL, "selection.guard_tolerance=0.3"]
+    options = {"backbone": backbone, "out": tmp_path / "out", "overrides": settings, "progress": False}
+    result = opencse.run("debias", corpus, guard=own, **options)
+    guards = result.run.outcome.guards
+    assert list(guards) == ["guard-questions", "guard-answers", "guard-topics", "guard-long", "own-answers"]
+    assert all(after >= before - 0.3 for before, after in guards.values())
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "Guards, before" in report
+    assert "No guard" not in report
+    assert opencse.run("debias", corpus, guard=own, resume=True, **options).run.outcome == result.run.outcome

@@ -37,6 +37,15 @@ Data = Annotated[
         help="The STS files: a folder with eval/STS12/test.tsv.gz …, or SentEval's data/downstream; or `hub`.",
     ),
 ]
+Guard = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Your own guards, which must not get worse, beside those that come with opencse: a folder with "
+        "questions.tsv (group, question), answers.tsv (question, passage), topics.tsv (topic, text) or long.tsv "
+        "(summary, text). For recipes that have guards, such as debias.",
+    ),
+]
 Variant = Annotated[str, typer.Option(help="`sound`, or `faithful`: the system as published, quirks included.")]
 Overrides = Annotated[
     list[str], typer.Option("--set", help="Override a value of the recipe; repeatable: --set optimizer.lr=1e-5")

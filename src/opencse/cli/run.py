@@ -18,6 +18,7 @@ def run(
     backbone: options.Backbone = "minilm",
     dev: options.Dev = None,
     data: options.Data = None,
+    guard: options.Guard = None,
     pairs: Annotated[
         str | None,
         typer.Option(
@@ -112,6 +113,7 @@ def run(
         out=out,
         dev=dev,
         data=data,
+        guard=guard,
         pairs=pairs,
         paraphrases=paraphrases,
         llm=llm,

@@ -13,6 +13,7 @@ def train(
     backbone: options.Backbone,
     dev: options.Dev = None,
     data: options.Data = None,
+    guard: options.Guard = None,
     column: options.Column = None,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
@@ -49,6 +50,7 @@ def train(
             out=folder,
             dev=dev,
             data=data,
+            guard=guard,
             column=column,
             variant=variant,
             overrides=overrides,

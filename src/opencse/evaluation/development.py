@@ -1,4 +1,4 @@
-"""Development pairs: the scored pairs that choose the step whose weights are kept."""
+"""Scores of an encoder in training: development pairs, which choose the step that is kept, and guards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.sources import load_sts
 from opencse.evaluation.sts import PairsTask
-from opencse.evaluation.task import Embeddings, distinct_texts
+from opencse.evaluation.task import Embeddings, Task, distinct_texts
 from opencse.io import demo
 
 if TYPE_CHECKING:
@@ -49,22 +49,35 @@ def development_sets(
 def development_scorer(
     encoder: SentenceTransformer, sets: Sequence[ScoredPairs], precision: Precision = "auto"
 ) -> Callable[[], float]:
-    """Return a function that scores the encoder's current weights: Spearman correlation x 100, the mean over sets.
+    """Return a function that scores the encoder's current weights: Spearman correlation x 100, the mean over sets."""
+    score_all = task_scorer(encoder, [PairsTask(pairs=pairs) for pairs in sets], precision)
 
-    The pairs are tokenised once.
+    def score() -> float:
+        scores = score_all()
+        return sum(scores.values()) / len(scores)
+
+    return score
+
+
+def task_scorer(
+    encoder: SentenceTransformer, tasks: Sequence[Task], precision: Precision = "auto"
+) -> Callable[[], dict[str, float]]:
+    """Return a function that scores the encoder's current weights on each task, by the task's name.
+
+    The texts are tokenised once.
     """
-    embedder, tasks = Embedder(encoder, precision=precision), [PairsTask(pairs=pairs) for pairs in sets]
+    embedder = Embedder(encoder, precision=precision)
     texts = distinct_texts(tasks)
     prepared = embedder.prepare(texts)
 
-    def score() -> float:
-        embeddings, scores = Embeddings(texts, embedder.encode(prepared)), []
+    def score() -> dict[str, float]:
+        embeddings, scores = Embeddings(texts, embedder.encode(prepared)), {}
         for task in tasks:
             result = task.score(embeddings)
             if result.score is None:
-                raise OpencseError(f"{task.pairs.name}: the development score is undefined ({result.undefined})")
-            scores.append(result.score)
-        return sum(scores) / len(scores)
+                raise OpencseError(f"{task.name}: the development score is undefined ({result.undefined})")
+            scores[task.name] = result.score
+        return scores
 
     return score
 

@@ -24,7 +24,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _SHORTEST = 5  # words of a sentence that is a query of its own; "Others don't." could stand anywhere
 
 
-def load_guard(folder: str | Path | None = None) -> list[Task]:
+def load_guard(folder: str | Path | None = None, *, prefix: str = "guard") -> list[Task]:
     """Load guard tasks.
 
     Args:
@@ -36,6 +36,8 @@ def load_guard(folder: str | Path | None = None) -> list[Task]:
             - `topics.tsv` (`topic`, `text`): each text is classified by its neighbours.
             - `long.tsv` (`summary`, `text`): the summary and every sentence of a text search for that text.
 
+        prefix: What the names of the tasks begin with, before `-questions` and so on.
+
     Returns:
         The tasks, in the order of `GUARD_TASKS`; of a folder of one's own those whose table is there.
 
@@ -45,9 +47,10 @@ def load_guard(folder: str | Path | None = None) -> list[Task]:
     chosen = _bundled() if folder is None else Path(folder)
     found: list[Task] = []
     for name in GUARD_TASKS:
-        path = chosen / f"{name.removeprefix('guard-')}.tsv"
+        table = name.removeprefix("guard-")
+        path = chosen / f"{table}.tsv"
         if path.is_file():
-            found.append(_BUILDERS[name](name, path))
+            found.append(_BUILDERS[name](f"{prefix}-{table}", path))
     if not found:
         tables = ", ".join(f"{name.removeprefix('guard-')}.tsv" for name in GUARD_TASKS)
         raise OpencseError(f"{chosen} holds no guard", f"Put one of these tables there: {tables}.")

@@ -24,11 +24,12 @@ from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after
 from opencse.pipeline.display import findings_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
-from opencse.pipeline.train import train, with_seed
+from opencse.pipeline.train import guards, train, with_seed
 from opencse.probing import Findings
 from opencse.progress import collect, timed
 from opencse.recipes import Recipe
 from opencse.runs.folder import check_folder
+from opencse.runs.loop import Outcome
 from opencse.runs.precision import begun_precision
 from opencse.runs.session import Notify
 from opencse.training import Run, train_first_stages
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from opencse.probing.material import Gathered
 
 _UNGUARDED = (
-    "No guard: there were no development pairs (--dev or --data), so nothing checked during training that the model "
-    "keeps what it could do before."
+    "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
+    "model keeps what it could do before."
 )
 
 
@@ -86,6 +87,7 @@ def run(
     out: str | Path,
     dev: str | Path | None = None,
     data: str | Path | None = None,
+    guard: str | Path | None = None,
     pairs: str | Path | None = None,
     paraphrases: str | Path | None = None,
     llm: str | None = None,
@@ -109,6 +111,7 @@ def run(
         out: As for `train`; `views/` (if columns were built), `results.json` and `report.html` are written there too.
         dev: As for `train`.
         data: As for `train`; where given, the seven STS tasks are evaluated.
+        guard: As for `train`.
         pairs: Further scored pairs to evaluate on: a file, or `"demo"`.
         paraphrases: A table of sentences and paraphrases, for recipes that have a use for one; its sentences join the
             corpus.
@@ -148,6 +151,7 @@ def run(
         )
         # Read before any training, so that a mistake in a path costs nothing.
         own_pairs = [] if pairs is None else [demo.pairs(pairs)]
+        guards(inputs.recipe, guard)
         judged_on = gather(data=data, pairs=own_pairs, text=sts_text(data))
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
@@ -169,6 +173,7 @@ def run(
             out=folder,
             dev=dev,
             data=data,
+            guard=guard,
             resume=resume_training,
             overwrite=overwrite,
             track=track,
@@ -215,13 +220,20 @@ def _measure_and_report(inputs: RunInputs, trained: Run, judged_on: Gathered) ->
         findings = probe_before_and_after(trained.recipe, inputs.backbone, trained.model, judged_on.material)
         stored = measure_stored_vectors(inputs.recipe, inputs.backbone, trained.model, inputs.corpus)
     with timed("report"):
-        unguarded = [_UNGUARDED] if trained.outcome.first_score is None else []
-        notes = [*trained.warnings, *unguarded, stored.advice(), *judged_on.notes]
+        notes = [*trained.warnings, *_guard_notes(trained.outcome), stored.advice(), *judged_on.notes]
         report = write_report(findings, trained.folder, notes=notes)
     table = inputs.paraphrases.table
     made_of = [inputs.corpus_name, *([] if table is None else [f"paraphrases from {table.name}"])]
     add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of), stored=stored)
     return findings, report
+
+
+def _guard_notes(outcome: Outcome) -> list[str]:
+    """Say what the guards allowed, or that there were none."""
+    if not outcome.guards:
+        return [_UNGUARDED] if outcome.first_score is None else []
+    scores = (f"{name} {before:.1f} → {after:.1f}" for name, (before, after) in outcome.guards.items())
+    return [f"Guards, before → after: {', '.join(scores)}."]
 
 
 def _with_settled_precision(inputs: RunInputs, folder: Path, resume: bool, notify: Notify) -> RunInputs:

@@ -10,7 +10,9 @@ from opencse.data.given import corpus_file, given_name
 from opencse.encoder import backbone_config
 from opencse.encoder.embedder import Precision
 from opencse.encoder.given import model_source
-from opencse.evaluation.development import development_scorer, development_sets
+from opencse.errors import OpencseError
+from opencse.evaluation import Task, load_guard
+from opencse.evaluation.development import development_scorer, development_sets, task_scorer
 from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.runs.session import Notify
 from opencse.training import Run
@@ -25,6 +27,7 @@ def train(
     out: str | Path,
     dev: str | Path | None = None,
     data: str | Path | None = None,
+    guard: str | Path | None = None,
     column: str | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
@@ -47,6 +50,8 @@ def train(
         dev: Scored pairs that choose the best step: a file, `"stsb"` (STS-B dev below `data`) or `"none"`. By default
             the development sets that the recipe names (`Selection.tasks`) if `data` is given, else none.
         data: The STS files (`opencse.evaluation.load_sts`).
+        guard: A folder of one's own guards (`opencse.evaluation.load_guard`), beside those that come with opencse, for
+            recipes that have guards (`Selection.guard_tolerance`).
         column: The column that holds the sentence; by default `text`, or the likeliest by its name.
         variant: `sound`, or `faithful`: the system as published.
         overrides: `key=value` settings of the recipe.
@@ -69,7 +74,8 @@ def train(
         family = family_of(backbone_config(backbone))
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=with_seed(overrides, seed))
     sets = development_sets(dev, data, recipe.selection.tasks)
-    if not sets:
+    watched = guards(recipe, guard)
+    if not sets and not watched:
         notify(
             "no development pairs (--dev or --data): the last step's weights are kept, and nothing checks that "
             "the model keeps what it could do before"
@@ -81,6 +87,7 @@ def train(
         backbone=backbone,
         out=out,
         dev=None if not sets else lambda encoder: development_scorer(encoder, sets, precision),
+        guards=None if not watched else lambda encoder: task_scorer(encoder, watched, precision),
         resume=resume,
         overwrite=overwrite,
         track=track,
@@ -88,6 +95,22 @@ def train(
         notify=notify,
         corpus_name=corpus_name or given_name(corpus),
     )
+
+
+def guards(recipe: Recipe, folder: str | Path | None) -> list[Task]:
+    """Return the guards of a run: those that come with opencse, and the user's own.
+
+    Raises:
+        OpencseError: The folder holds no guards, or the recipe has no use for any.
+    """
+    if recipe.selection.guard_tolerance is None:
+        if folder is not None:
+            raise OpencseError(
+                f"the recipe {recipe.name} has no use for guards",
+                "Give it one: --set selection.keep=last --set selection.guard_tolerance=0.3.",
+            )
+        return []
+    return [*load_guard(), *([] if folder is None else load_guard(folder, prefix="own"))]
 
 
 def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:

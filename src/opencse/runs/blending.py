@@ -21,7 +21,7 @@ def copy_weights(network: nn.Module) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def go(network: nn.Module, start: dict[str, Tensor], end: dict[str, Tensor], share: float) -> None:
+def interpolate(network: nn.Module, start: dict[str, Tensor], end: dict[str, Tensor], share: float) -> None:
     """Give the network the weights at this share of the way from `start` to `end`; what is no float is the end's."""
     for name, tensor in network.state_dict().items():
         if tensor.is_floating_point():
@@ -38,27 +38,24 @@ def add(network: nn.Module, change: Mapping[str, Tensor]) -> None:
         weights[name].add_(tensor.to(weights[name].device))
 
 
-def longest_way(
-    network: nn.Module, start: dict[str, Tensor], score: Callable[[], float], at_least: float
-) -> tuple[float, float]:
-    """Keep as much of the training as leaves the score where it must be.
+def longest_way(network: nn.Module, start: dict[str, Tensor], acceptable: Callable[[], bool]) -> float:
+    """Keep as much of the training as is acceptable.
 
-    Shares below one are tried one after another until one is good enough; each costs one evaluation.
+    Shares of the way are tried one after another, all of it first, until one is acceptable.
 
     Args:
         network: Holds the trained weights; holds those that are kept afterwards.
         start: The weights that the training began with (`copy_weights`).
-        score: Scores the network as it is.
-        at_least: The lowest score that will do.
+        acceptable: Judges the network as it is; called once for each share.
 
     Returns:
-        The share of the way that was kept, 0 where nothing of it could be, and its score.
+        The share of the way that was kept, 0 where nothing of it could be.
     """
     end = copy_weights(network)
-    for share in SHARES[1:]:
-        go(network, start, end, share)
-        found = score()
-        if found >= at_least:
-            return share, found
-    go(network, start, end, 0.0)
-    return 0.0, score()
+    for share in SHARES:
+        if share < 1:
+            interpolate(network, start, end, share)
+        if acceptable():
+            return share
+    interpolate(network, start, end, 0.0)
+    return 0.0

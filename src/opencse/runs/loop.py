@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,8 +21,9 @@ from opencse.encoder.precision import MixedPrecision
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.progress import Phase, timed
-from opencse.runs.blending import add, copy_weights, longest_way
+from opencse.runs.blending import add, copy_weights
 from opencse.runs.checkpoint import Checkpoints, Progress, check_weights, load_weights, save_weights
+from opencse.runs.drawing_back import Limits, draw_back
 from opencse.runs.log import MetricsLog
 from opencse.runs.sampling import Sampler
 from opencse.runs.schedule import rate_factor
@@ -44,6 +45,7 @@ class Outcome:
         first_score: The development score before the first step.
         seconds: Training time, evaluation included.
         share: How much was kept of the way from the weights before training to those of that step.
+        guards: Scores of each guard before training and of what was kept.
     """
 
     steps: int
@@ -52,6 +54,7 @@ class Outcome:
     first_score: float | None
     seconds: float
     share: float = 1.0
+    guards: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 class Settings(Protocol):
@@ -79,6 +82,7 @@ class Loop:
         accelerator: Devices and processes.
         checkpoints: Where to save and resume.
         dev: Scores the current encoder on the development pairs, higher is better; None for no selection.
+        guards: Scores the current encoder on what it must not lose, by name; None for no guards.
         added: Changes of the encoder's weights that are added to what it has learned, by name.
         progress: Show progress.
     """
@@ -93,12 +97,13 @@ class Loop:
         accelerator: Accelerator,
         checkpoints: Checkpoints,
         dev: Callable[[], float] | None = None,
+        guards: Callable[[], dict[str, float]] | None = None,
         added: Mapping[str, torch.Tensor] | None = None,
         progress: bool = True,
     ) -> None:
         self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
         self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
-        self.added = added or {}
+        self.guards, self.added = guards, added or {}
         self.show = progress and accelerator.is_main_process
         steps = recipe.training.epochs * sampler.batches_per_epoch
         self.steps = min(steps, recipe.training.max_steps or steps)
@@ -145,7 +150,7 @@ class Loop:
     @property
     def _within_tolerance(self) -> bool:
         """Whether the last weights are kept, or so much of them as the development pairs allow."""
-        return self.recipe.selection.keep == "last" and self.dev is not None
+        return self.recipe.selection.keep == "last" and not (self.dev is None and self.guards is None)
 
     @property
     def _distributed(self) -> bool:
@@ -287,29 +292,20 @@ class Loop:
 
     def _finish(self) -> Outcome:
         state, share = self.state, 1.0
+        guards: dict[str, tuple[float, float]] = {}
         if self.main:
             if self.dev is not None and not self._within_tolerance:
                 load_weights(self.network.encoder, self.best_path)
             if self.added:
                 add(self.network.encoder, self.added)
-                state.best_score = self.dev() if self.dev is not None else None
             if self._within_tolerance:
-                share = self._back_within_tolerance()
+                limits = Limits(self.recipe.selection, state.first_score, self.dev, self.guards)
+                share, state.best_score, guards = draw_back(self.network.encoder, self._untouched, limits)
+            elif self.added and self.dev is not None:
+                state.best_score = self.dev()
         seconds = time.perf_counter() - self._clock
         kept = state.best_step if self.dev is not None else None
-        return Outcome(state.step, kept, state.best_score, state.first_score, seconds, share)
-
-    def _back_within_tolerance(self) -> float:
-        """Go back from the last weights towards the first ones as far as need be; the share that is kept."""
-        assert self.dev is not None
-        state = self.state
-        if state.best_score is None or state.first_score is None:
-            return 1.0
-        at_least = state.first_score - self.recipe.selection.tolerance
-        if state.best_score >= at_least:
-            return 1.0
-        share, state.best_score = longest_way(self.network.encoder, self._untouched, self.dev, at_least)
-        return share
+        return Outcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
 
     def _optimizer(self) -> torch.optim.Optimizer:
         settings = self.recipe.optimizer

@@ -117,6 +117,8 @@ class Selection:
         keep: The `best` step; or the `last` one, for terms whose success the pairs do not show.
         tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. A model that
             has fallen further goes back towards the untouched weights, in a straight line, until it has not.
+        guard_tolerance: The same for each guard, a score of search or classification (`opencse.evaluation.load_guard`);
+            there are no guards where it is absent.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
     """
 
@@ -124,6 +126,7 @@ class Selection:
     patience: int | None = None
     keep: Literal["best", "last"] = "best"
     tolerance: float = 0.0
+    guard_tolerance: float | None = None
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
 
     def __post_init__(self) -> None:
@@ -131,5 +134,5 @@ class Selection:
             raise ValueError("tasks must name at least one development set")
         if self.every < 1 or (self.patience is not None and self.patience < 1):
             raise ValueError("every and patience must be at least 1")
-        if self.tolerance < 0:
-            raise ValueError("tolerance must not be negative")
+        if self.tolerance < 0 or (self.guard_tolerance or 0) < 0:
+            raise ValueError("tolerance and guard_tolerance must not be negative")

@@ -49,21 +49,19 @@ def check_batch(recipe: Recipe, processes: int) -> None:
 
 
 def score_warnings(outcome: Outcome, recipe: Recipe) -> list[str]:
-    """Return warnings about development scores below those of the untouched backbone."""
-    first, best = outcome.first_score, outcome.best_score
-    if first is None or best is None:
+    """Return warnings about scores below those of the untouched backbone."""
+    first, best, selection = outcome.first_score, outcome.best_score, recipe.selection
+    if recipe.selection.keep == "best":
+        if first is None or best is None or best >= first:
+            return []
+        message = f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"
+        return [message]
+    limits = [] if first is None else [f"{selection.tolerance:g} points on the development set"]
+    limits += [f"{selection.guard_tolerance:g} points on each guard"] if outcome.guards else []
+    if outcome.share == 1 or not limits:
         return []
-    tolerance = recipe.selection.tolerance
+    lost = f"the trained weights lose more than is allowed ({' and '.join(limits)})"
     if outcome.share == 0:
-        return [
-            f"nothing of the training stayed within {tolerance:g} points of the untouched backbone on the development "
-            "set: the model is the untouched one"
-        ]
-    if outcome.share < 1:
-        return [
-            f"the development score fell by more than {tolerance:g} points: only {outcome.share:.0%} of the way to the "
-            f"trained weights was kept ({best:.2f} against {first:.2f} before)"
-        ]
-    if recipe.selection.keep == "best" and best < first:
-        return [f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"]
-    return []
+        return [f"{lost} however little of them is kept: the model is the untouched one"]
+    kept = f"{lost}: only {outcome.share:.0%} of the way to them was kept"
+    return [kept if best is None else f"{kept} (development score {best:.2f} against {first:.2f} before)"]

@@ -69,6 +69,7 @@ def train(
     backbone: str | Path,
     out: str | Path,
     dev: Callable[[SentenceTransformer], Scorer] | None = None,
+    guards: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     resume: bool = False,
@@ -87,6 +88,8 @@ def train(
         out: The run's folder; new, or see `resume` and `overwrite`.
         dev: Given the encoder, returns a function that scores its current weights, higher is better; the best step's
             weights are kept. Without it the last step's are.
+        guards: Given the encoder, returns a function that scores its current weights by name, for recipes that keep the
+            last step (`Selection.guard_tolerance`).
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         resume: Continue from the last checkpoint in `out`, if it holds one.
@@ -134,6 +137,7 @@ def train(
         accelerator=session.accelerator,
         checkpoints=session.checkpoints(recipe.training, fingerprint),
         dev=None if dev is None else dev(model.scored),
+        guards=None if guards is None else guards(model.scored),
         added=added,
         progress=progress,
     )

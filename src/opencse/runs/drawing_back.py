@@ -1,0 +1,75 @@
+"""Drawing a trained encoder back towards its untouched weights, as far as development pairs and guards demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from opencse.runs.blending import copy_weights, interpolate, longest_way
+from opencse.settings import Selection
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the trained encoder must not lose.
+
+    Attributes:
+        selection: How many points each score may fall.
+        first_score: The development score of the untouched encoder.
+        dev: Scores the encoder on the development pairs; None for no such limit.
+        guards: Scores the encoder on each guard, by name; None for no guards.
+    """
+
+    selection: Selection
+    first_score: float | None
+    dev: Callable[[], float] | None
+    guards: Callable[[], dict[str, float]] | None
+
+
+def draw_back(
+    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits
+) -> tuple[float, float | None, dict[str, tuple[float, float]]]:
+    """Give the encoder the weights that are as near to the trained ones as the limits allow.
+
+    Costs one evaluation of the guards for the untouched weights, and one of the development pairs and of the guards
+    for each share of the way that is tried.
+
+    Args:
+        encoder: Holds the trained weights; holds those that are kept afterwards.
+        untouched: The weights that the training began with.
+        limits: What must not be lost.
+
+    Returns:
+        The share of the way that is kept, its development score, and for each guard the score before training and of
+        what is kept.
+    """
+    before = _untouched_scores(encoder, untouched, limits)
+    score, after = limits.first_score, before
+
+    def acceptable() -> bool:
+        nonlocal score, after
+        if limits.dev is not None:
+            score = limits.dev()
+            if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
+                return False
+        after = {} if limits.guards is None else limits.guards()
+        tolerance = limits.selection.guard_tolerance or 0.0
+        return all(after[name] >= first - tolerance for name, first in before.items())
+
+    share = longest_way(encoder, untouched, acceptable)
+    if share == 0:
+        score, after = limits.first_score, before
+    return share, score, {name: (first, after[name]) for name, first in before.items()}
+
+
+def _untouched_scores(encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits) -> dict[str, float]:
+    """Return the guards' scores of the untouched weights."""
+    if limits.guards is None:
+        return {}
+    trained = copy_weights(encoder)
+    interpolate(encoder, untouched, trained, 0.0)
+    scores = limits.guards()
+    interpolate(encoder, untouched, trained, 1.0)
+    return scores

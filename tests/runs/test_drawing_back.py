@@ -1,0 +1,61 @@
+"""How far a trained encoder is drawn back: as far as the strictest of development pairs and guards demands."""
+
+import pytest
+import torch
+from torch import nn
+
+from opencse.runs.blending import copy_weights
+from opencse.runs.drawing_back import Limits, draw_back
+from opencse.settings import Selection
+
+
+def trained_encoder() -> tuple[nn.Linear, dict[str, torch.Tensor]]:
+    """An encoder whose only weight went from 0 to 1, and its untouched weights."""
+    encoder = nn.Linear(1, 1, bias=False)
+    encoder.weight.data.fill_(0.0)
+    untouched = copy_weights(encoder)
+    encoder.weight.data.fill_(1.0)
+    return encoder, untouched
+
+
+def draw(tolerance: float, guard_tolerance: float | None, dev: float | None, guards: dict[str, float] | None):
+    """Draw back where the scores fall linearly, by `dev` and `guards` points over the whole way."""
+    encoder, untouched = trained_encoder()
+    selection = Selection(keep="last", tolerance=tolerance, guard_tolerance=guard_tolerance)
+    limits = Limits(
+        selection=selection,
+        first_score=None if dev is None else 80.0,
+        dev=None if dev is None else lambda: 80.0 - dev * encoder.weight.item(),
+        guards=None if guards is None else lambda: {k: 90.0 - v * encoder.weight.item() for k, v in guards.items()},
+    )
+    return encoder.weight, draw_back(encoder, untouched, limits)
+
+
+def test_all_is_kept_that_costs_nothing() -> None:
+    weight, (share, score, guards) = draw(0.5, 0.3, -2.0, {"answers": -1.0})
+    assert (share, weight.item(), score) == (1.0, 1.0, 82.0)
+    assert guards == {"answers": (90.0, 91.0)}
+
+
+def test_development_pairs_alone_decide_where_there_are_no_guards() -> None:
+    weight, (share, score, guards) = draw(1.0, None, 2.0, None)
+    assert share == weight.item() == 0.5
+    assert (score, guards) == (79.0, {})
+
+
+def test_the_strictest_guard_decides() -> None:
+    _, (share, score, guards) = draw(1.0, 0.5, 1.0, {"answers": 1.0, "topics": 2.01})
+    assert share == pytest.approx(0.2)
+    assert score == pytest.approx(79.8)
+    assert guards["topics"] == pytest.approx((90.0, 90.0 - 0.2 * 2.01))
+
+
+def test_guards_decide_without_development_pairs() -> None:
+    _, (share, score, _) = draw(0.0, 0.5, None, {"topics": 1.0})
+    assert (share, score) == (0.5, None)
+
+
+def test_nothing_is_kept_where_any_change_costs_too_much() -> None:
+    weight, (share, score, guards) = draw(0.75, 0.0, 0.1, {"topics": 100.0})
+    assert (share, weight.item(), score) == (0.0, 0.0, 80.0)
+    assert guards == {"topics": (90.0, 90.0)}
