@@ -84,6 +84,10 @@ def test_a_table_that_is_to_keep_its_columns_is_not_split(tmp_path) -> None:
     cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
     path.write_text(f"text,negation\n{cell},No.\n")
     assert corpus_file(path, split=False) == path
+    assert corpus_file(path, needed=["negation", "paraphrase"]) == path
+    split = corpus_file(path, needed=["paraphrase"])
+    assert split != path
+    assert len(list(read_texts(split))) == 10
 
 
 def test_queries(tmp_path) -> None:

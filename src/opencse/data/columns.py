@@ -55,12 +55,15 @@ def chosen_specs(specs: Mapping[str, ConstructorSpec], only: Collection[str]) ->
     return missing_specs(specs, columns)
 
 
-def built_by_opencse(specs: Mapping[str, ConstructorSpec], corpus: str | Path) -> bool:
-    """Return whether `build` wrote this corpus with some of these constructors: each column has its rule beside it.
+def built_by_opencse(specs: Mapping[str, ConstructorSpec], present: Collection[str]) -> bool:
+    """Return whether `build` wrote a corpus with some of these constructors: each column has its rule beside it.
 
     A raw table may have a column of the same name, such as "number", without having been built.
+
+    Args:
+        specs: Constructors by name, as in a recipe's `[build]`.
+        present: Columns of the corpus.
     """
-    present = column_names(corpus)
     return any(f"{column}.rule" in present for name, spec in specs.items() for column in spec.columns(name))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -26,7 +26,9 @@ _LONG = 40  # median words from which on rows are taken for paragraphs
 _LEAST = 3  # words of a sentence that is kept of a document
 
 
-def corpus_file(given: Any, *, column: str | None = None, split: bool = True) -> Path:
+def corpus_file(
+    given: Any, *, column: str | None = None, split: bool = True, needed: Collection[str] = frozenset()
+) -> Path:
     """Return a corpus with a column `text` that holds a sentence per row.
 
     A file that is one already comes back as it is. Everything else is written to the cache once: documents and
@@ -36,23 +38,24 @@ def corpus_file(given: Any, *, column: str | None = None, split: bool = True) ->
         given: The path of a corpus or of documents (`opencse.data.documents`), `"demo"`, a list of strings, a pandas
             DataFrame, a `datasets.Dataset` or a pyarrow table.
         column: The column that holds the text; by default the likeliest by its name.
-        split: Split the rows of a table into sentences where most are longer than a sentence, which loses its other
-            columns.
+        split: Split the rows of a table into sentences if most are longer than a sentence. The other columns are lost.
+        needed: Columns to keep: a table that has one of them is not split.
 
     Raises:
         OpencseError: It cannot be read, holds no text, or no column is known to hold it.
     """
     if not isinstance(given, str | Path):
-        return corpus_file(_table_file(_as_table(given), column), split=split)
+        return corpus_file(_table_file(_as_table(given), column), split=split, needed=needed)
     path = existing(demo.corpus(given))
     if is_prose(path):
         return _split(path, column)
-    name = text_column(column_names(path), path, column) if column is not None or not _has_text(path) else "text"
-    if _is_built(path):
+    columns = column_names(path)
+    name = "text" if column is None and "text" in columns else text_column(columns, path, column)
+    if any(each.endswith(".rule") for each in columns):  # `build` wrote this
         return path
-    if split and _in_paragraphs(path, name):
+    if split and not set(needed) & set(columns) and _in_paragraphs(path, name):
         return _split(path, name)
-    return path if name == "text" else _renamed(path, name)
+    return path if name == "text" else _renamed(path, name, columns)
 
 
 def passages(given: Any, *, column: str | None = None, words: int = 200) -> list[Passage]:
@@ -90,15 +93,6 @@ def given_name(given: Any) -> str:
     return Path(given).name if isinstance(given, str | Path) else f"texts in memory ({type(given).__name__})"
 
 
-def _has_text(path: Path) -> bool:
-    return "text" in column_names(path)
-
-
-def _is_built(path: Path) -> bool:
-    """Whether `build` wrote this: a rule stands beside each column that it made."""
-    return any(name.endswith(".rule") for name in column_names(path))
-
-
 def _in_paragraphs(path: Path, column: str) -> bool:
     """Whether the rows are longer than sentences are."""
     lengths = [len(text.split()) for text in islice(read_texts(path, column), 1000)]
@@ -115,11 +109,11 @@ def _split(path: Path, column: str | None) -> Path:
     return _written("sentences", [content_hash(path), column or ""], lambda: {"text": dict.fromkeys(sentences())}, path)
 
 
-def _renamed(path: Path, column: str) -> Path:
+def _renamed(path: Path, column: str, present: Sequence[str]) -> Path:
     """The same table, its column named `text`, with all its other columns of text."""
 
     def columns() -> dict[str, Iterable[str | None]]:
-        names = [name for name in column_names(path) if name == column or (name != "text" and _is_text(path, name))]
+        names = [name for name in present if name == column or (name != "text" and _is_text(path, name))]
         cells = zip(*read_rows(path, names), strict=True)
         return {"text" if name == column else name: each for name, each in zip(names, cells, strict=True)}
 

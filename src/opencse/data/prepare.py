@@ -47,7 +47,7 @@ def recipe_for_corpus(
     if source:
         return load(having=["paraphrases"])
     with_paraphrases, columns = load(may_have=["paraphrases"]), column_names(corpus)
-    built = "paraphrase" in columns and built_by_opencse(with_paraphrases.build, corpus)
+    built = "paraphrase" in columns and built_by_opencse(with_paraphrases.build, columns)
     complete = not missing_specs(with_paraphrases.build, with_paraphrases.columns, columns)
     return with_paraphrases if built or complete else load()
 
@@ -94,8 +94,9 @@ def prepare_rows(
 
 def _sampled(recipe: Recipe, corpus: Path, out: Path, paraphrases: Paraphrases) -> Path:
     """Return the sample of the corpus that columns are built for; the corpus itself if it is to be used whole."""
-    complete = recipe.build and not missing_specs(recipe.build, recipe.columns, column_names(corpus))
-    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus)
+    columns = column_names(corpus)
+    complete = recipe.build and not missing_specs(recipe.build, recipe.columns, columns)
+    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, columns)
     if complete or (whole and paraphrases.table is None):
         return corpus
     return sample(corpus, recipe.corpus, out / "corpus.parquet", table=paraphrases.table, seed=recipe.training.seed)

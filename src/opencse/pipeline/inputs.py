@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opencse.data.documents import is_prose
 from opencse.data.given import corpus_file, given_name
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import recipe_for_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.given import model_source
-from opencse.io import demo
-from opencse.io.corpus import column_names
 from opencse.recipes import Recipe, family_of, load_recipe, shortened
 
 
@@ -58,8 +54,8 @@ def resolve_inputs(
         OpencseError: The input is invalid; the message says how to fix it.
     """
     needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
-    split = isinstance(corpus, str | Path) and not needed & set(_columns(corpus))
-    name, corpus, backbone = given_name(corpus), corpus_file(corpus, column=column, split=split), model_source(backbone)
+    name, backbone = given_name(corpus), model_source(backbone)
+    corpus = corpus_file(corpus, column=column, needed=needed)
     source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
@@ -75,9 +71,3 @@ def with_precision(inputs: RunInputs, precision: str) -> RunInputs:
     """Return the inputs with the recipe's precision replaced."""
     training = replace(inputs.recipe.training, precision=precision)  # type: ignore[arg-type]
     return replace(inputs, recipe=replace(inputs.recipe, training=training))
-
-
-def _columns(corpus: str | Path) -> list[str]:
-    """Return the columns of a table, none for documents."""
-    path = demo.corpus(corpus)
-    return column_names(path) if os.path.exists(path) and not is_prose(path) else []
