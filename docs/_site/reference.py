@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -61,8 +62,8 @@ def api_page(module: ModuleType, described: dict[int, str]) -> str:
 
 
 def options_table(command: Any) -> str:
-    """Return the arguments and options of a command as a table."""
-    rows = ["| option | default | meaning |", "|---|---|---|"]
+    """Return the arguments and options of a command as a table of two columns, which a narrow screen can show."""
+    rows = ["| option | meaning |", "|---|---|"]
     for param in command.params:
         if getattr(param, "hidden", False) or param.name == "help":
             continue
@@ -71,21 +72,48 @@ def options_table(command: Any) -> str:
             if param.param_type_name == "option"
             else [param.metavar or param.name.upper()]
         )
-        default = param.default() if callable(param.default) else param.default
-        shown = "required" if param.required else "" if default in (None, False, (), []) else f"`{default}`"
-        help_text = " ".join((getattr(param, "help", None) or "").split()).replace("|", "\\|")
-        rows.append(f"| {', '.join(f'`{each}`' for each in names)} | {shown} | {help_text} |")
-    return "\n".join(rows)
+        meaning = " ".join((getattr(param, "help", None) or "").split()).replace("|", "\\|")
+        shown = default_of(param)
+        needed = " Required." if param.required and param.param_type_name == "option" else ""
+        rows.append(
+            f"| {', '.join(f'`{each}`' for each in names)} | {meaning}{needed}{f' Default: {shown}.' if shown else ''} |"
+        )
+    return "\n".join(rows) if len(rows) > 2 else ""
+
+
+def default_of(param: Any) -> str:
+    """Return the default of an option as the table shows it; of a pair of flags, the one that holds."""
+    default = param.default() if callable(param.default) else param.default
+    if param.secondary_opts:
+        return f"`{(param.opts if default else param.secondary_opts)[0]}`"
+    return "" if default in (None, False, "", (), []) else f"`{default}`"
+
+
+def help_text(command: Any) -> str:
+    """Return the help of a command as Markdown: runs of example commands become blocks of code."""
+    parts: list[str] = []
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        prose = [line for line in paragraph.splitlines() if not line.strip().startswith("opencse ")]
+        examples = [line.strip() for line in paragraph.splitlines() if line.strip().startswith("opencse ")]
+        if prose:
+            parts.append("\n".join(prose))
+        if examples and parts and parts[-1].endswith("\n```"):
+            parts[-1] = parts[-1].removesuffix("```") + "\n".join([*examples, "```"])
+        elif examples:
+            parts.append("\n".join(["```bash", *examples, "```"]))
+    return "\n\n".join(parts)
 
 
 def command_page(path: str, command: Any) -> str:
     """Return the page of a command, with its subcommands."""
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    names = [f"{each.metavar or each.name.upper()}{'...' if each.nargs == -1 else ''}" for each in arguments]
+    names = [
+        f"{(each.metavar or each.name.upper()).rstrip('.')}{'...' if each.nargs == -1 else ''}" for each in arguments
+    ]
     usage = " ".join(
         [path, *(name if each.required else f"[{name}]" for name, each in zip(names, arguments)), "[OPTIONS]"]
     )
-    text = f"# {path}\n\n{inspect.cleandoc(command.help or '')}\n\n```text\n{usage}\n```\n\n{options_table(command)}\n"
+    text = f"# {path}\n\n{help_text(command)}\n\n```text\n{usage}\n```\n\n{options_table(command)}\n"
     for name, sub in getattr(command, "commands", {}).items():
         text += "\n" + command_page(f"{path} {name}", sub).replace("# ", "## ", 1)
     return text
@@ -96,7 +124,7 @@ def recipe_page(name: str) -> str:
     recipe = load_recipe(name)
     source = (SOURCES / "recipes" / "toml" / f"{name}.toml").read_text(encoding="utf-8")
     facts = [
-        f"**{label}** {value}\n" for label, value in (("Paper:", recipe.paper), ("Differs:", recipe.differs)) if value
+        f"**{label}** {value}\n" for label, value in (("Paper:", recipe.paper), ("Default against published:", recipe.differs)) if value
     ]
     families = ", ".join(f"`{each}`" for each in sorted(recipe_families(source)))
     return (
@@ -116,20 +144,19 @@ def recipe_families(source: str) -> set[str]:
 
 
 def recipes_table(names: list[str]) -> str:
-    """Return what each recipe is, and where its default differs from the system as published."""
-    rows = ["| recipe | title | default against `--variant faithful` |", "|---|---|---|"]
-    for name in names:
-        recipe = load_recipe(name)
-        rows.append(f"| [`{name}`]({name}.md) | {recipe.title} | {recipe.differs} |")
+    """Return what each recipe is."""
+    rows = ["| recipe | title |", "|---|---|"]
+    rows += [f"| [`{name}`]({name}.md) | {load_recipe(name).title} |" for name in names]
     return "\n".join(rows)
 
 
 def kinds_page(title: str, lead: str, kinds: dict[str, type]) -> str:
     """Return the kinds that a recipe may name, with the first line of each class."""
-    rows = ["| kind | what it is | class |", "|---|---|---|"]
+    rows = ["| kind | what it is |", "|---|---|"]
     for kind, cls in kinds.items():
         first = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
-        rows.append(f"| `{kind}` | {first} | {{py:class}}`{cls.__name__} <{path_of(cls)}>` |")
+        first = re.sub(r":math:`([^`]*)`", r"$\1$", first)
+        rows.append(f"| {{py:class}}`{kind} <{path_of(cls)}>` | {first} |")
     return f"# {title}\n\n{lead}\n\n" + "\n".join(rows) + "\n"
 
 
@@ -165,22 +192,30 @@ def command_pages() -> Pages:
 def recipe_pages() -> Pages:
     """Return the pages of the recipes."""
     names = list(recipe_names())
-    lead = "The recipes in the package. `opencse recipes show NAME` prints one for a given family of backbones."
+    lead = (
+        "The recipes in the package. Each page says where the default differs from the system as published. "
+        "`opencse recipes show NAME --backbone MODEL` prints one as it would be used for a model."
+    )
     pages = {f"recipes/{name}.md": recipe_page(name) for name in names}
     return {**pages, "recipes/index.md": listing("Recipes", f"{lead}\n\n{recipes_table(names)}", names)}
 
 
 def other_pages() -> Pages:
     """Return the pages of terms and text views, from a system to its code, and the notebooks."""
-    terms = "What `kind` may be in `[[terms]]` of a recipe. The fields of the class are the settings of the term."
-    views = "What `kind` may be in `[build.NAME]` of a recipe. The fields of the class are the settings of the view."
+    terms = "The values of `kind` in `[[terms]]` of a recipe. Each leads to its class, whose fields are its settings."
+    views = "The values of `kind` in `[build.NAME]` of a recipe. Each leads to its class, whose fields are its settings."
     notebooks = sorted((contents.ROOT / "examples" / "notebooks").glob("*.ipynb"))
     return {
         "terms.md": kinds_page("Terms", terms, TERMS),
         "views.md": kinds_page("Text views", views, CONSTRUCTORS),
         "contents.md": contents.page(),
-        **{f"notebooks/{path.name}": path.read_text(encoding="utf-8") for path in notebooks},
+        **{f"notebooks/{path.name}": notebook_page(path) for path in notebooks},
     }
+
+
+def notebook_page(path: Path) -> str:
+    """Return a notebook with its links to pages as they are from the folder of generated pages."""
+    return path.read_text(encoding="utf-8").replace("](../../docs/", "](../../../")
 
 
 def write(folder: Path) -> None:
