@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types docs notebooks pages trials fuzz kill-trials audit reproducible check clean
+.PHONY: install demo test test-all lint types docs notebooks pages trials fuzz kill-trials audit sbom reproducible check clean
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -60,15 +60,19 @@ kill-trials: .venv/.dev  ## kill commands at random moments, go on, compare with
 	$(BIN)/python -m tests.trials.kills --kills $(KILLS)
 
 # In an environment of its own, so that the tools' own dependencies are not what is audited.
-.venv/audit: .venv/.installed
+.venv/audit: .venv/.dev
 	$(PYTHON) -m venv $@
-	$@/bin/python -m pip --disable-pip-version-check install --quiet pip-audit pip-licenses build hatchling
+	$@/bin/python -m pip --disable-pip-version-check install --quiet pip-audit pip-licenses cyclonedx-bom build hatchling
 
-audit: .venv/audit  ## licences, known vulnerabilities (asks the advisory database), list of materials in dist/sbom.json
-	.venv/audit/bin/pip-licenses --python $(BIN)/python --fail-on 'GNU General Public License v3 (GPLv3);GNU Affero General Public License v3' --summary
-	mkdir -p dist
-	.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --format cyclonedx-json --output dist/sbom.json
+COPYLEFT := GNU General Public License v3 (GPLv3);GNU Affero General Public License v3
+
+audit: .venv/audit sbom  ## licences, and known vulnerabilities (asks the advisory database)
+	.venv/audit/bin/pip-licenses --python $(BIN)/python --fail-on '$(COPYLEFT)' --summary
 	.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
+sbom: .venv/audit  ## the list of materials, dist/sbom.json (CycloneDX)
+	mkdir -p dist
+	.venv/audit/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible --of JSON -o dist/sbom.json
 
 reproducible: .venv/audit  ## build wheel and sdist twice, and compare their bytes
 	rm -rf build/first build/second
@@ -76,7 +80,7 @@ reproducible: .venv/audit  ## build wheel and sdist twice, and compare their byt
 	SOURCE_DATE_EPOCH=1700000000 .venv/audit/bin/python -m build --no-isolation --outdir build/second
 	cd build/first && for file in *; do cmp $$file ../second/$$file && sha256sum $$file; done
 
-check: lint types test
+check: lint types audit test  ## everything that can be checked without hours of time
 
 clean:
 	rm -rf .venv demo-out site .pytest_cache .mypy_cache .ruff_cache
