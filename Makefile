@@ -83,4 +83,4 @@ reproducible: .venv/audit  ## build wheel and sdist twice, and compare their byt
 check: lint types audit test  ## everything that can be checked without hours of time
 
 clean:
-	rm -rf .venv demo-out site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv demo-out site jupyter_execute .pytest_cache .mypy_cache .ruff_cache

@@ -73,11 +73,11 @@ def options_table(command: Any) -> str:
             else [param.metavar or param.name.upper()]
         )
         meaning = " ".join((getattr(param, "help", None) or "").split()).replace("|", "\\|")
-        shown = default_of(param)
-        needed = " Required." if param.required and param.param_type_name == "option" else ""
-        rows.append(
-            f"| {', '.join(f'`{each}`' for each in names)} | {meaning}{needed}{f' Default: {shown}.' if shown else ''} |"
-        )
+        if param.required and param.param_type_name == "option":
+            meaning += " Required."
+        elif shown := default_of(param):
+            meaning += f" Default: {shown}."
+        rows.append(f"| {', '.join(f'`{each}`' for each in names)} | {meaning} |")
     return "\n".join(rows) if len(rows) > 2 else ""
 
 
@@ -123,9 +123,8 @@ def recipe_page(name: str) -> str:
     """Return the page of a recipe: what it says of itself, its file, and its settings for BERT-base in full."""
     recipe = load_recipe(name)
     source = (SOURCES / "recipes" / "toml" / f"{name}.toml").read_text(encoding="utf-8")
-    facts = [
-        f"**{label}** {value}\n" for label, value in (("Paper:", recipe.paper), ("Default against published:", recipe.differs)) if value
-    ]
+    told = {"Paper:": recipe.paper, "Default against published:": recipe.differs}
+    facts = [f"**{label}** {value}\n" for label, value in told.items() if value]
     families = ", ".join(f"`{each}`" for each in sorted(recipe_families(source)))
     return (
         f"# {name}\n\n{recipe.title}\n\n"
@@ -203,7 +202,9 @@ def recipe_pages() -> Pages:
 def other_pages() -> Pages:
     """Return the pages of terms and text views, from a system to its code, and the notebooks."""
     terms = "The values of `kind` in `[[terms]]` of a recipe. Each leads to its class, whose fields are its settings."
-    views = "The values of `kind` in `[build.NAME]` of a recipe. Each leads to its class, whose fields are its settings."
+    views = (
+        "The values of `kind` in `[build.NAME]` of a recipe. Each leads to its class, whose fields are its settings."
+    )
     notebooks = sorted((contents.ROOT / "examples" / "notebooks").glob("*.ipynb"))
     return {
         "terms.md": kinds_page("Terms", terms, TERMS),

@@ -12,7 +12,6 @@ pytest.importorskip("sphinx", reason="needs the extra docs")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "_site"))
 import reference  # noqa: E402
-
 from opencse.objectives import TERMS  # noqa: E402
 
 
