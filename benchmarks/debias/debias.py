@@ -122,8 +122,7 @@ def reweighting(options: argparse.Namespace) -> None:
     """Weights that make opposed pairs differ most, as strong as STS-B dev allows; then the measures of a run."""
     from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
     from opencse.io.corpus import column_names, read_rows
-    from opencse.probing import Prober
-    from opencse.probing.material import gather
+    from opencse.probing import ProbeSuite, load_probe_data
     from opencse.reports import write_report
 
     out = options.out / "re-weighting" / "seed-0"
@@ -148,16 +147,15 @@ def reweighting(options: argparse.Namespace) -> None:
     vectors = unit(encode(texts))
     scores = {a: dev.score(Embeddings(texts, vectors * ratio ** (a / 2))).score for a in np.arange(0, 8.5, 0.5)}
     power = max(a for a, score in scores.items() if score >= scores[0] - TOLERANCE)
-    gathered = gather(data=options.data)
 
     def weighted(texts: list[str]) -> np.ndarray:
         return unit(encode(texts)) * ratio ** (power / 2)
 
-    findings = Prober(gathered.material)(weighted)
+    probed = ProbeSuite(load_probe_data(data=options.data))(weighted)
     out.mkdir(parents=True, exist_ok=True)
     ask_wording(options, weighted, out / "wording.json")
-    write_report({"untouched": findings, "re-weighting": findings}, out, notes=[f"power {power}"])
-    average = statistics.mean(task.score for task in findings.sts)
+    write_report({"untouched": probed, "re-weighting": probed}, out, notes=[f"power {power}"])
+    average = statistics.mean(task.score for task in probed.sts)
     (out / "results.json").write_text(json.dumps({"after": {"sts": {"average": average}}}), encoding="utf-8")
     (out / "cost.json").write_text(json.dumps({"seconds": time.perf_counter() - started}))
 
@@ -169,7 +167,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def record(folder: Path, label: str) -> dict[str, object]:
     """What a finished run scored, as one line of OUT/debias.jsonl; `label` "untouched": the model it began with."""
     which = 0 if label == "untouched" else -1
-    found = list(json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"].values())[which]["findings"]
+    found = list(json.loads((folder / "probe.json").read_text(encoding="utf-8"))["models"].values())[which]["scores"]
     split = found["splits"]["averages"][1]  # all test sets by its rule
     sts = json.loads((folder / "results.json").read_text(encoding="utf-8"))["before" if which == 0 else "after"]["sts"]
     line: dict[str, object] = {"run": label}

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from wording import embedder
 
-from opencse.probing import Prober
-from opencse.probing.material import gather
+from opencse.probing import ProbeSuite, load_probe_data
 from opencse.reports import figures
 from opencse.reports.drawing import save
 
@@ -24,7 +23,7 @@ def main() -> None:
     parser.add_argument("after")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()
-    prober = Prober(gather().material)
+    prober = ProbeSuite(load_probe_data())
     name = Path(options.before).name
     models = {name: prober(embedder(options.before)), f"{name} + debias": prober(embedder(options.after))}
     save(lambda palette: figures.means(models, palette), options.out)

@@ -22,8 +22,7 @@ from wording import Development
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
-from opencse.probing import Prober
-from opencse.probing.material import gather
+from opencse.probing import ProbeSuite, load_probe_data
 from opencse.runs.blending import copy_weights, interpolate, longest_way
 
 MORE = {
@@ -75,7 +74,7 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", help="shares of the way to keep, instead of tolerances")
     parser.add_argument("-o", "--out", type=Path, help="save the models here")
     options = parser.parse_args()
-    development, prober = Development(options.data, options.views), Prober(gather(data=options.data).material)
+    development, prober = Development(options.data, options.views), ProbeSuite(load_probe_data(data=options.data))
     runs = [Run(folder, options.data) for folder in options.runs]
     print(f"| {'share' if options.shares else 'tolerance'} | {' | '.join(SHOWN)} |")
     print("|---:" * (len(SHOWN) + 1) + "|")

@@ -47,7 +47,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples, by what the anchor is."""
-    chance, found = random.Random(5), {"affirmed": [], "denied": [], "verbs": []}
+    rng, found = random.Random(5), {"affirmed": [], "denied": [], "verbs": []}
 
     def add(kinds: tuple[str, str], said: str, other: str, not_said: str, not_other: str) -> None:
         found[kinds[0]] += [(said, not_other, not_said, other), (other, not_said, not_other, said)]
@@ -58,7 +58,7 @@ def quads() -> dict[str, list[Quad]]:
         glued = subject + be if be.startswith("'") else f"{subject} {be}"
 
         def denied(word: str, subject=subject, be=be, rest=rest, glued=glued) -> str:
-            short = be in ("is", "are", "was", "were") and chance.random() < 0.5
+            short = be in ("is", "are", "was", "were") and rng.random() < 0.5
             return f"{subject} {be}n't {word}{rest}." if short else f"{glued} not {word}{rest}."
 
         word, opposite = row["word"], row["opposite"]
@@ -116,9 +116,9 @@ class Development:
             "STS-B": table(evaluation / "STSB" / "dev.tsv.gz"),
             "SICK-R": sick,
         }
-        chance = random.Random(1)
+        rng = random.Random(1)
         known, asked = (table(evaluation / "CLINC150" / f"{part}.tsv.gz") for part in ("train", "dev"))
-        self.known, self.asked = chance.sample(known, 3000), chance.sample(asked, 800)
+        self.known, self.asked = rng.sample(known, 3000), rng.sample(asked, 800)
         mrpc = [r for r in table(evaluation / "MRPC" / "train.tsv.gz") if r["label"] == "1"]
         self.same = [(r["sentence1"], r["sentence2"]) for r in mrpc[:700]]
         pairs = [*self.order, *self.reordered, *self.swapped, *self.nli, *self.same]

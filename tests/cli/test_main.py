@@ -128,7 +128,7 @@ BAD = {
     "missing data": (["run", "simcse", "CORPUS", "--data", "nowhere"], "nowhere"),
     "guards for a recipe without": (
         ["run", "simcse", "CORPUS", "--guard", "FOLDER"],
-        "the recipe simcse has no use for guards",
+        "the recipe simcse uses no guards",
     ),
     "tolerance without a guard": (["run", "simcse", "CORPUS", "--tolerance", "0.5"], "needs development pairs"),
     "missing argument": (["train", "simcse"], "See `opencse train --help`"),

@@ -33,7 +33,7 @@ def test_a_new_model_is_a_backbone(tmp_path: Path, opencse) -> None:
     code, printed, notes = opencse("pretrain", *map(str, parts), "-o", out, *SETTINGS, "--seed", "3")
     assert code == 0, notes
     assert "10 steps" in printed
-    assert "held-out guesses right" in printed
+    assert "accuracy on held-out masked tokens" in printed
     assert "learning the vocabulary" in notes
     more = ["--set", "training.max_steps=2", "--set", "training.batch_size=4", "--set", "encoder.max_length=16"]
     code, printed, notes = opencse("train", "simcse", str(parts[0]), "--backbone", out, "-o", out + "2", *more)

@@ -42,7 +42,7 @@ def test_two_models_on_own_sentences_and_pairs(models, tmp_path):
     assert list(document["models"]) == ["model-0", "model-1"]
     first = document["models"]["model-0"]
     assert first["settings"]["model"] == str(models[0])
-    assert first["findings"]["transformations"]["paraphrase_above_negation"]["rows"] == 4
+    assert first["scores"]["transformations"]["paraphrase_above_negation"]["rows"] == 4
     assert len(first["settings"]["weights sha256"]) == 64
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!DOCTYPE html>")
 

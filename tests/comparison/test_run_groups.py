@@ -62,7 +62,7 @@ def test_bad_folders_are_named(tmp_path):
     damages = [
         ("run.json", "{", "not JSON"),
         ("run.json", "[]", "not a JSON object"),
-        ("run.json", '{"outcome": {}}', "not as a run writes it"),
+        ("run.json", '{"outcome": {}}', "not written by a run"),
         ("recipe.toml", "= 3", "recipe.toml: not valid TOML"),
         ("metrics.jsonl", "{", "line 1: not JSON"),
     ]

@@ -38,7 +38,7 @@ def test_welch_is_scipys():
     ("a", "b", "reason"),
     [
         ([77.0], [75.0, 76.0], "one seed"),
-        ([77.0, 77.0], [75.0, 75.0], "no spread"),
+        ([77.0, 77.0], [75.0, 75.0], "no standard deviation"),
         ([77.0, None], [1.0, 2.0], "undefined"),
     ],
 )

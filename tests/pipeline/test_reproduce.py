@@ -50,7 +50,7 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
         raise OpencseError("no translation model")
 
     monkeypatch.setattr(module, "run", refuse)
-    monkeypatch.setattr(module, "_known", lambda plan, key, measure: measure(tmp_path))
+    monkeypatch.setattr(module, "_stored_or_measured", lambda plan, key, measure: measure(tmp_path))
     notes = []
     table = reproduce("osscse/table-4", out=tmp_path / "papers", corpus=corpus, progress=False, notify=notes.append)
     assert table.rows["OssCSE"][-1].text() == "not had: no translation model (79.08)"

@@ -46,7 +46,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     out = tmp_path / "out"
     result = opencse.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False)
     assert sorted(pq.read_table(sorted((out / "views").glob("*.parquet")))["text"].to_pylist()) != []
-    assert list(result.findings) == [backbone.name, f"{backbone.name} + debias"]
+    assert list(result.scores) == [backbone.name, f"{backbone.name} + debias"]
     assert (out / "report.html").read_text().count("debias")
     card = (out / "model" / "README.md").read_text()
     assert "## Limits" in card

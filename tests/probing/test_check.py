@@ -55,27 +55,27 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
     assert found.language == "en"
     assert found.texts == len(TEXTS)
     negation = next(kind for kind in found.kinds if kind.name == "negation")
-    assert negation.confused.rows >= 4
-    denied = found.rewordings["opposite denied"]
+    assert negation.contradiction_first.rows >= 4
+    denied = found.rewordings["negated opposite"]
     assert denied.value is not None
     assert denied.value > 0.5
-    assert found.examples[0].confused
+    assert found.examples[0].contradiction_first
     assert found.examples[0].ranks[0] < found.examples[0].ranks[1]
-    assert "words finds the contrary" in found.headline()
+    assert "words finds the contradiction" in found.headline()
 
 
 def test_a_model_that_goes_by_meaning_is_not(found) -> None:
     other = check_texts(by_meaning, [Passage("mine.txt", (text,)) for text in TEXTS], model="meaning")
-    assert other.rewordings["opposite denied"].value < found.rewordings["opposite denied"].value
+    assert other.rewordings["negated opposite"].value < found.rewordings["negated opposite"].value
 
 
 def test_passages_and_queries(found) -> None:
-    assert found.confused_passages is None
+    assert found.contradiction_first_in_passages is None
     assert found.queries is not None
     assert found.queries.still_first.rows == 1
     whole = check_texts(by_words, [Passage("a.md", tuple(TEXTS[:3])), Passage("b.md", tuple(TEXTS[3:]))])
-    assert whole.confused_passages is not None
-    assert whole.confused_passages.rows == whole.confused.rows > 0
+    assert whole.contradiction_first_in_passages is not None
+    assert whole.contradiction_first_in_passages.rows == whole.contradiction_first.rows > 0
 
 
 def test_another_language_is_named() -> None:
@@ -101,21 +101,24 @@ def test_the_page_holds_what_was_found_and_nothing_that_could_run(found, tmp_pat
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "\u202e" not in page
-    assert write_check(found, tmp_path).read_text().count("contrary") > 3
-    assert json.loads((tmp_path / "check.json").read_text())["confused"]["rows"] == found.confused.rows
+    assert write_check(found, tmp_path).read_text().count("contradiction") > 3
+    assert (
+        json.loads((tmp_path / "check.json").read_text())["contradiction_first"]["rows"]
+        == found.contradiction_first.rows
+    )
 
 
 def test_the_result_shows_itself(found) -> None:
     assert len(repr(found)) < 300
     console = Console(record=True, width=100, file=StringIO())
     console.print(found)
-    assert "contrary first" in console.export_text()
+    assert "contradiction first" in console.export_text()
     assert "text/html" in found._repr_mimebundle_([], [])
 
 
 def test_a_loaded_model_and_a_list(tiny_model) -> None:
     result = check(tiny_model, TEXTS, minutes=0.2)
-    assert result.confused.rows > 0
+    assert result.contradiction_first.rows > 0
 
 
 def test_wilson_interval() -> None:

@@ -26,8 +26,8 @@ def test_nothing_is_undefined_by_name():
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10_000), st.integers(4, 40))
 def test_partial_correlation_is_that_of_regression_residuals(seed, count):
-    chance = np.random.default_rng(seed)
-    x, y, z = chance.integers(0, 6, (3, count)).astype(float)
+    rng = np.random.default_rng(seed)
+    x, y, z = rng.integers(0, 6, (3, count)).astype(float)
     estimate = partial_spearman(x, y, z)
     if estimate.value is None:
         assert estimate.undefined
@@ -43,7 +43,7 @@ def test_partial_correlation_is_that_of_regression_residuals(seed, count):
         ([1, 1, 1], [1, 2, 3], [1, 2, 3], "similarities"),
         ([1, 2, 3], [2, 2, 2], [1, 2, 3], "differences"),
         ([1, 2, 3], [1, 2, 3], [4, 4, 4], "gold"),
-        ([1, 2, 3], [3, 1, 2], [1, 2, 3], "wholly"),
+        ([1, 2, 3], [3, 1, 2], [1, 2, 3], "completely"),
         ([1, 2], [3, 1], [1, 2], "fewer than 3"),
     ],
 )

@@ -10,7 +10,7 @@ from opencse.errors import OpencseError
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate
 from opencse.probing import (
     LengthProbe,
-    Material,
+    ProbeData,
     RetrievalProbe,
     SuppressionProbe,
     TrainingPairsProbe,
@@ -93,8 +93,8 @@ def test_suppression_takes_high_scores_and_low_overlap_once():
 
 
 def test_length_bias_of_a_model_that_sees_only_length():
-    chance = np.random.default_rng(0)
-    rows = [(" ".join("w" * int(a)), " ".join("w" * int(b)), float(s)) for a, b, s in chance.integers(1, 9, (200, 3))]
+    rng = np.random.default_rng(0)
+    rows = [(" ".join("w" * int(a)), " ".join("w" * int(b)), float(s)) for a, b, s in rng.integers(1, 9, (200, 3))]
     part = LengthProbe([pairs(rows, "lengths")])
 
     def angle(texts):
@@ -123,9 +123,9 @@ def test_training_pairs_are_counted_whole(sentences):
 
 
 def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate(sentences):
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     words = [row[0] for row in ROWS] + [row[1] for row in ROWS]
-    toy = pairs([(words[i], words[j], float(s)) for i, j, s in chance.integers(0, 6, (40, 3))], "toy")
+    toy = pairs([(words[i], words[j], float(s)) for i, j, s in rng.integers(0, 6, (40, 3))], "toy")
     calls = []
 
     def encode(texts):
@@ -133,8 +133,8 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
         return bag_of_words(texts)
 
     own = pairs(list(zip(words[:4], words[:4], range(4), strict=True)), "own")
-    material = Material(sts=[toy], split_sets=[toy], pairs=[own], sentences=sentences, views=sentences)
-    found = probe({"one": encode}, material)["one"]
+    data = ProbeData(sts=[toy], split_sets=[toy], pairs=[own], sentences=sentences, views=sentences)
+    found = probe({"one": encode}, data)["one"]
     assert len(calls) == 1
     assert len(calls[0]) == len(set(calls[0]))
     assert found.sts[0] == evaluate(bag_of_words, [PairsTask(pairs=toy)]).results[0]
@@ -145,9 +145,9 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 def test_two_sets_of_one_name_are_refused():
     toy = pairs([("a", "b", 1.0), ("c", "d", 2.0)], "STS12")
     with pytest.raises(OpencseError, match="two sets of pairs are named 'STS12'"):
-        probe({"one": bag_of_words}, Material(sts=[toy], pairs=[toy]))
+        probe({"one": bag_of_words}, ProbeData(sts=[toy], pairs=[toy]))
 
 
 def test_nothing_to_probe_is_an_error():
     with pytest.raises(OpencseError, match="nothing to probe"):
-        probe({"one": bag_of_words}, Material())
+        probe({"one": bag_of_words}, ProbeData())

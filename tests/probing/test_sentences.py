@@ -7,7 +7,7 @@ import pytest
 
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings
-from opencse.probing import KINDS, packaged, read_sentences
+from opencse.probing import KINDS, packaged_sentences, read_sentences
 from opencse.probing.training_pairs import TrainingPairsProbe
 from tests.probing.helpers import ROWS, write_sentences
 
@@ -93,7 +93,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_the_packaged_sentences_have_all_six():
-    found = read_sentences(packaged())
+    found = read_sentences(packaged_sentences())
     assert len(found) >= 300
     assert found.kinds == KINDS
     assert all(cell is not None for cells in found.versions.values() for cell in cells)

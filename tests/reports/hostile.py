@@ -1,11 +1,11 @@
-"""Findings on sentences that try to break the page."""
+"""Probe scores on sentences that try to break the page."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from opencse.evaluation import Triplet, TripletSet
-from opencse.probing import Findings, Material, Sentences, probe
+from opencse.probing import ProbeData, ProbeScores, Sentences, probe
 from tests.probing.helpers import ROWS, bag_of_words, pairs
 
 SCRIPT = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> the drug"
@@ -15,7 +15,7 @@ CLOSING = '"></bdi></main></svg><style>body{display:none}</style> {{ 7*7 }} $x^{
 NAME = "<b>evil</b>\u202e $\\frac{"
 
 
-def findings(*names: str) -> dict[str, Findings]:
+def probe_scores(*names: str) -> dict[str, ProbeScores]:
     hostile = (SCRIPT, OVERRIDE, LONG, CLOSING)
     rows = [(text, f"reworded {i}", f"{text} not", "x") for i, text in enumerate(hostile)] + ROWS
     anchors, paraphrases, negations, others = zip(*rows, strict=True)
@@ -31,7 +31,7 @@ def findings(*names: str) -> dict[str, Findings]:
         Triplet(id=str(i), anchor=a, positive=p, negative=n, groups={"grade": NAME, "kind": str(i % 2)})
         for i, (a, p, n, _) in enumerate(rows)
     ]
-    material = Material(
+    data = ProbeData(
         sts=[toy],
         split_sets=[toy],
         pairs=[pairs([("a", "b", 3.0), ("c", "d", 3.0)], "flat")],
@@ -44,4 +44,4 @@ def findings(*names: str) -> dict[str, Findings]:
         clean = bag_of_words([text[:200] for text in texts])
         return clean + np.random.default_rng(0).normal(size=clean.shape)
 
-    return probe({name: bag_of_words if i == 0 else noisy for i, name in enumerate(names)}, material)
+    return probe({name: bag_of_words if i == 0 else noisy for i, name in enumerate(names)}, data)

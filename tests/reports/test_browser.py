@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from opencse.reports import write_report
-from tests.reports.hostile import NAME, findings
+from tests.reports.hostile import NAME, probe_scores
 
 BROWSER = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs a Chromium browser in the path")
@@ -52,7 +52,7 @@ def visit(page: Path, folder: Path) -> Visit:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> Visit:
     folder = tmp_path_factory.mktemp("report")
-    return visit(write_report(findings("minilm", NAME), folder), folder)
+    return visit(write_report(probe_scores("minilm", NAME), folder), folder)
 
 
 def test_a_request_from_a_page_would_be_seen(tmp_path):

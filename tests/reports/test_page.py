@@ -7,14 +7,14 @@ from html.parser import HTMLParser
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.probing import Estimate, Material, PairKind, probe
+from opencse.probing import Estimate, PairKind, ProbeData, probe
 from opencse.probing.training_pairs import HISTOGRAM
 from opencse.reports import render, write_report
 from opencse.reports.figures import training_pairs
 from opencse.reports.palette import LIGHT
 from opencse.reports.summary import number
 from opencse.reports.tables import triplet_rows
-from tests.reports.hostile import CLOSING, LONG, NAME, bag_of_words, findings, pairs
+from tests.reports.hostile import CLOSING, LONG, NAME, bag_of_words, pairs, probe_scores
 
 
 class Page(HTMLParser):
@@ -55,7 +55,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def models():
-    return findings("first", NAME)
+    return probe_scores("first", NAME)
 
 
 def test_the_page_refers_to_nothing_outside_and_holds_no_script(models):
@@ -110,7 +110,7 @@ def test_undefined_is_named_and_never_a_nan(models, tmp_path):
     assert "undefined" in page.read_text()
     assert not re.search(r"\bnan\b", "".join(Page(page.read_text()).texts), flags=re.IGNORECASE)
     document = json.loads((tmp_path / "probe.json").read_text(), parse_constant=pytest.fail)
-    flat = document["models"]["first"]["findings"]["own_splits"]["sets"][0]
+    flat = document["models"]["first"]["scores"]["own_splits"]["sets"][0]
     assert flat["opposed"]["value"] is None
     assert flat["opposed"]["undefined"] == "all gold scores are equal"
 
@@ -126,7 +126,7 @@ def test_figures_are_written_as_files_and_the_same_twice(models, tmp_path):
 
 
 def test_a_report_on_scored_pairs_alone(tmp_path):
-    few = Material(pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")])
+    few = ProbeData(pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")])
     html = write_report(probe({"m": bag_of_words}, few), tmp_path).read_text()
     assert "your pairs" in html
     assert "Searches to look at" not in html

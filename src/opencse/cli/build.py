@@ -1,4 +1,4 @@
-"""`opencse build`: from raw sentences to the related sentences that a recipe learns from."""
+"""`opencse build`: the text columns of a recipe."""
 
 from __future__ import annotations
 
@@ -19,46 +19,48 @@ def build(
     out: options.Out,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
-    seed: Annotated[int, typer.Option(help="The only source of chance.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all sampling.")] = 0,
     workers: Annotated[
         int | None, typer.Option(help="Processes; one per core by default. The output is the same.")
     ] = None,
     column: options.Column = None,
     only: Annotated[
-        list[str], typer.Option(help="Build this column (and those it needs) alone; repeatable. All by default.")
+        list[str],
+        typer.Option(help="Build only this column and those that it is made from; repeatable. All by default."),
     ] = [],  # noqa: B006
     resume: Annotated[
         bool, typer.Option("--resume/--overwrite", help="Keep finished parts, or replace what OUT holds.")
     ] = True,
-    backbone: Annotated[
-        str, typer.Option(help="For recipes that mine with the model that will be trained: that model.")
-    ] = "minilm",
+    backbone: Annotated[str, typer.Option(help="The model to be trained, for recipes that mine with it.")] = "minilm",
     engine: Annotated[
         str,
         typer.Option(help="`local`, or `ray`: a cluster whose machines see the same files. The output is the same."),
     ] = "local",
     address: Annotated[
-        str, typer.Option(help="With --engine ray: of a running cluster, or `auto`. Without it Ray starts here.")
+        str,
+        typer.Option(
+            help="With --engine ray: address of a running cluster, or `auto`. By default Ray starts on this machine."
+        ),
     ] = "",
     stats: Annotated[
-        bool, typer.Option("--stats", help="Then report how the pairs are distributed, beside the papers' figures.")
+        bool, typer.Option("--stats", help="Then show overlap and cosine of the pairs, beside published figures.")
     ] = False,
     model: Annotated[
         str | None, typer.Option(help="With --stats: an embedding model for cosines: folder, hub id, or minilm.")
     ] = None,
     pairs: Annotated[
         str | None,
-        typer.Option(help="With --stats: scored pairs; counts the mined negatives that are known near-duplicates."),
+        typer.Option(help="With --stats: scored pairs, to count mined negatives that are known near-duplicates."),
     ] = None,
-    near: Annotated[float, typer.Option(help="With --pairs: the score from which two sentences mean the same.")] = 4.0,
+    near: Annotated[float, typer.Option(help="With --pairs: the minimum score of near-duplicates.")] = 4.0,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
     """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
 
-    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null where there is none), its
-    rule and its scores. A build that was stopped goes on where it was.
+    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null if there is none), its
+    rule and its scores. An interrupted build continues where it stopped.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
     from opencse.pipeline.build import build as run
@@ -111,9 +113,9 @@ def _show_statistics(views: str, model: str | None) -> None:
     table = Table(title="Pairs of each sentence with its views")
     for head in ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1"):
         table.add_column(head, justify="right" if head in ("rows", "null") else "left")
-    for one in found:
-        cells = [one.column, str(one.rows), f"{100 * one.nulls / max(one.rows, 1):.1f} %"]
-        for distribution in (one.overlap, one.error_rate, one.cosine):
+    for column in found:
+        cells = [column.column, str(column.rows), f"{100 * column.nulls / max(column.rows, 1):.1f} %"]
+        for distribution in (column.overlap, column.error_rate, column.cosine):
             cells += [f"{distribution.mean:.3f}", bars(distribution)] if distribution else ["", ""]
         table.add_row(*cells)
     console.print(table)
@@ -123,10 +125,10 @@ def _show_statistics(views: str, model: str | None) -> None:
     for name, (positive, negative) in PUBLISHED.items():
         published.add_row(name, f"{positive:.2f}", f"{negative:.2f}")
     console.print(published)
-    for one in found:
-        if one.rules:
-            rules = ", ".join(f"{rule} {count}" for rule, count in one.rules.items())
-            console.print(f"{one.column}: {rules}", markup=False)
+    for column in found:
+        if column.rules:
+            rules = ", ".join(f"{rule} {count}" for rule, count in column.rules.items())
+            console.print(f"{column.column}: {rules}", markup=False)
 
 
 def _show_draws(views: str, pairs: str | None, near: float) -> None:
@@ -144,13 +146,13 @@ def _show_draws(views: str, pairs: str | None, near: float) -> None:
     found = draw_report(views, pairs=known, near=near)
     if not found:
         return
-    table = Table(title="Drawn sentences: mean (5 % to 95 % of them)")
+    table = Table(title="Drawn sentences: mean (5th to 95th percentile)")
     for head in ("column", "drawn", "cosine", "MER", "overlap", *(["scored", f"score ≥ {near:g}"] if known else [])):
         table.add_column(head)
-    for one in found:
-        cells = [one.column, f"{one.drawn} of {one.rows}"]
-        for form, values in one.quantiles.items():
-            cells.append(f"{one.mean[form]:.3f} ({values[0]:.2f} to {values[-1]:.2f})")
+    for column in found:
+        cells = [column.column, f"{column.drawn} of {column.rows}"]
+        for measure, values in column.quantiles.items():
+            cells.append(f"{column.mean[measure]:.3f} ({values[0]:.2f} to {values[-1]:.2f})")
         cells += [""] * (5 - len(cells))
-        table.add_row(*cells, *([str(one.known), str(one.near_duplicates)] if known else []))
+        table.add_row(*cells, *([str(column.known), str(column.near_duplicates)] if known else []))
     Console().print(table)

@@ -1,4 +1,4 @@
-"""`opencse cache`: what is kept between runs, how much it takes, and how to remove it."""
+"""`opencse cache`: show or remove the files that are kept between runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import typer
 
 
 def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove what is kept; the next run takes longer.")] = False,
-    only: Annotated[list[str] | None, typer.Option(help="With --clear: this kind alone; repeatable.")] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove the cached files; the next run takes longer.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="With --clear: only this kind; repeatable.")] = None,
 ) -> None:
-    """Show where tokens, vectors and converted texts are kept between runs and how much they take, or remove them.
+    """Show the folder and the size of cached tokens, vectors and converted texts, or remove them.
 
-    The folder is $OPENCSE_CACHE if that is set. The longest unused go when all take more than $OPENCSE_CACHE_GIB (20).
+    The folder is $OPENCSE_CACHE if that is set. Above $OPENCSE_CACHE_GIB (20), the longest unused files are removed.
     """
     from opencse.errors import OpencseError
     from opencse.io.cache import KINDS, cache_root, cache_sizes, clear_cache

@@ -1,4 +1,4 @@
-"""`opencse check`: does a model take the contrary for the same, on your own texts?"""
+"""`opencse check`: does a model follow wording or meaning on your own texts?"""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def check(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for check.html and check.json.")] = None,
     column: options.Column = None,
-    words: Annotated[int, typer.Option(min=5, help="Words of a passage at most, as your index stores them.")] = 200,
-    minutes: Annotated[float, typer.Option(min=0.1, help="Time to take at most, about.")] = 2.0,
+    words: Annotated[int, typer.Option(min=5, help="Maximum number of words in a passage, as in your index.")] = 200,
+    minutes: Annotated[float, typer.Option(min=0.1, help="Approximate time limit.")] = 2.0,
     precision: Annotated[
         PrecisionName, typer.Option(help="`auto`: bf16 if that is faster on this machine.")
     ] = PrecisionName.auto,
     pooling: Annotated[
-        str | None, typer.Option(help="For an encoder without pooling of its own: cls, mean, first_last, …")
+        str | None, typer.Option(help="Pooling of an encoder that defines none: cls, mean, first_last, …")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all sampling.")] = 0,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Show how often a model takes the contrary for the same, on texts of your own.
+    """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Sentences of your texts are contradicted (negation, opposite, number, name, roles) and reworded by rules of English
-    grammar. Each is then searched for among your texts. No training, no labels, about two minutes.
+    Rules of English grammar contradict sentences of your texts (negation, opposite, number, name, roles) and reword
+    them. The model then searches for each sentence among your texts. No training, no labels, about two minutes.
 
     For example:
 
@@ -55,7 +55,7 @@ def check(
     from opencse import progress
     from opencse.pipeline.check import check as run
 
-    found = run(
+    result = run(
         model,
         texts,
         queries=queries,
@@ -68,8 +68,8 @@ def check(
         seed=seed,
         notify=progress.note,
     )
-    Console().print(found)
+    Console().print(result)
     if out is None:
-        progress.note("a page with more examples is written with -o FOLDER")
+        progress.note("-o FOLDER writes a page with more examples")
     else:
         typer.echo(f"page: {out / 'check.html'}")

@@ -1,4 +1,4 @@
-"""`opencse compare`: runs side by side, with what chance may explain."""
+"""`opencse compare`: runs side by side, with tests of their differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opencse.errors import OpencseError
 
 
 class TableFormat(StrEnum):
-    """Form of the printed table."""
+    """Format of the printed table."""
 
     markdown = "markdown"
     latex = "latex"
@@ -26,19 +26,19 @@ def compare(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="Run folders, or folders that hold some; the first run's group is the baseline. With --texts two "
-            "models: the one in use, and the one that may replace it.",
+            help="Run folders, or folders that contain them; the group of the first run is the baseline. With --texts, "
+            "two models: the one in use, and the one that may replace it.",
         ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the tables, comparison.json and learning curves.")
     ] = None,
-    format: Annotated[TableFormat, typer.Option(help="Form of the table on the screen.")] = TableFormat.markdown,
+    format: Annotated[TableFormat, typer.Option(help="Format of the printed table.")] = TableFormat.markdown,
     data: Annotated[
         str | None,
         typer.Option(
-            help="Evaluate the models now on these STS tasks, as `opencse evaluate`: allows a bootstrap over pairs. "
-            "Otherwise the scores are those that the runs wrote."
+            help="Evaluate the models now on these STS tasks, like `opencse evaluate`, which allows a bootstrap over "
+            "pairs. By default the scores that the runs wrote are compared."
         ),
     ] = None,
     pairs: Annotated[
@@ -47,7 +47,7 @@ def compare(
     text: Annotated[TextVariant, typer.Option(help="Text variant of the STS tasks.")] = TextVariant.senteval,
     texts: Annotated[
         str | None,
-        typer.Option(help="Your documents, as for `opencse check`: shows which searches among them change."),
+        typer.Option(help="Your documents, as for `opencse check`: show which searches among them change."),
     ] = None,
     queries: Annotated[
         Path | None,
@@ -62,13 +62,13 @@ def compare(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Group runs that differ in their seed alone, and compare the groups with the first.
+    """Group runs that differ only in their seed, and compare the groups with the first.
 
     Mean and standard deviation over seeds; the difference from the baseline over seeds (Welch) and, with --data, over
     pairs (paired bootstrap); the published score; training time.
 
-    With --texts, two models search your documents instead: which lists change, whether stored vectors can stay, and
-    with -o a page on which to judge the lists.
+    With --texts, two models search your documents instead: which lists of hits change, whether stored vectors stay
+    usable, and with -o a page on which to judge the lists.
 
     For example:
 

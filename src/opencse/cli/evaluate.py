@@ -1,4 +1,4 @@
-"""`opencse evaluate`: score a model on any of the known tasks, or on data of your own."""
+"""`opencse evaluate`: score a model on known tasks or on your own data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TextVariant(StrEnum):
-    """Which text the tasks are read in."""
+    """Text variant of the STS tasks."""
 
     senteval = "senteval"
     raw = "raw"
@@ -37,8 +37,8 @@ class PrecisionName(StrEnum):
     bf16 = "bf16"
 
 
-class Format(StrEnum):
-    """Form of the result."""
+class OutputFormat(StrEnum):
+    """Format of the result."""
 
     table = "table"
     json = "json"
@@ -53,16 +53,16 @@ def evaluate(
             "--tasks",
             "--suite",
             help="Suites and tasks, separated by commas: sts, transfer, classification, reranking, retrieval, "
-            "geometry; development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or a folder of "
-            "your own below --data.",
+            "geometry; development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or your own "
+            "folder below --data.",
         ),
     ] = "sts",
     data: Annotated[
         str | None,
         typer.Option(
             envvar="OPENCSE_DATA",
-            help="Where the data is: a folder with STS12/test.tsv.gz etc., SentEval's data/downstream folder, or the "
-            "word `hub` to download it.",
+            help="The data: a folder with STS12/test.tsv.gz etc., SentEval's data/downstream folder, or `hub` to "
+            "download it.",
         ),
     ] = None,
     pairs: Annotated[
@@ -75,45 +75,45 @@ def evaluate(
         TextVariant | None,
         typer.Option(
             help="`senteval` is the tokenised, mostly lower-cased text behind published numbers; `raw` the text as "
-            "released, as in mteb. Scores differ: never compare across. By default senteval, and raw with --data hub, "
+            "released, as in mteb. Their scores are not comparable. By default senteval, or raw with --data hub, "
             "which has no other.",
         ),
     ] = None,
     classifier: Annotated[
         ClassifierName,
         typer.Option(
-            help="Of the transfer tasks: `senteval` is SentEval's, as in papers; `sklearn` is far faster, and its "
-            "scores are others."
+            help="Classifier of the transfer tasks: `senteval`, as in papers, or `sklearn`, which is much faster and "
+            "gives other scores."
         ),
     ] = ClassifierName.senteval,
     precision: Annotated[
         PrecisionName,
-        typer.Option(help="`auto`: bf16 if that is faster on this machine. It moves scores by hundredths of a point."),
+        typer.Option(
+            help="`auto`: bf16 if that is faster on this machine, which changes scores by hundredths of a point."
+        ),
     ] = PrecisionName.auto,
     pooling: Annotated[
         str | None,
-        typer.Option(help="For an encoder without pooling of its own: cls, mean, first_last, … (un-tuned baselines)."),
+        typer.Option(help="Pooling of an encoder that defines none: cls, mean, first_last, … (untuned baselines)."),
     ] = None,
     whiten: Annotated[
         Path | None,
         typer.Option(
-            help="Whiten the vectors, fitted on this corpus of one sentence per line (BERT-whitening baseline)."
+            help="Whiten the vectors; the whitening is fitted on this corpus, one sentence per line (BERT-whitening)."
         ),
     ] = None,
     whiten_dimension: Annotated[
-        int | None, typer.Option(min=1, help="Keep this many whitened dimensions; by default all.")
+        int | None, typer.Option(min=1, help="Number of whitened dimensions to keep; by default all.")
     ] = None,
     format: Annotated[
-        Format,
+        OutputFormat,
         typer.Option(
-            help="`table` for people, `json` with all that a number depends on, `mteb` for mteb's file layout."
+            help="`table`, `json` with all settings that the scores depend on, or `mteb` for mteb's file layout."
         ),
-    ] = Format.table,
+    ] = OutputFormat.table,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", help="Write there: a JSON file, or for `mteb` a folder. Without it JSON is printed."
-        ),
+        typer.Option("-o", "--output", help="JSON file to write, or a folder with `mteb`. By default JSON is printed."),
     ] = None,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
@@ -122,7 +122,7 @@ def evaluate(
     """Score a sentence encoder on tasks of eight suites, or on your own data.
 
     Every distinct sentence is encoded once for all tasks. STS is one correlation of cosines with human judgements over
-    all pairs of a task (SimCSE's "all" setting), transfer is SentEval's protocol. The sizes of the tasks are checked
+    all pairs of a task (SimCSE's "all" setting), transfer follows SentEval's protocol. Task sizes are checked
     against the published ones.
 
     opencse evaluate minilm --data eval/
@@ -136,7 +136,7 @@ def evaluate(
     opencse evaluate out/model --pairs my_pairs.csv
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    if format is Format.mteb and output is None:
+    if format is OutputFormat.mteb and output is None:
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
     from opencse.pipeline.evaluate import evaluate as run
 
@@ -153,7 +153,7 @@ def evaluate(
         whiten_dimension=whiten_dimension,
     )
     written = _written(result, format, output)
-    if format is Format.json and output is None:
+    if format is OutputFormat.json and output is None:
         return
     from rich.console import Console
 
@@ -163,20 +163,20 @@ def evaluate(
         console.print(f"written to {written}", markup=False)
 
 
-def _written(result: Evaluation, form: Format, output: Path | None) -> Path | None:
-    """Write the result to `output`, or print it as JSON; return the path that was written."""
+def _written(result: Evaluation, output_format: OutputFormat, output: Path | None) -> Path | None:
+    """Write the result to `output`, or print it as JSON; return the path written."""
     from opencse.evaluation.mteb_format import write_mteb
     from opencse.evaluation.results_table import as_json
     from opencse.io.files import write_json
 
     document = as_json(result, {"suite": ",".join(result.results)})
     if output is None:
-        if form is Format.json:
+        if output_format is OutputFormat.json:
             import json
 
             typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
         return None
-    if form is Format.mteb:
+    if output_format is OutputFormat.mteb:
         names = {name: document[name] for name in ("model", "revision", "dimension")}
         return write_mteb(result.results.values(), output, **names)
     write_json(output, document)

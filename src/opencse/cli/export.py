@@ -1,4 +1,4 @@
-"""`opencse export`: a model for onnxruntime."""
+"""`opencse export`: write a model as an ONNX graph."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def export(
     model: Annotated[str, typer.Argument(help="A model folder, a run, a hub id, or `minilm`.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for model.onnx, tokenizer.json and encoder.json.")],
     pooling: Annotated[
-        str | None, typer.Option(help="For an encoder without pooling of its own: cls, mean, first_last.")
+        str | None, typer.Option(help="Pooling of an encoder that defines none: cls, mean, first_last.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier export.")] = False,
 ) -> None:
     """Write a sentence encoder as an ONNX graph from token ids to sentence vectors.
 
-    Pooling and normalisation are part of the graph, and batch and length are open. It runs with onnxruntime and
-    tokenizers alone, without PyTorch. Its vectors are compared with PyTorch's before anything is written. Needs
+    Pooling and normalisation are part of the graph; batch size and length are dynamic. It runs with onnxruntime and
+    tokenizers, without PyTorch. Its vectors are compared with PyTorch's before anything is written. Needs
     `pip install "opencse[onnx]"`.
 
     opencse export out/ -o onnx/
@@ -31,5 +31,5 @@ def export(
     result = export_onnx(model, out, pooling=pooling or "backbone", overwrite=overwrite)
     typer.echo(
         f"written to {out}: model.onnx, {result.size / 1e6:.1f} MB; "
-        f"vectors as PyTorch's, largest difference {result.max_difference:.1e}"
+        f"largest difference from PyTorch's vectors {result.max_difference:.1e}"
     )

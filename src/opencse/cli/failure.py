@@ -1,4 +1,4 @@
-"""Failures that nobody foresaw: one line with a request to file them, and all that a report needs in a file."""
+"""Unexpected failures: one line for the user, and a report file for the developers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot a
 
 
 def shortage(error: BaseException) -> OpencseError | None:
-    """The clear line for a machine that ran out of memory, disk or file handles, which can happen anywhere."""
+    """Return the user error for a machine that ran out of memory, disk or file handles; None for other errors."""
     number = getattr(error, "errno", None)
     text = str(error).lower()
     if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in text for part in _MEMORY):
@@ -34,7 +34,7 @@ def shortage(error: BaseException) -> OpencseError | None:
 
 
 def write_report(error: BaseException) -> Path | None:
-    """Write what a developer needs to know to a file of its own; None where no file can be written."""
+    """Write a failure report to a new temporary file; return None if no file can be written."""
     lines = [
         "Please file this report with the project: what you did, and everything below.",
         f"time: {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC",

@@ -47,15 +47,15 @@ def _options(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is one line and exit code 2."""
+    """Run the command line; an error of the user is one line and exit code 2."""
     # Large pages for PyTorch's CPU memory, before it is first imported: about 9 % of a training step's time.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows ASCII alone shows other characters escaped
+        if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows other characters escaped
             stream.reconfigure(errors="backslashreplace")
     try:
         status = app(prog_name="opencse", standalone_mode=False) or 0
-        if status == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+        if status == INTERRUPTED:  # typer returns this for Ctrl-C, without a message
             raise KeyboardInterrupt
         sys.exit(status)
     except OpencseError as error:
@@ -64,13 +64,13 @@ def main() -> None:
         _stop(str(stop), INTERRUPTED)
     except (typer.Abort, KeyboardInterrupt):
         _stop("stopped", INTERRUPTED)
-    except BrokenPipeError:  # whoever read the output has stopped, such as `head`
+    except BrokenPipeError:  # the reader of the output has stopped, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)
     except Exception as error:
-        # A mistake in the arguments; typer carries its own copy of click, so its classes have no public name.
+        # An error in the arguments; typer has its own copy of click, whose classes have no public name.
         if not hasattr(error, "format_message"):
-            _stop_unforeseen(error)
+            _stop_unexpected(error)
         elif not error.format_message().strip():  # no argument at all: the help was printed
             sys.exit(2)
         else:
@@ -79,15 +79,15 @@ def main() -> None:
             _stop(f"{error.format_message().rstrip('.')[:1000]}. See `{command} --help`.", 2)
 
 
-def _stop_unforeseen(error: Exception) -> None:
-    """Say in one line that something failed which should not have, and where the report is."""
+def _stop_unexpected(error: Exception) -> None:
+    """Report an unexpected failure in one line, with the path of the full report."""
     if known := shortage(error):
         _stop(str(known), 2)
     report = write_report(error)
-    if report is None:  # no file can be written: the screen is all that is left
+    if report is None:  # no file can be written, so the traceback is shown
         raise error
-    what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    _stop(f"an unforeseen failure ({what}). Please file it with the project; the full report is {report}", 1)
+    summary = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    _stop(f"an unexpected failure ({summary}). Please report it to the project; the full report is {report}", 1)
 
 
 def _stop(message: str, code: int) -> None:

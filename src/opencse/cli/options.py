@@ -22,7 +22,7 @@ Backbone = Annotated[
         help="The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for everything that the run writes.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Output folder.")]
 Dev = Annotated[
     str | None,
     typer.Option(
@@ -52,28 +52,28 @@ Overrides = Annotated[
 ]
 Column = Annotated[
     str | None,
-    typer.Option(help="Column of a table that holds the text; by default `text`, or the likeliest by its name."),
+    typer.Option(help="Column of a table that holds the text; by default `text`, or the likeliest by name."),
 ]
-Seed = Annotated[int | None, typer.Option(help="Short for --set training.seed=…")]
+Seed = Annotated[int | None, typer.Option(help="Shorthand for --set training.seed=…")]
 Seeds = Annotated[
     str | None,
-    typer.Option(help="Several runs, one for each seed, in OUT/seed-1 and so on: 1,2,3 or 1-5; see `opencse compare`."),
+    typer.Option(help="Several runs, one for each seed: 1,2,3 or 1-5, in OUT/seed-1 and so on. See `opencse compare`."),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the output folder.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run that the output folder holds.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the output folder.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the output folder.")]
 Device = Annotated[
-    str, typer.Option(help="Where to compute: `auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.")
+    str, typer.Option(help="Device: `auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also say how long each part took.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results and errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also print the time of each part.")]
 Track = Annotated[
     list[str],
-    typer.Option(help="Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always there."),
+    typer.Option(help="Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always written."),
 ]
 
 
 def begin(device: str, *, quiet: bool, verbose: bool) -> None:
-    """Apply the options that say where to compute and how much to say.
+    """Apply the options for device and verbosity.
 
     Raises:
         OpencseError: There is no such device, or both `--quiet` and `--verbose` are given.

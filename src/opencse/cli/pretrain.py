@@ -1,4 +1,4 @@
-"""`opencse pretrain`: from raw text to a masked language model."""
+"""`opencse pretrain`: train a masked language model on raw text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Corpora = Annotated[
 ]
 Backbone = Annotated[
     str | None,
-    typer.Option(help="Train this model further (a folder, a hub id, or a bundled name) instead of a new one."),
+    typer.Option(help="Continue to train this model (a folder, a hub id, or a bundled name) instead of a new one."),
 ]
 Settings = Annotated[
     str | None,
@@ -43,12 +43,12 @@ def pretrain(
 ) -> None:
     """Train a masked language model on raw text, and write it as OUT/model.
 
-    The model is a backbone for `opencse run`, and loads with transformers and sentence-transformers. A run that was
-    stopped goes on with --resume and ends exactly as it would have.
+    The model is a backbone for `opencse run`, and loads with transformers and sentence-transformers. An
+    interrupted run continues with --resume and gives exactly the same result.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
     from opencse.io import demo
-    from opencse.pipeline.train import with_seed
+    from opencse.pipeline.inputs import with_seed
     from opencse.pretraining import pretrain as run
 
     result = run(
@@ -65,6 +65,7 @@ def pretrain(
     outcome = result.outcome
     text = f"{outcome.steps} steps in {outcome.seconds:.0f} s"
     if outcome.best_score is not None:
-        text += f"; held-out guesses right: {outcome.best_score:.1f} % (before training {outcome.first_score:.1f} %)"
+        text += f"; accuracy on held-out masked tokens: {outcome.best_score:.1f} %"
+        text += f" (before training {outcome.first_score:.1f} %)"
     typer.echo(text)
     typer.echo(f"model: {result.model}   use it with --backbone {result.model}")

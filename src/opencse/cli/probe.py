@@ -1,4 +1,4 @@
-"""`opencse probe`: does a model go by wording or by meaning?"""
+"""`opencse probe`: do models follow wording or meaning?"""
 
 from __future__ import annotations
 
@@ -21,21 +21,19 @@ def probe(
         str | None,
         typer.Option(
             envvar="OPENCSE_DATA",
-            help="The STS tasks, as for `opencse evaluate`; without them only sentences are probed.",
+            help="The STS tasks, as for `opencse evaluate`; without them, only sentences are probed.",
         ),
     ] = None,
     sentences: Annotated[
         Path | None,
         typer.Option(
-            help="Sentences of your own: a table or built views, with a column sentence or text and any of paraphrase, "
+            help="Your own sentences: a table or built views, with a column sentence or text and any of paraphrase, "
             "negation, deletion, insertion, substitution, random. By default those that come with opencse."
         ),
     ] = None,
     pairs: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Scored pairs of your own: .csv, .tsv or .jsonl with sentence1, sentence2, score. Repeatable."
-        ),
+        typer.Option(help="Your own scored pairs: .csv, .tsv or .jsonl with sentence1, sentence2, score. Repeatable."),
     ] = None,
     text: Annotated[TextVariant, typer.Option(help="Text variant of the STS tasks; published splits: senteval.")] = (
         TextVariant.senteval
@@ -44,16 +42,16 @@ def probe(
         PrecisionName, typer.Option(help="`auto`: bf16 if that is faster on this machine.")
     ] = PrecisionName.auto,
     pooling: Annotated[
-        str | None, typer.Option(help="For an encoder without pooling of its own: cls, mean, first_last, …")
+        str | None, typer.Option(help="Pooling of an encoder that defines none: cls, mean, first_last, …")
     ] = None,
-    limit: Annotated[int, typer.Option(min=2, help="Sentences taken at most, drawn by chance.")] = 2000,
+    limit: Annotated[int, typer.Option(min=2, help="Maximum number of sentences; more are sampled at random.")] = 2000,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Measure how far models go by wording where meaning should count, and write a report.
+    """Measure how far models follow wording instead of meaning, and write a report.
 
-    No training, and no labels beyond the STS sets. OUT/report.html is one file that needs nothing else.
+    It needs no training, and no labels except for the STS sets. OUT/report.html is one self-contained file.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""`opencse recipes`: what systems there are, and what exactly they do."""
+"""`opencse recipes`: list the packaged recipes, or show one in full."""
 
 from __future__ import annotations
 
@@ -35,10 +35,13 @@ def show(
     variant: Annotated[str, typer.Option(help="`sound`, or `faithful`: as published, quirks included.")] = "sound",
     overrides: Annotated[list[str], typer.Option("--set", help="Override a value: --set optimizer.lr=1e-5")] = [],  # noqa: B006
     published: Annotated[
-        bool, typer.Option("--published", help="Compare the recipe with what paper and code set, and say where.")
+        bool,
+        typer.Option(
+            "--published", help="Compare the recipe with the settings of the paper and its code, with their sources."
+        ),
     ] = False,
 ) -> None:
-    """Print a recipe as it would be used: everything inherited, nothing hidden."""
+    """Print a recipe as it would be used, with all inherited settings."""
     from opencse.errors import OpencseError
     from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe
     from opencse.settings.decode import unknown
@@ -62,7 +65,7 @@ def show(
 
 
 def _show_published(name: str, family: str | None) -> None:
-    """A table of all settings that were published, of one family of backbones or of all."""
+    """Print all published settings, for one family of backbones or for all."""
     from rich.console import Console
     from rich.table import Table
 
@@ -76,5 +79,5 @@ def _show_published(name: str, family: str | None) -> None:
         table.add_row(entry.key, entry.family, *values, entry.source or entry.why)
     if not table.row_count:
         typer.echo(f"nothing was published for {name} with the family {family}")
-    # Wide enough for whole cells where the output is no terminal.
+    # Wide enough for whole cells if the output is not a terminal.
     Console(width=None if Console().is_terminal else 240).print(table, markup=False)

@@ -12,7 +12,7 @@ from opencse.cli import options
 
 
 class Scale(StrEnum):
-    """How much is trained."""
+    """Scale of the training runs."""
 
     small = "small"
     full = "full"
@@ -20,28 +20,31 @@ class Scale(StrEnum):
 
 def reproduce(
     table: Annotated[
-        str | None, typer.Argument(help="Such as osscse/table-4. Without one, the tables are listed.")
+        str | None, typer.Argument(help="Name of the table, such as osscse/table-4. Without it, the tables are listed.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the runs, which tables share.")] = Path("papers"),
     data: Annotated[str | None, typer.Option(help="The STS files, as for `opencse evaluate`.")] = None,
     corpus: Annotated[str, typer.Option(help="Sentences to train on, or `demo`.")] = "demo",
     scale: Annotated[
-        Scale, typer.Option(help="`small`: minutes, from mini-mlm. `full`: the paper's backbones and settings; a GPU.")
+        Scale,
+        typer.Option(
+            help="`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU."
+        ),
     ] = Scale.small,
-    seeds: Annotated[str | None, typer.Option(help="Such as 1,2,3.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds, such as 1,2,3.")] = None,
     overrides: Annotated[
-        list[str], typer.Option("--set", help="A setting of all runs: --set training.max_steps=500")
+        list[str], typer.Option("--set", help="Override a setting of all runs: --set training.max_steps=500")
     ] = [],  # noqa: B006
     paraphrases: Annotated[
-        Path | None, typer.Option(help="A table of sentences and paraphrases, in place of translation.")
+        Path | None, typer.Option(help="A table of sentences and paraphrases, in place of back-translation.")
     ] = None,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Reproduce a table of a paper, with what the paper prints beside each figure.
+    """Reproduce a table of a paper, with the published figures beside the measured ones.
 
-    Tables share their runs, and one that was stopped goes on where it was.
+    Tables share their runs, and an interrupted reproduction continues where it stopped.
 
     Examples:
     opencse reproduce

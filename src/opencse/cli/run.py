@@ -1,8 +1,8 @@
-"""`opencse run`: build what the recipe needs, train, probe and score before and after, report."""
+"""`opencse run`: build the columns of a recipe, train, and report scores before and after."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,8 +22,8 @@ def run(
     pairs: Annotated[
         str | None,
         typer.Option(
-            help="Scored pairs to compare the model on, before and after: a file as for --dev, or `demo`, the pairs "
-            "that come with opencse."
+            help="Scored pairs to evaluate on before and after: a file as for --dev, or `demo`, the pairs that come "
+            "with opencse."
         ),
     ] = None,
     paraphrases: Annotated[
@@ -31,7 +31,7 @@ def run(
         typer.Option(
             metavar="TABLE",
             help="For recipes that can use paraphrases: a table with a column text, and one paraphrase, "
-            "back_translation or candidate. Its sentences join the corpus.",
+            "back_translation or candidate. Its sentences are added to the corpus.",
         ),
     ] = None,
     llm: Annotated[
@@ -46,8 +46,8 @@ def run(
         float | None,
         typer.Option(
             min=0,
-            help="Points that the development score may fall below the untouched model's: beyond, the trained "
-            "weights are drawn back towards the untouched ones. Short for --set selection.keep=last "
+            help="Points by which the development score may fall below that of the untouched model; beyond, the "
+            "trained weights are interpolated towards the untouched ones. Shorthand for --set selection.keep=last "
             "--set selection.tolerance=…",
         ),
     ] = None,
@@ -59,12 +59,10 @@ def run(
         bool,
         typer.Option(
             "--quick",
-            help="A trial of a few steps on a few sentences: it shows that all works, and learns little.",
+            help="Run a short trial of a few steps on a few sentences: a test that everything works.",
         ),
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, how much of it, and stop.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and sizes of the run, and stop.")] = False,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
@@ -72,7 +70,7 @@ def run(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Build what the recipe needs, train, probe and score before and after, and report.
+    """Build the text columns of a recipe, train, and report probes and scores before and after.
 
     Writes OUT/model (a sentence-transformers folder), OUT/report.html, OUT/results.json, OUT/metrics.jsonl, and the
     resolved recipe and environment beside them.
@@ -84,44 +82,33 @@ def run(
 
     if tolerance is not None and (dev == "none" or (dev is None and data is None)):
         raise OpencseError(
-            "--tolerance needs development pairs, which say how much a model has lost",
+            "--tolerance needs development pairs to measure how much the model has lost",
             "Give scored pairs with --dev FILE, or the STS files with --data.",
         )
-    settings = [*_within(tolerance), *overrides]
+    inputs: dict[str, Any] = {
+        "backbone": backbone,
+        "paraphrases": paraphrases,
+        "llm": llm,
+        "column": column,
+        "variant": variant,
+        "overrides": [*_tolerance_overrides(tolerance), *overrides],
+        "seed": seed,
+        "quick": quick,
+    }
     if dry_run:
         from opencse.pipeline.plan import plan
 
-        Console().print(
-            plan(
-                recipe,
-                corpus,
-                backbone=backbone,
-                paraphrases=paraphrases,
-                llm=llm,
-                column=column,
-                variant=variant,
-                overrides=settings,
-                seed=seed,
-                quick=quick,
-            )
-        )
+        Console().print(plan(recipe, corpus, **inputs))
         return
     result = run_pipeline(
         recipe,
         corpus,
-        backbone=backbone,
+        **inputs,
         out=out,
         dev=dev,
         data=data,
         guard=guard,
         pairs=pairs,
-        paraphrases=paraphrases,
-        llm=llm,
-        column=column,
-        variant=variant,
-        overrides=settings,
-        seed=seed,
-        quick=quick,
         resume=resume,
         overwrite=overwrite,
         track=track,
@@ -130,5 +117,5 @@ def run(
     Console().print(result)
 
 
-def _within(tolerance: float | None) -> list[str]:
+def _tolerance_overrides(tolerance: float | None) -> list[str]:
     return [] if tolerance is None else ["selection.keep=last", f"selection.tolerance={tolerance}"]

@@ -1,4 +1,4 @@
-"""`opencse train`: from a recipe and a corpus to a model."""
+"""`opencse train`: train a model from a recipe and a corpus."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def train(
 ) -> None:
     """Train a sentence encoder and write it as a sentence-transformers folder, OUT/model.
 
-    The best step by the development pairs is kept. A run that was stopped goes on with --resume and ends exactly as it
-    would have.
+    The best step on the development pairs is kept. An interrupted run continues with --resume and gives exactly the
+    same result.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
     from rich.console import Console
@@ -55,7 +55,7 @@ def train(
             variant=variant,
             overrides=overrides,
             seed=each,
-            # Of several runs, some may not have begun when they were stopped.
+            # Some of several runs may not have started before an interruption.
             resume=resume and (seeds is None or (folder / "run.json").is_file()),
             overwrite=overwrite,
             track=track,

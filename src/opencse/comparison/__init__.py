@@ -1,4 +1,4 @@
-"""Compare runs honestly: over seeds, over test pairs, with published scores and cost."""
+"""Comparison of runs over seeds and over test pairs, with published scores and training time."""
 
 from opencse.comparison.compare_groups import Comparison, GroupRow, compare_groups, pair_cosines
 from opencse.comparison.run_groups import Group, RunRecord, find_runs, group_runs, read_run

@@ -1,4 +1,4 @@
-"""Groups of runs side by side: scores over seeds, differences from a baseline, published scores, cost."""
+"""Comparison of groups of runs: scores over seeds, differences from a baseline, published scores, training time."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Scores = dict[RunRecord, Mapping[str, float | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRow:
-    """One group.
+    """Results of one group of runs.
 
     Attributes:
-        label: What was run.
-        seeds: Its seeds.
-        tasks: Score of each task over seeds.
-        average: Mean over tasks, over seeds.
-        before: Average of the untouched backbone, where it was measured; None if runs disagree or it is undefined.
-        published: Published average for this recipe and family of backbones.
+        label: Recipe and backbone of the group.
+        seeds: Seeds of its runs.
+        tasks: Mean and deviation over seeds of each task's score.
+        average: The same for the average over tasks.
+        before: Average of the untouched backbone; None if it was not measured, is undefined, or differs between runs.
+        published: Published average for this recipe and backbone family.
         above_published: Mean minus published.
-        seeds_test: Against the baseline, over seeds (Welch); None for the baseline itself.
-        pairs_test: Against the baseline, over pairs (bootstrap); None for the baseline, or without pairs.
-        seconds: Training time over seeds.
-        steps: Steps of the runs, if they agree.
+        seeds_test: Difference from the baseline over seeds (Welch); None for the baseline itself.
+        pairs_test: Difference from the baseline over pairs (bootstrap); None for the baseline, or without pairs.
+        seconds: Training time in seconds, over seeds.
+        steps: Number of steps; None if it differs between runs.
         dev: Development score over seeds.
-        notes: What a reader should know.
+        notes: Remarks for the reader.
     """
 
     label: str
@@ -57,12 +57,12 @@ class GroupRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(JupyterMixin):
-    """All groups, scored on the same tasks; it displays as a table in a terminal (rich) and in a notebook.
+    """All groups, scored on the same tasks; displayed as a table in a terminal (rich) and in a notebook.
 
     Attributes:
         suite: `sts`, `pairs`, or another suite of results.json.
-        rows: One per group; the first is the baseline.
-        notes: What holds for all of them.
+        rows: Results of each group; the first group is the baseline.
+        notes: Remarks on all groups.
     """
 
     suite: str
@@ -78,10 +78,10 @@ class Comparison(JupyterMixin):
 def pair_cosines(
     encoders: Mapping[RunRecord, Callable[[], Encode]], sets: Sequence[ScoredPairs]
 ) -> dict[RunRecord, Cosines]:
-    """Encode the test sets with every run's model, one model at a time.
+    """Return the cosines of all test pairs for every run, with one model in memory at a time.
 
     Args:
-        encoders: For each run a function that loads its model.
+        encoders: By run, a function that loads its model.
         sets: The test sets.
     """
     texts = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))
@@ -100,15 +100,15 @@ def compare_groups(
     cosines: Mapping[RunRecord, Cosines] | None = None,
     resamples: int = 1000,
 ) -> Comparison:
-    """Compare groups of runs with the first of them.
+    """Compare groups of runs with the first group.
 
     Args:
         groups: Groups, the baseline first.
-        suite: Which scores of results.json to compare; by default `sts`, or else the first that all runs have.
-        sets: Test sets, if the models were evaluated again on their pairs.
+        suite: Suite of results.json to compare; by default `sts`, or else the first that all runs have.
+        sets: Test sets on which the models were evaluated again.
         cosines: Cosines of every run on `sets` (`pair_cosines`); scores are then computed from these, and a bootstrap
             over pairs is possible.
-        resamples: Bootstrap samples.
+        resamples: Number of bootstrap samples.
 
     Raises:
         OpencseError: There is no group, or no score that all runs have.
@@ -120,7 +120,7 @@ def compare_groups(
         scores: Scores = {run: _from_pairs(sets, values) for run, values in cosines.items()}
     else:
         suite = suite or _common_suite(groups)
-        scores = {run: _checked(run, suite) for group in groups for run in group.runs}
+        scores = {run: _suite_scores(run, suite) for group in groups for run in group.runs}
     tasks = _common_tasks(scores)
     golds = [each.gold for each in sets]
     rows = []
@@ -129,7 +129,9 @@ def compare_groups(
         rows.append(_row(group, baseline, suite, tasks, scores, golds, cosines, resamples))
     notes = [note for group in groups for note in group.notes]
     if any(len(group.runs) == 1 for group in groups):
-        notes.append("A group of one seed has no spread: its difference from others may be chance (run more --seeds).")
+        notes.append(
+            "A group with one seed has no standard deviation: its difference may be chance (run more --seeds)."
+        )
     if cosines is None:
         notes.append("Without --data there are no pairs to resample: the scores are those of each run's results.json.")
     return Comparison(suite=suite, rows=tuple(rows), notes=tuple(notes))
@@ -174,7 +176,7 @@ def _row(
 
 
 def _before(group: Group, suite: str, tasks: Sequence[str]) -> float | None:
-    """Average of the untouched backbone, if all runs found the same."""
+    """Return the average of the untouched backbone if all runs agree on it."""
     found = {
         _average(run.before[suite], tasks) if suite in run.before and set(tasks) <= set(run.before[suite]) else None
         for run in group.runs
@@ -188,7 +190,7 @@ def _from_pairs(sets: Sequence[ScoredPairs], cosines: Cosines) -> dict[str, floa
 
 
 def _average(scores: Mapping[str, float | None], tasks: Sequence[str]) -> float | None:
-    """Mean over tasks; undefined as soon as one is."""
+    """Return the mean over tasks; None if one of them is undefined."""
     values = [scores[task] for task in tasks]
     defined = [value for value in values if value is not None]
     return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
@@ -198,15 +200,15 @@ def _common_suite(groups: Sequence[Group]) -> str:
     runs = [run for group in groups for run in group.runs]
     shared = [suite for suite in runs[0].after if all(suite in run.after for run in runs)]
     if not shared:
-        lacking = next((run for run in runs if not run.after), runs[-1])
+        run_without = next((run for run in runs if not run.after), runs[-1])
         raise OpencseError(
-            f"{lacking.folder}: holds no scores that all runs have",
+            f"{run_without.folder}: holds no scores that all runs have",
             "Pass --data or --pairs, so that the models are evaluated now.",
         )
     return "sts" if "sts" in shared else shared[0]
 
 
-def _checked(run: RunRecord, suite: str) -> Mapping[str, float | None]:
+def _suite_scores(run: RunRecord, suite: str) -> Mapping[str, float | None]:
     if suite not in run.after:
         raise OpencseError(f"{run.folder}: holds no scores of the suite {suite!r}", "Pass --data or --pairs.")
     return run.after[suite]

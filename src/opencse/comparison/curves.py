@@ -1,4 +1,4 @@
-"""Learning curves: the development score (or the loss) by step, one band per group."""
+"""Learning curves: development score or loss by step, one line for each group."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from opencse.reports.text import short
 
 
 def save_curves(groups: Sequence[Group], path: Path) -> list[Path]:
-    """Write `path`.svg and .png; nothing where no run logged anything.
+    """Write the learning curves as `path`.svg and `path`.png; return the paths, none if no run logged anything.
 
-    Development scores are drawn if every group has them, and losses otherwise, which do not compare across recipes.
+    Development scores are drawn if every group has them, and otherwise losses, which are not comparable across recipes.
     """
     dev = all(any(run.curve for run in group.runs) for group in groups)
     if not dev and not any(run.losses for group in groups for run in group.runs):
@@ -26,11 +26,17 @@ def save_curves(groups: Sequence[Group], path: Path) -> list[Path]:
     return save(partial(draw_curves, groups, "curve" if dev else "losses"), path)
 
 
-def draw_curves(groups: Sequence[Group], what: str, palette: Palette) -> Figure:
-    """One line per group, the mean over seeds, in a band from the lowest to the highest seed."""
-    drawn, axes = figure(palette, 2.6 + 0.2 * len(groups))
+def draw_curves(groups: Sequence[Group], quantity: str, palette: Palette) -> Figure:
+    """Draw the mean over seeds of each group, in a band from the lowest to the highest seed.
+
+    Args:
+        groups: The groups.
+        quantity: Attribute of the runs: `curve` or `losses`.
+        palette: Colours.
+    """
+    plot, axes = figure(palette, 2.6 + 0.2 * len(groups))
     for index, group in enumerate(groups):
-        curves = [getattr(run, what) for run in group.runs if getattr(run, what)]
+        curves = [getattr(run, quantity) for run in group.runs if getattr(run, quantity)]
         if not curves:
             continue
         steps, values = _common(curves)
@@ -39,13 +45,13 @@ def draw_curves(groups: Sequence[Group], what: str, palette: Palette) -> Figure:
         if len(curves) > 1:
             axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0)
     axes.set_xlabel("step")
-    axes.set_ylabel("Spearman × 100, development" if what == "curve" else "loss")
+    axes.set_ylabel("Spearman × 100, development" if quantity == "curve" else "loss")
     legend(axes, palette, columns=1)
-    return drawn
+    return plot
 
 
 def _common(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
-    """Steps that all curves have, and their values there (curves, steps); a step logged twice counts as the later."""
+    """Return the steps of all curves and their values of shape (curves, steps); of a repeated step, the last counts."""
     tables = [dict(curve) for curve in curves]
     steps = sorted(set.intersection(*(set(table) for table in tables)))
     return np.array(steps), np.array([[table[step] for step in steps] for table in tables], dtype=np.float64)

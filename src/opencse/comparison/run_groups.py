@@ -1,4 +1,4 @@
-"""Run folders as records, and records as groups that differ in nothing but the seed."""
+"""Run folders as records, and groups of records that differ only in the seed."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class RunRecord:
     """A finished run.
 
     Attributes:
-        folder: Where it is.
-        recipe: Its name.
+        folder: Folder of the run.
+        recipe: Name of the recipe.
         variant: `sound` or `faithful`.
         family: Family of the backbone.
-        backbone: As it was named.
-        seed: Its seed.
-        settings: The resolved recipe as a flat table, without seed and remarks.
+        backbone: Backbone as the user named it.
+        seed: Seed of the run.
+        settings: The resolved recipe as a flat table, without seed and descriptions.
         corpus: Hash of the corpus.
         weights: Hash of the backbone.
-        rows: Sentences trained on.
-        steps: Optimiser steps.
-        seconds: Training time.
-        dev: Development score of the step that was kept, if there was one.
-        published: Published score of this recipe for the family, if there is one.
+        rows: Number of training rows.
+        steps: Number of optimiser steps.
+        seconds: Training time in seconds.
+        dev: Development score of the kept step, if there is one.
+        published: Published score of this recipe for the backbone family, if there is one.
         before: Scores of the untouched backbone by suite and task; None for undefined ones.
         after: Scores of the trained model.
         curve: Development scores by step.
@@ -64,12 +64,12 @@ class RunRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Runs that differ in their seed alone.
+    """Runs that differ only in their seed.
 
     Attributes:
-        label: Recipe, variant and backbone, and what else tells it from other groups of that name.
+        label: Recipe, variant and backbone, with the settings that distinguish it from groups of the same name.
         runs: In order of their seeds.
-        notes: What a reader should know.
+        notes: Remarks for the reader.
     """
 
     label: str
@@ -78,20 +78,20 @@ class Group:
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Path]:
-    """Return run folders; a folder that is none, but holds some, stands for these.
+    """Return the run folders among the paths and directly inside them.
 
     Raises:
-        OpencseError: A path is no folder, or holds no run.
+        OpencseError: A path is not a folder, or contains no run.
     """
-    found: list[Path] = []
+    folders: list[Path] = []
     for path in map(Path, paths):
         if not path.is_dir():
             raise OpencseError(f"{path}: no such folder", "Name folders that `opencse train` or `run` wrote.")
         inside = [path] if (path / "run.json").is_file() else sorted(p.parent for p in path.glob("*/run.json"))
         if not inside:
             raise OpencseError(f"{path}: holds no run", "Name folders that `opencse train` or `run` wrote.")
-        found += inside
-    return list(dict.fromkeys(path.resolve() for path in found))
+        folders += inside
+    return list(dict.fromkeys(path.resolve() for path in folders))
 
 
 def read_run(folder: str | Path) -> RunRecord:
@@ -130,13 +130,13 @@ def read_run(folder: str | Path) -> RunRecord:
             losses=tuple((line["step"], line["loss"]) for line in curves if "loss" in line),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise OpencseError(f"{folder}: not as a run writes it ({error!r})", "Leave the run out.") from None
+        raise OpencseError(f"{folder}: not written by a run ({error!r})", "Leave the run out.") from None
 
 
 def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
-    """Put runs together that differ in nothing but the seed, in order of first occurrence.
+    """Group runs that differ only in the seed, in order of first occurrence.
 
-    A seed that occurs twice is no second measurement: only its first run is taken, and a note says so.
+    Of several runs with the same seed only the first is kept, with a note.
     """
     members: dict[str, list[RunRecord]] = {}
     for run in runs:
@@ -156,20 +156,20 @@ def _group(label: str, runs: list[RunRecord]) -> Group:
     return Group(label=label, runs=tuple(seeds[seed] for seed in sorted(seeds)), notes=tuple(notes))
 
 
-def _labels(firsts: list[RunRecord]) -> list[str]:
-    """Names that tell the groups apart, with the settings in which those of one name differ."""
-    plain = [_plain_label(run) for run in firsts]
+def _labels(first_runs: list[RunRecord]) -> list[str]:
+    """Return distinct names of groups, with the settings in which groups of the same name differ."""
+    plain = [_plain_label(run) for run in first_runs]
     labels = []
-    for run, name in zip(firsts, plain, strict=True):
-        rivals = [other for other, theirs in zip(firsts, plain, strict=True) if theirs == name]
+    for run, name in zip(first_runs, plain, strict=True):
+        same_name = [other for other, theirs in zip(first_runs, plain, strict=True) if theirs == name]
         details = []
-        for key in sorted({key for rival in rivals for key in rival.settings}):
-            values = [rival.settings.get(key) for rival in rivals]
+        for key in sorted({key for other in same_name for key in other.settings}):
+            values = [other.settings.get(key) for other in same_name]
             if any(value != values[0] for value in values):
                 details.append(f"{key}={run.settings.get(key)}")
-        if len({(rival.corpus, rival.rows) for rival in rivals}) > 1:
+        if len({(other.corpus, other.rows) for other in same_name}) > 1:
             details.append(f"corpus {run.corpus[:6]} of {run.rows:,} rows")
-        if len({rival.weights for rival in rivals}) > 1:
+        if len({other.weights for other in same_name}) > 1:
             details.append(f"weights {run.weights[:6]}")
         labels.append(", ".join([name, *details]))
     return labels
@@ -181,7 +181,7 @@ def _plain_label(run: RunRecord) -> str:
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that bear on the result, flat, under names like `terms.contrastive.temperature`."""
+    """Return the settings that affect the result as a flat table, with names like `terms.contrastive.temperature`."""
     ignored = ("title", "paper", "differs", "published", "training.seed", "training.log_every")
     flat = dict(_flat("", recipe))
     return {key: value for key, value in flat.items() if not key.startswith(ignored)}

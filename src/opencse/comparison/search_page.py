@@ -1,70 +1,52 @@
-"""The page on which a person judges whose list of hits is better, without knowing whose it is."""
+"""The page of a blind comparison: a person judges which list of hits is better without knowing the model."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-import opencse
 from opencse.comparison.top_hits import SearchComparison, SearchPair
-from opencse.errors import OpencseError
-from opencse.io.files import write_json, write_text
-from opencse.reports.palette import DARK, LIGHT
-from opencse.reports.text import shown
+from opencse.reports.templates import render_template, write_page
 
 _JUDGED = 40  # queries on the page
 _SHOWN = 5  # hits of each list
 
 
-def write_search_comparison(found: SearchComparison, out: str | Path) -> Path:
+def write_search_comparison(result: SearchComparison, out: str | Path) -> Path:
     """Write `search.html`, to judge in a browser, and `search.json` with every list.
 
     Args:
-        found: What `compare_searches` returned.
+        result: The result of `compare_searches`.
         out: A folder.
 
     Returns:
-        The page.
+        The path of the page.
+
+    Raises:
+        OpencseError: `out` is a file.
     """
-    out = Path(out)
-    if out.is_file():
-        raise OpencseError(f"{out} is a file, not a folder", "Choose another output folder.")
-    write_json(out / "search.json", {"version": opencse.__version__, **found.to_dict()})
-    write_text(out / "search.html", render_search_comparison(found))
-    return out / "search.html"
+    return write_page(out, "search", render_search_comparison(result), result.to_dict())
 
 
-def render_search_comparison(found: SearchComparison, *, seed: int = 0) -> str:
-    """Return the page; which model stands on the left is drawn anew for each query.
+def render_search_comparison(result: SearchComparison, *, seed: int = 0) -> str:
+    """Return the page; for each query, the model on the left is drawn at random.
 
     Args:
-        found: What `compare_searches` returned.
-        seed: Of the sides.
+        result: The result of `compare_searches`.
+        seed: Seed of that draw.
     """
-    environment = Environment(
-        loader=PackageLoader("opencse.reports", "."),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(shown=shown)
     rng = random.Random(seed)
-    changed = [pair for pair in found.lists if _differ(pair)][:_JUDGED]
+    changed = [pair for pair in result.lists if _differ(pair)][:_JUDGED]
     swapped = [rng.random() < 0.5 for _ in changed]
-    return environment.get_template("search.html.j2").render(
-        found=found,
+    return render_template(
+        "search.html.j2",
+        result=result,
         lists=[
             (pair, (pair.new, pair.old) if swap else (pair.old, pair.new))
             for pair, swap in zip(changed, swapped, strict=True)
         ],
         data=[_record(pair, swap) for pair, swap in zip(changed, swapped, strict=True)],
         shown_hits=_SHOWN,
-        light=LIGHT.variables(),
-        dark=DARK.variables(),
-        version=opencse.__version__,
     )
 
 
@@ -73,7 +55,7 @@ def _differ(pair: SearchPair) -> bool:
 
 
 def _record(pair: SearchPair, swap: bool) -> dict[str, str]:
-    """Return what a judgement is written with: for each side, the first hit that the other list has lower or not."""
+    """Return the data of a judgement: for each side, the first hit that has another rank in the other list."""
     old = next(hit.text for hit in pair.old if hit.other_rank is None or hit.other_rank != pair.old.index(hit) + 1)
     new = next(hit.text for hit in pair.new if hit.other_rank is None or hit.other_rank != pair.new.index(hit) + 1)
     left, right = (new, old) if swap else (old, new)

@@ -1,4 +1,4 @@
-"""Folders for one recipe run with several seeds."""
+"""Run folders of one recipe with several seeds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from opencse.errors import OpencseError
 from opencse.settings.optimization import LARGEST_SEED
 
-MOST = 1000
-"""Runs that one command starts."""
+MAX_RUNS = 1000
+"""Maximum number of runs that one command starts."""
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Read `1,2,3` or `1-5`.
+    """Return the seeds of a list such as `1,2,3` or `1-5`.
 
     Raises:
         OpencseError: It is neither, or names a seed twice.
@@ -22,11 +22,11 @@ def parse_seeds(text: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not _is_seed(first) or (dash and not _is_seed(last)):
-            raise OpencseError(f"--seeds {text}: {part.strip()!r} is no seed", "Write them as 1,2,3 or 1-5.")
-        several = range(int(first), int(last if dash else first) + 1)
-        if len(seeds) + len(several) > MOST:
-            raise OpencseError(f"--seeds {text}: more than {MOST} runs", "Name fewer.")
-        seeds += several
+            raise OpencseError(f"--seeds {text}: {part.strip()!r} is not a seed", "Write them as 1,2,3 or 1-5.")
+        chosen = range(int(first), int(last if dash else first) + 1)
+        if len(seeds) + len(chosen) > MAX_RUNS:
+            raise OpencseError(f"--seeds {text}: more than {MAX_RUNS} runs", "Name fewer.")
+        seeds += chosen
     if not seeds or len(set(seeds)) < len(seeds):
         raise OpencseError(f"--seeds {text}: names no seed, or one twice", "Write them as 1,2,3 or 1-5.")
     return seeds
@@ -37,7 +37,7 @@ def _is_seed(text: str) -> bool:
 
 
 def seed_folders(out: str | Path, seeds: Sequence[int]) -> dict[int, Path]:
-    """Return the folder of each seed's run, `OUT/seed-1` and so on; `opencse compare OUT` finds them there.
+    """Return the run folder of each seed, `OUT/seed-1` and so on, where `opencse compare OUT` finds them.
 
     Raises:
         OpencseError: `out` is itself a run, or a seed is named twice.

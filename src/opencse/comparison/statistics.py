@@ -1,4 +1,4 @@
-"""Means over seeds, Welch's test over seeds, and the bootstrap over pairs; each says when it has nothing to go by."""
+"""Mean and deviation over seeds, Welch's test over seeds, and the paired bootstrap over test pairs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy import stats
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Scores over seeds.
+    """Mean and standard deviation of scores over seeds.
 
     Attributes:
-        mean: Their mean; None where one is undefined or there is none.
-        deviation: Their standard deviation with n - 1; None for a single run.
-        runs: n.
+        mean: Mean; None if a score is undefined or there is none.
+        deviation: Sample standard deviation (n - 1); None for a single run.
+        runs: Number of runs, n.
     """
 
     mean: float | None
@@ -26,13 +26,13 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How much one group is above another.
+    """Difference between two groups, with interval and p value.
 
     Attributes:
-        value: The difference of the means; None where undefined.
+        value: Difference of the means; None if undefined.
         low: Lower end of the 95 % interval.
-        high: Its upper end.
-        p: Two-sided p value of Welch's test; for the bootstrap twice the smaller share of resamples on one side of 0.
+        high: Upper end of the interval.
+        p: Two-sided p value of Welch's test; for the bootstrap, twice the smaller share of resamples on one side of 0.
         undefined: Why there is no interval.
     """
 
@@ -44,7 +44,7 @@ class Difference:
 
 
 def spread(scores: Sequence[float | None]) -> Spread:
-    """Mean and standard deviation; undefined as soon as one score is."""
+    """Return mean and standard deviation, undefined if one score is."""
     defined = [score for score in scores if score is not None]
     if not defined or len(defined) < len(scores):
         return Spread(mean=None, deviation=None, runs=len(scores))
@@ -53,36 +53,40 @@ def spread(scores: Sequence[float | None]) -> Spread:
 
 
 def welch(scores: Sequence[float | None], baseline: Sequence[float | None]) -> Difference:
-    """Difference of means over independent seeds, with Welch's interval and test.
+    """Return the difference of means over independent seeds, with Welch's interval and test.
 
-    It speaks of the training procedure: what other seeds would give on these test sets.
+    It estimates the effect of the training procedure: the results of other seeds on the same test sets.
+
+    Args:
+        scores: Score of each seed.
+        baseline: Score of each seed of the baseline.
     """
     if not scores or not baseline or any(value is None for value in (*scores, *baseline)):
         return Difference(value=None, undefined="a score is undefined")
     a, b = np.array(scores, dtype=np.float64), np.array(baseline, dtype=np.float64)
     value = float(a.mean() - b.mean())
     if min(len(a), len(b)) < 2:
-        return Difference(value=value, undefined="one seed: no spread to judge by")
+        return Difference(value=value, undefined="one seed: no standard deviation")
     if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return Difference(value=value, undefined="all seeds score alike: no spread to judge by")
+        return Difference(value=value, undefined="all seeds have the same score: no standard deviation")
     test = stats.ttest_ind(a, b, equal_var=False)
     interval = test.confidence_interval(0.95)
     return Difference(value=value, low=float(interval.low), high=float(interval.high), p=float(test.pvalue))
 
 
 def resampled_spearman(gold: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Spearman correlations of resampled pairs, given how often each pair was drawn.
+    """Return the Spearman correlations of resampled pairs, given how often each pair was drawn.
 
-    Ranks follow from sorting once: with weights, the mean rank of a group of ties is the weight before it plus half of
+    The values are sorted once: with weights, the mean rank of a group of ties is the weight before it plus half of
     (its own weight + 1).
 
     Args:
-        gold: (n,).
-        scores: (n,).
-        weights: (m, n) whole numbers, one row per resample.
+        gold: Shape (n,).
+        scores: Shape (n,).
+        weights: Integers of shape (m, n), one row per resample.
 
     Returns:
-        (m,); NaN for a resample in which one of the two is constant.
+        Shape (m,); NaN for a resample in which one of the two is constant.
     """
     x, y = _weighted_ranks(gold, weights), _weighted_ranks(scores, weights)
     total = weights.sum(axis=1, keepdims=True)
@@ -111,43 +115,43 @@ def paired_bootstrap(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Difference:
-    """Difference of average Spearman (times 100) between two groups of models, resampling the pairs of every test set.
+    """Return the difference of average Spearman (times 100) between two groups of models, by paired bootstrap.
 
-    It speaks of the test sets: what other pairs of the same kind would give for these very models. All models see the
-    same resamples; a group's score is the mean over its models.
+    It estimates the effect of the test sets: the results of the same models on other pairs of the same kind. All models
+    see the same resamples; the score of a group is the mean over its models.
 
     Args:
-        golds: Gold scores of each test set.
-        systems: For each model of the group its cosines on each test set.
-        baselines: The same of the group compared with.
-        resamples: Bootstrap samples.
-        seed: Of the samples.
+        golds: Gold scores of each test set, of shape (pairs,).
+        systems: For each model of the group, its cosines on each test set.
+        baselines: The same for the baseline group.
+        resamples: Number of bootstrap samples.
+        seed: Seed of the resampling.
     """
     if not golds or not systems or not baselines:
         return Difference(value=None, undefined="nothing to compare")
-    chance = np.random.default_rng(seed)
-    drawn, value = np.zeros(resamples), 0.0
+    rng = np.random.default_rng(seed)
+    differences, value = np.zeros(resamples), 0.0
     for task, gold in enumerate(golds):
         once = np.ones((1, len(gold)), dtype=np.int64)
-        value += _gap(gold, systems, baselines, task, once)[0]
+        value += _score_difference(gold, systems, baselines, task, once)[0]
         block = max(1, 2_000_000 // len(gold))  # bounds the memory
         for start in range(0, resamples, block):
             count = min(block, resamples - start)
-            weights = chance.multinomial(len(gold), np.full(len(gold), 1 / len(gold)), size=count)
-            drawn[start : start + count] += _gap(gold, systems, baselines, task, weights)
-    value, drawn = 100 * value / len(golds), 100 * drawn / len(golds)
+            weights = rng.multinomial(len(gold), np.full(len(gold), 1 / len(gold)), size=count)
+            differences[start : start + count] += _score_difference(gold, systems, baselines, task, weights)
+    value, differences = 100 * value / len(golds), 100 * differences / len(golds)
     if not np.isfinite(value):
         return Difference(value=None, undefined="a correlation is undefined")
-    drawn = drawn[np.isfinite(drawn)]
-    if len(drawn) < resamples / 2:
+    differences = differences[np.isfinite(differences)]
+    if len(differences) < resamples / 2:
         return Difference(value=float(value), undefined="most resamples have no correlation")
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    tail = min((drawn <= 0).mean(), (drawn >= 0).mean())
-    p = min(1.0, 2 * max(float(tail), 1 / len(drawn)))
+    low, high = np.percentile(differences, [2.5, 97.5])
+    tail = min((differences <= 0).mean(), (differences >= 0).mean())
+    p = min(1.0, 2 * max(float(tail), 1 / len(differences)))
     return Difference(value=float(value), low=float(low), high=float(high), p=p)
 
 
-def _gap(
+def _score_difference(
     gold: np.ndarray,
     systems: Sequence[Sequence[np.ndarray]],
     baselines: Sequence[Sequence[np.ndarray]],

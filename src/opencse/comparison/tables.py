@@ -28,13 +28,13 @@ _LATEX = str.maketrans(
 )
 
 
-def rows_of(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Heading and cells, as text."""
+def table_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return column headings and rows of cells, as text."""
     tasks = list(comparison.rows[0].tasks)
     head = ["run", "seeds", *tasks]
     head += ["average"] if len(tasks) > 1 else []
-    some: Callable[[str], bool] = lambda name: any(getattr(row, name) is not None for row in comparison.rows)  # noqa: E731
-    optional = [name for name in ("before", "published", "seeds_test", "pairs_test") if some(name)]
+    measured: Callable[[str], bool] = lambda name: any(getattr(row, name) is not None for row in comparison.rows)  # noqa: E731
+    optional = [name for name in ("before", "published", "seeds_test", "pairs_test") if measured(name)]
     names = {
         "before": "backbone",
         "published": "published (difference)",
@@ -46,8 +46,8 @@ def rows_of(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """A table in GitHub's Markdown, and the notes below it."""
-    head, rows = rows_of(comparison)
+    """Return a table in GitHub's Markdown, with the notes below it."""
+    head, rows = table_cells(comparison)
     clean = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (head, *rows)]
     lines = ["| " + " | ".join(row) + " |" for row in clean]
     lines.insert(1, "|" + "---|" + "---:|" * (len(head) - 1))
@@ -55,8 +55,8 @@ def markdown(comparison: Comparison) -> str:
 
 
 def latex(comparison: Comparison) -> str:
-    """A `tabular` for the package booktabs; the notes are comments."""
-    head, rows = rows_of(comparison)
+    """Return a LaTeX `tabular` for the package booktabs, with the notes as comments."""
+    head, rows = table_cells(comparison)
     lines = [f"% {' '.join(note.split())}" for note in _notes(comparison)]
     lines += [rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", r"\toprule"]
     lines += [_latex_line(head), r"\midrule", *map(_latex_line, rows), r"\bottomrule", r"\end{tabular}"]
@@ -64,7 +64,7 @@ def latex(comparison: Comparison) -> str:
 
 
 def comma_separated(comparison: Comparison) -> str:
-    """One line per group and task, the average among them, with plain numbers: for further computing."""
+    """Return one CSV line for each group and task, the average included, with plain numbers."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["run", "task", "runs", "mean", "sd", "published", "seeds", "steps", "seconds_mean"])
@@ -120,14 +120,16 @@ def _signed(value: float | None) -> str:
 def _notes(comparison: Comparison) -> list[str]:
     general = [
         "Spearman × 100; mean ± standard deviation (n − 1) over seeds.",
-        "Over seeds: Welch's t, 95 % interval; how a new training run would fare on these test sets.",
+        "Over seeds: Welch's t-test, 95 % interval; it covers new training runs on these test sets.",
     ]
     if any(row.pairs_test is not None for row in comparison.rows):
         general.append(
-            "Over pairs: paired bootstrap of the test pairs, 95 % interval; how these models would fare on new pairs."
+            "Over pairs: paired bootstrap of the test pairs, 95 % interval; it covers new test pairs for these models."
         )
     if any(row.published is not None for row in comparison.rows):
-        general.append("Published: the authors' figure, mostly of one run; a difference of a point may be the seed.")
+        general.append(
+            "Published: the authors' figure, mostly of one run; a difference of one point may be due to the seed."
+        )
     return [*general, *comparison.notes]
 
 

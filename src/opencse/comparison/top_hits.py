@@ -1,4 +1,4 @@
-"""Two models on the same searches: whose lists change, and how."""
+"""Two models on the same searches: which lists of hits change."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TOP = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hit:
-    """One place of a list.
+class SearchHit:
+    """One hit of a search.
 
     Attributes:
-        text: What was found.
-        cosine: Of query and text.
-        other_rank: Its place in the other model's list, 1 being the first; None if it is not among the first ten there.
+        text: The text found.
+        cosine: Cosine of query and text.
+        other_rank: Rank in the list of the other model, from 1; None if it is not among the first ten.
     """
 
     text: str
@@ -35,37 +35,37 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPair:
-    """One query's lists.
+    """The lists of both models for one query.
 
     Attributes:
         query: The search.
-        old: The old model's first ten hits.
-        new: The new model's.
+        old: The first ten hits of the old model.
+        new: The first ten hits of the new model.
     """
 
     query: str
-    old: tuple[Hit, ...]
-    new: tuple[Hit, ...]
+    old: tuple[SearchHit, ...]
+    new: tuple[SearchHit, ...]
 
     @property
     def shared(self) -> int:
-        """Hits that both lists have."""
+        """Number of hits in both lists."""
         return sum(hit.other_rank is not None for hit in self.new)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SearchComparison(JupyterMixin):
-    """Which lists change when one model takes the place of another.
+    """Comparison of two models on the same searches.
 
     Attributes:
         old: Name of the model in use.
         new: Name of the model that may replace it.
-        texts: Texts searched.
+        texts: Number of texts searched.
         own_queries: Whether the queries are the user's; otherwise they are sentences of the texts.
-        overlap: Share of the first ten hits that both models have, 95 % bootstrap interval over queries.
+        overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval over queries.
         same_first: Share of queries with the same first hit.
-        stored: Whether vectors of the old model can stay in an index.
-        lists: Every query's lists, the most changed first.
+        stored: Whether stored vectors of the old model stay usable.
+        lists: The lists of every query, the most changed first.
     """
 
     old: str
@@ -78,11 +78,11 @@ class SearchComparison(JupyterMixin):
     lists: tuple[SearchPair, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain tables, as `search.json` has it."""
+        """Return everything as nested dictionaries, the content of `search.json`."""
         return asdict(self)
 
     def headline(self) -> str:
-        """Return the finding in one sentence."""
+        """Return the main result as one sentence."""
         kind = "your queries" if self.own_queries else "sentences of your texts as queries"
         kept, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
         return (
@@ -113,32 +113,32 @@ def compare_searches(
     names: tuple[str, str] = ("old", "new"),
     own_queries: bool = True,
 ) -> SearchComparison:
-    """Search the same texts with two models.
+    """Search the same texts with two models, and compare the lists of hits.
 
     Args:
-        old: The model in use, from n texts to a matrix (n, d).
+        old: The model in use, from n texts to a matrix of shape (n, dim).
         new: The other model.
-        texts: What is searched.
-        queries: Searches. One that is a text itself does not find itself.
-        names: Of the two models.
+        texts: The texts to search.
+        queries: The queries; a query that is also a text does not find itself.
+        names: Names of the two models.
         own_queries: Whether the queries are the user's.
     """
     texts = list(dict.fromkeys(texts))
-    place = {text: i for i, text in enumerate(texts)}
-    own = np.array([place.get(query, -1) for query in queries])
-    found, matrices = [], []
+    position = {text: i for i, text in enumerate(texts)}
+    own = np.array([position.get(query, -1) for query in queries])
+    results, matrices = [], []
     for encode in (old, new):
         vectors = _unit(encode([*texts, *queries]))
         matrices.append(vectors[: len(texts)])
         similarity = vectors[len(texts) :] @ vectors[: len(texts)].T
         similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
         order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(TOP, max(1, len(texts) - 1))]
-        found.append((order, np.take_along_axis(similarity, order, axis=1)))
+        results.append((order, np.take_along_axis(similarity, order, axis=1)))
     pairs = [
         SearchPair(
             query=query,
-            old=_hits(texts, found[0][0][i], found[0][1][i], found[1][0][i]),
-            new=_hits(texts, found[1][0][i], found[1][1][i], found[0][0][i]),
+            old=_hits(texts, results[0][0][i], results[0][1][i], results[1][0][i]),
+            new=_hits(texts, results[1][0][i], results[1][1][i], results[0][0][i]),
         )
         for i, query in enumerate(queries)
     ]
@@ -154,11 +154,11 @@ def compare_searches(
     )
 
 
-def _hits(texts: Sequence[str], order: np.ndarray, cosines: np.ndarray, other: np.ndarray) -> tuple[Hit, ...]:
-    ranks = {int(place): rank for rank, place in enumerate(other.tolist(), 1)}
+def _hits(texts: Sequence[str], order: np.ndarray, cosines: np.ndarray, other: np.ndarray) -> tuple[SearchHit, ...]:
+    ranks = {int(row): rank for rank, row in enumerate(other.tolist(), 1)}
     return tuple(
-        Hit(text=texts[place], cosine=round(float(cosine), 4), other_rank=ranks.get(place))
-        for place, cosine in zip(order.tolist(), cosines, strict=True)
+        SearchHit(text=texts[row], cosine=round(float(cosine), 4), other_rank=ranks.get(row))
+        for row, cosine in zip(order.tolist(), cosines, strict=True)
     )
 
 

@@ -1,1 +1,1 @@
-"""Every command as a function: `opencse.run`, `train`, `build`, `evaluate`, `probe`, `compare`, `list_recipes`."""
+"""Every command as a function: `opencse.run`, `train`, `build`, `evaluate`, `probe`, `check`, `compare` and others."""

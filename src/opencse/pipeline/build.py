@@ -43,14 +43,14 @@ def build(
     Args:
         recipe: A name or a TOML file.
         corpus: As for `train`.
-        out: The folder for the Parquet parts.
-        only: Build these columns, and those that they are made of; all by default.
-        backbone: The model that mines where the recipe says `model = "backbone"`.
+        out: Folder for the Parquet parts.
+        only: Build these columns and those that they are made from; all by default.
+        backbone: The mining model of constructors with `model = "backbone"`.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings of the recipe.
-        seed: The only source of randomness.
+        seed: Seed of all sampling.
         column: As for `train`.
-        engine: Where the work is done; by default one process per core.
+        engine: Runs the work; by default one process per core.
         resume: Keep the parts of an interrupted build.
         progress: Show a progress bar.
         notify: Receives short notes for the user.
@@ -88,12 +88,12 @@ def build(
 
 
 def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec], corpus: Path) -> Iterator[str]:
-    """Yield what was written, and a warning for each column that has no sentence."""
+    """Yield a summary of the built columns, and a warning about empty ones."""
     columns = [column for name, spec in specs.items() for column in spec.columns(name)]
     table = pq.read_table(sorted(built.glob("part-*.parquet")), columns=columns)
     present = {column: len(table) - table[column].null_count for column in columns}
     shares = ", ".join(f"{column} {count:,}" for column, count in present.items())
-    yield f"{len(table):,} sentences in {built}; of these have {shares}"
+    yield f"{len(table):,} sentences in {built}; sentences by column: {shares}"
     empty = [column for column, count in present.items() if not count]
     if empty:
         language = likely_language(islice(read_texts(corpus), 500))

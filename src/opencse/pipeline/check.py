@@ -1,4 +1,4 @@
-"""`opencse.check`: does a model take the contrary for the same, on a user's own texts?"""
+"""`opencse.check`: does a model follow wording or meaning on a user's own texts?"""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from opencse.data.given import queries as read_queries
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
-from opencse.probing.material import short_names
 from opencse.probing.own_texts import check_texts
+from opencse.probing.probe_models import short_names
 from opencse.probing.text_check import TextCheck
 from opencse.reports.check_page import write_check
 
 _TIMED = 24  # passages whose encoding is timed
-_VERSIONS = 8  # short texts per rewritten sentence: itself, its contraries and rewordings
+_VERSIONS = 8  # short texts per rewritten sentence: itself, its contradictions and rewordings
 
 
 def check(
@@ -39,29 +39,29 @@ def check(
     seed: int = 0,
     notify: Callable[[str], None] = lambda _: None,
 ) -> TextCheck:
-    """Measure how often a model takes the contrary for the same, on texts of one's own.
+    """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Contraries and rewordings of the sentences are made by English grammar, and ranked among the texts.
+    Rules of English grammar make contradictions and rewordings of the sentences, which are ranked among the texts.
 
     Args:
         model: A folder, a hub id, a bundled name or a `SentenceTransformer`.
         texts: Documents or sentences: a path (Markdown, HTML, plain text, CSV, JSONL, Parquet, or a folder of these),
             a list of strings, a pandas DataFrame or a `datasets.Dataset`.
         queries: Searches that users make: a file with one per line or a column `query`, or a list.
-        out: A folder for `check.html` and `check.json`; none are written by default.
+        out: Folder for `check.html` and `check.json`; nothing is written by default.
         column: The column of tables that holds the text; by default the likeliest by its name.
-        words: Words of a passage at most, as an index would store it.
-        minutes: Time to take, on this machine; fewer texts are used where it would take longer.
-        pooling: For an encoder without pooling of its own.
+        words: Maximum number of words in a passage, as in your index.
+        minutes: Approximate time limit; fewer texts are used if all would take longer.
+        pooling: Pooling of an encoder that defines none.
         precision: See `opencse.encoder.embedder.Embedder`.
-        seed: Of all that is drawn.
+        seed: Seed of all sampling.
         notify: Receives short notes for the user.
 
     Returns:
-        A result that prints its finding, and shows examples and a table in a notebook.
+        The result, which prints its headline and displays examples and a table in a notebook.
 
     Raises:
-        OpencseError: A file cannot be read, there is no such model, or no sentence could be turned into its contrary.
+        OpencseError: A file cannot be read, there is no such model, or no sentence could be contradicted.
 
     Example:
         >>> import opencse
@@ -92,7 +92,7 @@ def check(
 
 
 def _sizes(embedder: Embedder, found: Sequence[Passage], budget: float, seed: int) -> tuple[int, int]:
-    """How many passages are searched and how many sentences are rewritten, by the time that encoding takes here."""
+    """Return how many passages to search and how many sentences to rewrite, from the time that encoding takes."""
     chosen = np.random.default_rng(seed).permutation(len(found))[:_TIMED].tolist()
     sample = [found[i].text for i in chosen]
     embedder(sample[:2])  # the first call takes longer

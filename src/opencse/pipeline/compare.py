@@ -1,4 +1,4 @@
-"""`opencse.compare`: runs side by side, with the differences that chance may explain."""
+"""`opencse.compare`: runs side by side, with tests of their differences."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def compare(
     text: Literal["senteval", "raw"] = "senteval",
     resamples: int = 1000,
 ) -> Comparison:
-    """Group runs that differ in their seed alone, and compare the groups with the first.
+    """Group runs that differ only in their seed, and compare the groups with the first.
 
     Args:
-        runs: Run folders, or folders that hold some; the first run's group is the baseline.
-        out: Folder for the tables, `comparison.json` and learning curves; none are written by default.
-        data: Evaluate the models now on these STS tasks, which allows a bootstrap over pairs; otherwise the scores
+        runs: Run folders, or folders that contain them; the group of the first run is the baseline.
+        out: Folder for the tables, `comparison.json` and learning curves; nothing is written by default.
+        data: STS tasks to evaluate the models on now, which allows a bootstrap over pairs; by default the scores
             that the runs wrote are compared.
-        pairs: Evaluate on these files of scored pairs instead.
+        pairs: Files of scored pairs to evaluate on instead.
         text: Text variant of the STS tasks.
         resamples: Bootstrap samples.
 

@@ -1,4 +1,4 @@
-"""`opencse.compare_search`: which searches change when one model takes the place of another."""
+"""`opencse.compare_search`: which searches change when a model is replaced."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from opencse.data.given import queries as read_queries
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
-from opencse.probing.material import short_names
+from opencse.probing.probe_models import short_names
 
-_SENTENCES = 100  # of the texts, where there are no queries
+_SENTENCES = 100  # used as queries if none are given
 
 
 def compare_search(
@@ -32,22 +32,22 @@ def compare_search(
     precision: Precision = "auto",
     seed: int = 0,
 ) -> SearchComparison:
-    """Search the same texts with two models, and show which lists of hits change.
+    """Search the same texts with two models, and compare the lists of hits.
 
     Args:
         old: The model in use: a folder, a hub id, a bundled name or a `SentenceTransformer`.
         new: The model that may replace it.
         texts: As for `check`.
         queries: As for `check`; by default sentences of the texts.
-        out: A folder for `search.html`, where one judges the lists, and `search.json`; none are written by default.
+        out: Folder for `search.html`, a page to judge the lists, and `search.json`; nothing is written by default.
         column: As for `check`.
         words: As for `check`.
-        documents: Texts that are searched at most, drawn at random.
+        documents: Maximum number of texts searched; more are sampled at random.
         precision: As for `check`.
-        seed: Of all that is drawn.
+        seed: Seed of all sampling.
 
     Returns:
-        Overlap of the lists, whether stored vectors can stay, and the lists; it displays itself in a notebook.
+        Overlap of the lists, whether stored vectors stay usable, and the lists; it displays itself in a notebook.
 
     Raises:
         OpencseError: A file cannot be read, or there is no such model.

@@ -1,4 +1,4 @@
-"""Results as rich renderables: the same tables in a terminal and in a notebook."""
+"""Results as rich renderables, the same in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from opencse.evaluation import Results, TaskResult
-from opencse.probing import Findings
+from opencse.probing import ProbeScores
 from opencse.reports.summary import cards, verdict
 from opencse.reports.tables import triplet_rows
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def run_lines(run: Run) -> RenderableType:
-    """Return steps, time, the kept weights' score, and how to load the model."""
+    """Return steps, time, the score of the kept weights, and how to load the model."""
     outcome = run.outcome
     kept = f"{outcome.steps} steps in {outcome.seconds:.0f} s"
     if outcome.best_score is not None:
-        way = "" if outcome.share == 1 else f"{outcome.share:.0%} of the way to "
-        kept += f"; kept {way}step {outcome.best_step}, development Spearman {outcome.best_score:.2f}"
+        share = "" if outcome.share == 1 else f"{outcome.share:.0%} of the way to "
+        kept += f"; kept {share}step {outcome.best_step}, development Spearman {outcome.best_score:.2f}"
         kept += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
     load = f'model: {run.model}   load it with SentenceTransformer("{run.model}")'
     warnings = [Text(f"warning: {warning}") for warning in run.warnings]
@@ -33,7 +33,7 @@ def run_lines(run: Run) -> RenderableType:
 
 
 def scores_tables(before: Mapping[str, Results], after: Mapping[str, Results], run: Run) -> RenderableType:
-    """Return a table of scores before and after for each suite, and the published average where there is one."""
+    """Return a table of scores before and after for each suite, with the published average if there is one."""
     if not before:
         note = "nothing was scored against human judgements: pass --data for the STS tasks, or --pairs"
         return Text(note)
@@ -50,10 +50,15 @@ def scores_tables(before: Mapping[str, Results], after: Mapping[str, Results], r
     return Group(*parts)
 
 
-def findings_tables(findings: Mapping[str, Findings], page: Path | None = None) -> RenderableType:
-    """Return the headline figures of a report, its conclusions, and where the page is."""
+def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) -> RenderableType:
+    """Return the headline figures and conclusions of a probe, and the path of the report.
+
+    Args:
+        models: Scores by label.
+        page: The report.
+    """
     parts: list[RenderableType] = []
-    shown = cards(dict(findings))
+    shown = cards(dict(models))
     if shown:
         table = Table(box=None, header_style="bold")
         table.add_column("")
@@ -62,10 +67,10 @@ def findings_tables(findings: Mapping[str, Findings], page: Path | None = None) 
         for card in shown:
             cells = (f"{value}  ({spread})" if spread else value for _, value, spread, _ in card.values)
             table.add_row(card.title, *cells)
-        for label, _, *rates in triplet_rows(findings, columns=("grade", "opposites")):
+        for label, _, *rates in triplet_rows(models, columns=("grade", "opposites")):
             table.add_row(f"Paraphrase nearer: {label}", *rates)
         parts.append(table)
-    parts += [Text(paragraph) for paragraph in verdict(dict(findings))]
+    parts += [Text(paragraph) for paragraph in verdict(dict(models))]
     if page is not None:
         parts.append(Text(f"report: {page}", overflow="fold", no_wrap=True))
     return Group(*parts)

@@ -32,20 +32,20 @@ def evaluate(
     whiten: str | Path | None = None,
     whiten_dimension: int | None = None,
 ) -> Evaluation:
-    """Score a sentence encoder; every distinct sentence is encoded once for all tasks.
+    """Score a sentence encoder on tasks or on scored pairs; each distinct sentence is encoded once.
 
     Args:
         model: A folder, a run, a hub id, a bundled name or a `SentenceTransformer`.
         data: The folder of the tasks (`STS12/test.tsv.gz`, …, or SentEval's `data/downstream`), or `"hub"`.
         tasks: Suites (`sts`, `transfer`, `classification`, `reranking`, `retrieval`, `geometry`) and tasks by name.
         pairs: Files of scored pairs, scored in place of `tasks`.
-        text: `senteval`, the text behind published scores, or `raw`, as released; by default the former, and the latter
-            from the hub, which has no other.
-        classifier: Of the transfer tasks.
+        text: `senteval`, the text behind published scores, or `raw`, as released; by default `senteval`, or `raw` with
+            `data="hub"`, which has no other.
+        classifier: Classifier of the transfer tasks.
         precision: Number format of the encoder.
-        pooling: For an encoder without pooling of its own.
-        whiten: A corpus on which a whitening of the vectors is fitted.
-        whiten_dimension: Dimensions that the whitening keeps; all by default.
+        pooling: Pooling of an encoder that defines none.
+        whiten: Corpus to fit a whitening of the vectors on.
+        whiten_dimension: Number of whitened dimensions; all by default.
 
     Returns:
         Scores by suite, with every setting that they depend on; it displays as tables in a notebook.
@@ -58,7 +58,7 @@ def evaluate(
         suites = {"pairs": [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in pairs]}
     else:
         suites = load_suites(list(tasks), data, text=text or sts_text(data), classifier=classifier)
-    # The model is loaded last: it takes longer than finding a mistake in the data.
+    # The model is loaded last, because a mistake in the data shows sooner.
     model = model_source(model)
     encoder = load_encoder(model, pooling=pooling or "backbone")
     note(f"evaluating {describe(precision, model_config(encoder), encoder.device)}")

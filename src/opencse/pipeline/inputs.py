@@ -1,4 +1,4 @@
-"""What a run starts from, resolved: the recipe for this corpus and backbone, and where both are."""
+"""The inputs of a run: the recipe resolved for corpus and backbone, and the paths of both."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class RunInputs:
     Attributes:
         recipe: Resolved for the backbone's family and for the columns that the corpus has.
         corpus: The file or folder that is read.
-        corpus_name: How the user calls it.
+        corpus_name: The user's name for it.
         backbone: A folder, a hub id or a bundled name.
-        paraphrases: The user's source of paraphrases.
+        paraphrases: Source of paraphrases.
     """
 
     recipe: Recipe
@@ -44,6 +44,7 @@ def resolve_inputs(
     column: str | None,
     variant: str,
     overrides: Sequence[str],
+    seed: int | None,
     quick: bool,
 ) -> RunInputs:
     """Return the inputs of a run; the arguments are those of `opencse.run`.
@@ -60,7 +61,7 @@ def resolve_inputs(
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         recipe = recipe_for_corpus(
-            recipe, corpus, family=family, variant=variant, overrides=overrides, paraphrases=source
+            recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
         )
     if quick:
         recipe = shortened(recipe)
@@ -71,3 +72,8 @@ def with_precision(inputs: RunInputs, precision: str) -> RunInputs:
     """Return the inputs with the recipe's precision replaced."""
     training = replace(inputs.recipe.training, precision=precision)  # type: ignore[arg-type]
     return replace(inputs, recipe=replace(inputs.recipe, training=training))
+
+
+def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
+    """Return the overrides followed by the override of the seed, if one is given."""
+    return [*overrides, *([] if seed is None else [f"training.seed={seed}"])]

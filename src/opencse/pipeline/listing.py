@@ -13,7 +13,7 @@ from opencse.recipes import Recipe, load_recipe, recipe_names
 
 @dataclass(frozen=True, repr=False)
 class RecipeList(JupyterMixin):
-    """Recipes by name; it displays as a table in a terminal (rich) and in a notebook.
+    """Recipes by name, displayed as a table in a terminal (rich) and in a notebook.
 
     Attributes:
         recipes: The recipes, in their default variant.

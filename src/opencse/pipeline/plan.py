@@ -1,4 +1,4 @@
-"""What `opencse run` would do, without doing it."""
+"""The plan of a run: its steps and sizes, without running it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from rich.text import Text
 from opencse.data.columns import missing_specs
 from opencse.io.corpus import column_names, read_texts
 from opencse.pipeline.inputs import resolve_inputs
-from opencse.pipeline.train import with_seed
 from opencse.recipes import Recipe
 from opencse.syntax.language import LANGUAGES, likely_language
 
-_READ = 500  # sentences whose language is looked at
+_LANGUAGE_SAMPLE = 500  # sentences whose language is detected
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(JupyterMixin):
-    """The sizes of a run.
+    """The steps and sizes of a run.
 
     Attributes:
-        corpus: How the corpus is called.
-        sentences: Sentences in it.
+        corpus: Name of the corpus.
+        sentences: Number of sentences in it.
         language: Code of its likely language; None for unknown.
         build: Columns of related sentences that are built.
-        sampled: Sentences that they are built for at most; None for all.
-        rows: Rows of training that are drawn at most; None for every sentence once an epoch.
-        steps: Optimiser steps of the run at most; None where the epochs decide.
+        sampled: Maximum number of sentences that they are built for; None for all.
+        rows: Maximum number of training rows; None for every sentence once an epoch.
+        steps: Maximum number of optimiser steps; None if the epochs decide.
         batch_size: Sentences per step.
-        task_vectors: Other recipes that are trained first.
+        task_vectors: Recipes whose task vectors are trained first.
     """
 
     corpus: str
@@ -48,7 +47,7 @@ class Plan(JupyterMixin):
     task_vectors: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the plan in words, a step in each line."""
+        """Return the plan in words, one line for each step."""
         found = f"reads {self.sentences:,} sentences of {self.corpus}"
         if self.language != "en":
             found += f"; they look {LANGUAGES.get(self.language or '', 'not English')}, and the rules are for English"
@@ -81,9 +80,21 @@ def plan(
     seed: int | None = None,
     quick: bool = False,
 ) -> Plan:
-    """Return the sizes of the run that `opencse.run` would make of the same arguments.
+    """Return the plan of the run that `opencse.run` makes of the same arguments.
 
-    The corpus is read and converted, which `run` then need not do again; nothing is built or trained.
+    The corpus is read and converted, and the conversion is cached for `run`; nothing is built or trained.
+
+    Args:
+        recipe: As for `opencse.run`, like all arguments.
+        corpus: As for `opencse.run`.
+        backbone: As for `opencse.run`.
+        paraphrases: As for `opencse.run`.
+        llm: As for `opencse.run`.
+        column: As for `opencse.run`.
+        variant: As for `opencse.run`.
+        overrides: As for `opencse.run`.
+        seed: As for `opencse.run`.
+        quick: As for `opencse.run`.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
@@ -96,7 +107,8 @@ def plan(
         llm=llm,
         column=column,
         variant=variant,
-        overrides=with_seed(overrides, seed),
+        overrides=overrides,
+        seed=seed,
         quick=quick,
     )
     resolved = inputs.recipe
@@ -104,7 +116,7 @@ def plan(
     count = 0
     for text in read_texts(inputs.corpus):
         count += 1
-        if len(first) < _READ:
+        if len(first) < _LANGUAGE_SAMPLE:
             first.append(text)
     sampled = None if resolved.corpus.rows is None else min(count, resolved.corpus.rows + resolved.corpus.opposites)
     parts = resolved.used_parts

@@ -12,31 +12,31 @@ from rich.jupyter import JupyterMixin
 
 from opencse.encoder.embedder import Precision
 from opencse.encoder.given import model_source
-from opencse.pipeline.display import findings_tables
-from opencse.probing import Findings
-from opencse.probing.material import gather, probe_models
+from opencse.pipeline.display import probe_tables
+from opencse.probing import ProbeScores, load_probe_data
+from opencse.probing.probe_models import probe_models
 from opencse.reports import write_report
 
 
 @dataclass(frozen=True, repr=False)
 class ProbeResult(JupyterMixin):
-    """Result of `opencse.probe`; it displays as tables in a terminal (rich) and in a notebook.
+    """Result of `opencse.probe`, displayed as tables in a terminal (rich) and in a notebook.
 
     Attributes:
-        findings: The measurements by model.
-        settings: What each model's figures depend on.
-        report: The HTML page; None where no folder was given.
+        scores: Scores by model.
+        settings: The settings that the scores depend on, by model.
+        report: The HTML page; None without a folder.
     """
 
-    findings: dict[str, Findings]
+    scores: dict[str, ProbeScores]
     settings: dict[str, dict[str, Any]]
     report: Path | None
 
     def __repr__(self) -> str:
-        return f"ProbeResult(models={list(self.findings)}, report={str(self.report)!r})"
+        return f"ProbeResult(models={list(self.scores)}, report={str(self.report)!r})"
 
     def __rich__(self) -> RenderableType:
-        return findings_tables(self.findings, self.report)
+        return probe_tables(self.scores, self.report)
 
 
 def probe(
@@ -51,25 +51,25 @@ def probe(
     pooling: str | None = None,
     limit: int = 2000,
 ) -> ProbeResult:
-    """Measure how far models follow wording where meaning should count.
+    """Measure how far models follow wording instead of meaning.
 
     Args:
         models: One or several folders, runs, hub ids, bundled names or `SentenceTransformer`s; the first is the
             baseline.
-        out: Folder for `report.html`, `probe.json` and the figures; none are written by default.
+        out: Folder for `report.html`, `probe.json` and the figures; nothing is written by default.
         data: The STS tasks, as for `evaluate`.
-        sentences: Sentences of your own: a table or built views with transformations as columns.
+        sentences: Your own sentences: a table or built views with transformations as columns.
         pairs: Files of scored pairs.
         text: Text variant of the STS tasks.
         precision: Number format of the encoders.
-        pooling: For encoders without pooling of their own.
-        limit: Sentences that are used at most, drawn at random.
+        pooling: Pooling of encoders that define none.
+        limit: Maximum number of sentences; more are sampled at random.
 
     Raises:
         OpencseError: A file or a model cannot be read.
     """
     names = [model_source(each) for each in (models if isinstance(models, list | tuple) else [models])]
-    gathered = gather(data=data, pairs=pairs, sentences=sentences, text=text, limit=limit)
-    findings, settings = probe_models(names, gathered.material, precision=precision, pooling=pooling)
-    report = None if out is None else write_report(findings, Path(out), settings=settings, notes=gathered.notes)
-    return ProbeResult(findings, settings, report)
+    probe_data = load_probe_data(data=data, pairs=pairs, sentences=sentences, text=text, limit=limit)
+    scores, settings = probe_models(names, probe_data, precision=precision, pooling=pooling)
+    report = None if out is None else write_report(scores, Path(out), settings=settings, notes=probe_data.notes)
+    return ProbeResult(scores, settings, report)

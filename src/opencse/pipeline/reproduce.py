@@ -19,8 +19,7 @@ from opencse.io import demo
 from opencse.io.corpus import content_hash
 from opencse.io.files import write_json, write_text
 from opencse.pipeline.run import run
-from opencse.probing import Findings, Material, Prober
-from opencse.probing.material import gather
+from opencse.probing import ProbeData, ProbeScores, ProbeSuite, load_probe_data
 from opencse.probing.sets import load_probe_sts
 from opencse.recipes import Recipe, dump_recipe, family_of
 from opencse.reproduction import Entry, ReproducedTable, System, load_entry, scores_table, splits_table
@@ -35,19 +34,19 @@ FULL = {
 """The backbones of the papers, by family."""
 SMALL = {"bert-base": "mini-mlm"}
 SMALL_SETTINGS = ("training.epochs=1", "training.max_steps=200", "training.batch_size=64", "selection.every=50")
-"""Settings of a small run; what a system is compared by must not be among them."""
+"""Settings of a small run; a setting in which the compared systems differ must not be among them."""
 CANDIDATES = {"debcse": "build.positive.source"}
-"""Where a recipe draws from paraphrases, if not from a column of its own."""
+"""The constructor source that takes a table of paraphrases, for recipes without a column of paraphrases."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Plan:
-    """What all runs of a reproduction share."""
+class _SharedSettings:
+    """Settings of all runs of a reproduction."""
 
     out: Path
     corpus: Path
     data: str | None
-    material: Material
+    probe_data: ProbeData
     overrides: tuple[str, ...]
     paraphrases: Path | None
     progress: bool
@@ -67,26 +66,26 @@ def reproduce(
     progress: bool = True,
     notify: Notify = lambda _: None,
 ) -> ReproducedTable:
-    """Reproduce a table of a paper, with what the paper prints beside each figure.
+    """Reproduce a table of a paper, with the published figures beside the measured ones.
 
-    Runs are kept in `out/runs`, by a hash of everything that they depend on: tables share them, and a reproduction that
-    was stopped goes on where it was.
+    Runs are kept in `out/runs` under a hash of everything that they depend on. Tables share them, and an interrupted
+    reproduction continues where it stopped.
 
     Args:
-        table: Its name, such as `osscse/table-4` (`opencse.reproduction.entry_names`).
+        table: Name, such as `osscse/table-4` (`opencse.reproduction.entry_names`).
         out: A folder for the runs of all tables, and for `PAPER/TABLE.md` and `.json`.
-        data: The STS files; the pairs that come with opencse serve without them.
+        data: The STS files; by default the pairs that come with opencse are scored.
         corpus: Sentences to train on, or `"demo"`.
         scale: `small` trains for a few minutes from the bundled `mini-mlm`; `full` has the paper's backbones and
             settings, and needs a GPU.
-        seeds: By default 1 for `small` and as many as the paper's for `full`.
+        seeds: By default 1 for `small`, and as many as in the paper for `full`.
         overrides: `key=value` settings of all runs, after those of the scale.
-        paraphrases: A table of sentences and paraphrases, for systems that would otherwise translate.
+        paraphrases: A table of sentences and paraphrases, in place of back-translation.
         progress: Show progress bars.
         notify: Receives short notes for the user.
 
     Returns:
-        The table; a cell that could not be filled says why.
+        The table; an empty cell gives the reason.
 
     Raises:
         OpencseError: There is no such table, or the data or the corpus cannot be read.
@@ -96,13 +95,13 @@ def reproduce(
         if data is None:
             raise OpencseError(f"{table} is about the STS sets", "Pass --data.")
         sets = load_probe_sts(data, text=sts_text(data))
-        return _written(splits_table(entry, {pairs.name: pairs for pairs in sets.split_sets}, sets.lacking), out)
+        return _written(splits_table(entry, {pairs.name: pairs for pairs in sets.split_sets}, sets.missing), out)
     pairs = [] if data is not None else [demo.pairs("demo")]
-    plan = _Plan(
+    shared = _SharedSettings(
         out=out,
         corpus=demo.corpus(corpus),
         data=None if data is None else str(data),
-        material=gather(data=data, pairs=pairs, text=sts_text(data)).material,
+        probe_data=load_probe_data(data=data, pairs=pairs, text=sts_text(data)),
         overrides=(*(SMALL_SETTINGS if scale == "small" else ()), *overrides),
         paraphrases=None if paraphrases is None else Path(paraphrases),
         progress=progress,
@@ -114,14 +113,16 @@ def reproduce(
         backbone = (SMALL if scale == "small" else FULL).get(family)
         if backbone is not None:
             key = f"{family}: {backbone}" if scale == "small" else family
-            scores[key] = {system.label: _scores(system, backbone, chosen, plan) for system in entry.systems}
+            scores[key] = {system.label: _scores(system, backbone, chosen, shared) for system in entry.systems}
     if data is None:
         entry = _on_written_pairs(entry)
-    return _written(scores_table(entry, scores, _notes(plan, scale, chosen)), out)
+    return _written(scores_table(entry, scores, _notes(shared, scale, chosen)), out)
 
 
-def _scores(system: System, backbone: str, seeds: Sequence[int], plan: _Plan) -> list[dict[str, float]] | str:
-    """The scores of a system for each seed; or the reason why there are none."""
+def _scores(
+    system: System, backbone: str, seeds: Sequence[int], shared: _SharedSettings
+) -> list[dict[str, float]] | str:
+    """Return the scores of a system for each seed, or the reason why there are none."""
     if system.missing:
         return system.missing
     try:
@@ -130,83 +131,83 @@ def _scores(system: System, backbone: str, seeds: Sequence[int], plan: _Plan) ->
         return f"the backbone {backbone}"
     if system.pooling:
         return [
-            _known(
-                plan,
+            _stored_or_measured(
+                shared,
                 {"backbone": backbone, "pooling": system.pooling},
-                lambda folder: _untouched(system, backbone, plan),
+                lambda folder: _probe_untouched(system, backbone, shared),
             )
         ]
     try:
-        return [_trained(system, backbone, seed, plan) for seed in seeds]
+        return [_trained(system, backbone, seed, shared) for seed in seeds]
     except OpencseError as error:
-        plan.notify(f"{system.label}: {error}")
+        shared.notify(f"{system.label}: {error}")
         return error.problem
 
 
-def _untouched(system: System, backbone: str, plan: _Plan) -> Findings:
-    return Prober(plan.material)(Embedder(load_encoder(backbone, pooling=system.pooling), precision="auto"))
+def _probe_untouched(system: System, backbone: str, shared: _SharedSettings) -> ProbeScores:
+    return ProbeSuite(shared.probe_data)(Embedder(load_encoder(backbone, pooling=system.pooling), precision="auto"))
 
 
-def _trained(system: System, backbone: str, seed: int, plan: _Plan) -> dict[str, float]:
-    source, place = Paraphrases(table=plan.paraphrases), CANDIDATES.get(system.recipe)
-    settings = [*plan.overrides, *system.set, f"training.seed={seed}"]
-    if plan.paraphrases is not None and place is not None:
-        text, candidate = paraphrase_columns(plan.paraphrases)
+def _trained(system: System, backbone: str, seed: int, shared: _SharedSettings) -> dict[str, float]:
+    source, source_key = Paraphrases(table=shared.paraphrases), CANDIDATES.get(system.recipe)
+    settings = [*shared.overrides, *system.set, f"training.seed={seed}"]
+    if shared.paraphrases is not None and source_key is not None:
+        text, candidate = paraphrase_columns(shared.paraphrases)
         columns = f"text_column='{text}', candidate_column='{candidate}'"
-        settings.insert(0, f"{place}={{kind='candidate_table', path='{plan.paraphrases.resolve()}', {columns}}}")
+        settings.insert(0, f"{source_key}={{kind='candidate_table', path='{shared.paraphrases.resolve()}', {columns}}}")
     family = family_of(backbone_config(backbone))
     options: dict[str, Any] = {"family": family, "overrides": settings}
     try:
-        recipe = recipe_for_corpus(system.recipe, plan.corpus, **options, paraphrases=source)
+        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
     except OpencseError:
-        if plan.paraphrases is None:
+        if shared.paraphrases is None:
             raise
-        source = Paraphrases()  # a system that has no use for paraphrases
-        recipe = recipe_for_corpus(system.recipe, plan.corpus, **options, paraphrases=source)
+        source = Paraphrases()  # this system uses no paraphrases
+        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
     key = {"recipe": dump_recipe(recipe), "backbone": backbone}
-    return _known(plan, key, lambda folder: _run(recipe, backbone, folder, source, plan))
+    return _stored_or_measured(shared, key, lambda folder: _run(recipe, backbone, folder, source, shared))
 
 
-def _run(recipe: Recipe, backbone: str, folder: Path, source: Paraphrases, plan: _Plan) -> Findings:
-    plan.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {folder}")
+def _run(recipe: Recipe, backbone: str, folder: Path, source: Paraphrases, shared: _SharedSettings) -> ProbeScores:
+    shared.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {folder}")
     result = run(
         recipe,
-        plan.corpus,
+        shared.corpus,
         backbone=backbone,
         out=folder,
-        data=plan.data,
-        dev=None if plan.data is not None else "demo",
-        pairs=None if plan.data is not None else "demo",
+        data=shared.data,
+        dev=None if shared.data is not None else "demo",
+        pairs=None if shared.data is not None else "demo",
         paraphrases=source.table,
         resume=(folder / "run.json").is_file(),
-        progress=plan.progress,
-        notify=plan.notify,
+        progress=shared.progress,
+        notify=shared.notify,
     )
-    return list(result.findings.values())[-1]
+    return list(result.scores.values())[-1]
 
 
-def _known(plan: _Plan, key: Mapping[str, str], measure: Any) -> dict[str, float]:
-    """The scores of a run, measured unless an earlier table or an interrupted reproduction left them."""
-    whole = {**key, "corpus": content_hash(plan.corpus), "data": plan.data or "written pairs"}
-    digest = hashlib.blake2b(json.dumps(whole, sort_keys=True).encode(), digest_size=8).hexdigest()
-    folder = plan.out / "runs" / digest
+def _stored_or_measured(shared: _SharedSettings, key: Mapping[str, str], measure: Any) -> dict[str, float]:
+    """Return the scores of a run; they are measured unless an earlier reproduction stored them."""
+    dependencies = {**key, "corpus": content_hash(shared.corpus), "data": shared.data or "written pairs"}
+    digest = hashlib.blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()
+    folder = shared.out / "runs" / digest
     file = folder.with_suffix(".json")
     if not file.is_file():
-        write_json(file, _plain(measure(folder)) | {"of": dict(whole)})
+        write_json(file, _by_task(measure(folder)) | {"of": dict(dependencies)})
     return {name: score for name, score in json.loads(file.read_text(encoding="utf-8")).items() if name != "of"}
 
 
-def _plain(findings: Findings) -> dict[str, Any]:
-    """The scores by task, and the correlations on OssCSE's splits, x 100."""
-    scores = {task.task: task.score for task in findings.sts if task.score is not None}
-    if findings.splits is not None:
-        splits = {"Cont.": findings.splits.consistent.value, "Oppn.": findings.splits.opposed.value}
-        scores |= {name: 100 * value for name, value in splits.items() if value is not None}
-    return scores
+def _by_task(scores: ProbeScores) -> dict[str, Any]:
+    """Return the scores by task and the correlations on OssCSE's splits, times 100."""
+    by_task = {task.task: task.score for task in scores.sts if task.score is not None}
+    if scores.splits is not None:
+        splits = {"Cont.": scores.splits.consistent.value, "Oppn.": scores.splits.opposed.value}
+        by_task |= {name: 100 * value for name, value in splits.items() if value is not None}
+    return by_task
 
 
 def _on_written_pairs(entry: Entry) -> Entry:
-    """The table on the pairs that come with opencse, for those who have no STS data."""
+    """Return the table on the pairs that come with opencse, for users without STS data."""
     from dataclasses import replace
 
     systems = tuple(
@@ -218,9 +219,9 @@ def _on_written_pairs(entry: Entry) -> Entry:
     )
 
 
-def _notes(plan: _Plan, scale: str, seeds: Sequence[int]) -> list[str]:
-    settings = ", ".join(plan.overrides) or "the recipes' own"
-    return [f"Scale {scale}; seeds {', '.join(map(str, seeds))}; corpus {plan.corpus.name}; settings: {settings}."]
+def _notes(shared: _SharedSettings, scale: str, seeds: Sequence[int]) -> list[str]:
+    settings = ", ".join(shared.overrides) or "the recipes' own"
+    return [f"Scale {scale}; seeds {', '.join(map(str, seeds))}; corpus {shared.corpus.name}; settings: {settings}."]
 
 
 def _written(table: ReproducedTable, out: Path) -> ReproducedTable:

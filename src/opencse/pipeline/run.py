@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
@@ -22,10 +22,10 @@ from opencse.io.corpus import column_names
 from opencse.io.files import write_json
 from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after
-from opencse.pipeline.display import findings_tables, run_lines, scores_tables
+from opencse.pipeline.display import probe_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
-from opencse.pipeline.train import guards, train, with_seed
-from opencse.probing import Findings
+from opencse.pipeline.train import guards, train
+from opencse.probing import ProbeData, ProbeScores, load_probe_data
 from opencse.progress import collect, timed
 from opencse.recipes import Recipe
 from opencse.runs.folder import check_folder
@@ -34,48 +34,45 @@ from opencse.runs.precision import begun_precision
 from opencse.runs.session import Notify
 from opencse.training import Run, train_first_stages
 
-if TYPE_CHECKING:
-    from opencse.probing.material import Gathered
-
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
-    "model keeps what it could do before."
+    "model is still as good as before."
 )
 
 
 @dataclass(frozen=True, repr=False)
-class Result(JupyterMixin):
-    """Result of `opencse.run`; it displays as tables in a terminal (rich) and in a notebook.
+class RunResult(JupyterMixin):
+    """Result of `opencse.run`, displayed as tables in a terminal (rich) and in a notebook.
 
     Attributes:
         run: The training run.
-        findings: Probes and scores of the untouched backbone (pooled as in the recipe) and of the trained model, under
-            the names that the report gives them.
-        report: The HTML page that shows them.
+        scores: Probe and task scores of the untouched backbone (pooled as in the recipe) and of the trained model, by
+            their names in the report.
+        report: The HTML report.
         timings: Seconds of each part of the command, the longest first.
     """
 
     run: Run
-    findings: dict[str, Findings]
+    scores: dict[str, ProbeScores]
     report: Path
     timings: dict[str, float]
 
     def __repr__(self) -> str:
-        return f"Result(model={str(self.run.model)!r}, report={str(self.report)!r})"
+        return f"RunResult(model={str(self.run.model)!r}, report={str(self.report)!r})"
 
     def __rich__(self) -> RenderableType:
         scores = scores_tables(self.before, self.after, self.run)
-        return Group(run_lines(self.run), scores, findings_tables(self.findings, self.report))
+        return Group(run_lines(self.run), scores, probe_tables(self.scores, self.report))
 
     @property
     def before(self) -> dict[str, Results]:
         """Scores of the untouched backbone by suite (`sts`, `pairs`)."""
-        return _suites(next(iter(self.findings.values())))
+        return _suites(next(iter(self.scores.values())))
 
     @property
     def after(self) -> dict[str, Results]:
         """Scores of the trained model."""
-        return _suites(list(self.findings.values())[-1])
+        return _suites(list(self.scores.values())[-1])
 
 
 @locks("out")
@@ -101,8 +98,8 @@ def run(
     track: Sequence[str] = (),
     progress: bool = True,
     notify: Notify = lambda _: None,
-) -> Result:
-    """Build the text columns that a recipe needs, train, and evaluate backbone and result.
+) -> RunResult:
+    """Build the text columns of a recipe, train, and evaluate the model before and after.
 
     Args:
         recipe: As for `train`.
@@ -110,32 +107,30 @@ def run(
         backbone: As for `train`.
         out: As for `train`; `views/` (if columns were built), `results.json` and `report.html` are written there too.
         dev: As for `train`.
-        data: As for `train`; where given, the seven STS tasks are evaluated.
+        data: As for `train`; if given, the seven STS tasks are evaluated.
         guard: As for `train`.
         pairs: Further scored pairs to evaluate on: a file, or `"demo"`.
-        paraphrases: A table of sentences and paraphrases, for recipes that have a use for one; its sentences join the
+        paraphrases: A table of sentences and paraphrases, for recipes that use one; its sentences are added to the
             corpus.
-        llm: An OpenAI-compatible endpoint and the model's name there, `URL#MODEL`, that writes paraphrases in place of
-            a table.
+        llm: An OpenAI-compatible endpoint and the name of a model there, `URL#MODEL`, that writes paraphrases in place
+            of a table.
         column: As for `train`.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         seed: As for `train`.
-        quick: Make a trial of a few steps on a few sentences (`opencse.recipes.shortened`).
-        resume: Continue from what `out` holds.
+        quick: Run a short trial of a few steps on a few sentences (`opencse.recipes.shortened`).
+        resume: Continue an interrupted run in `out`.
         overwrite: As for `train`.
         track: As for `train`.
         progress: As for `train`.
         notify: As for `train`.
 
     Returns:
-        Scores and probes before and after, and the trained model's folder; it displays as tables in a notebook.
+        The run, and scores before and after training; it displays as tables in a notebook.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    from opencse.probing.material import gather
-
     with collect() as timings:
         folder, resume_training = Path(out), resume and (Path(out) / "run.json").is_file()
         inputs = resolve_inputs(
@@ -146,13 +141,14 @@ def run(
             llm=llm,
             column=column,
             variant=variant,
-            overrides=with_seed(overrides, seed),
+            overrides=overrides,
+            seed=seed,
             quick=quick,
         )
         # Read before any training, so that a mistake in a path costs nothing.
         own_pairs = [] if pairs is None else [demo.pairs(pairs)]
         guards(inputs.recipe, guard)
-        judged_on = gather(data=data, pairs=own_pairs, text=sts_text(data))
+        probe_data = load_probe_data(data=data, pairs=own_pairs, text=sts_text(data))
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs = _with_settled_precision(inputs, folder, resume, notify)
@@ -181,10 +177,10 @@ def run(
             notify=notify,
             corpus_name=inputs.corpus_name,
         )
-        findings, report = _measure_and_report(inputs, trained, judged_on)
-    result = Result(trained, findings, report, timings.rounded())
-    scores = {"before": _plain(result.before), "after": _plain(result.after)}
-    write_json(folder / "results.json", scores | {"timings": result.timings})
+        scores, report = _measure_and_report(inputs, trained, probe_data)
+    result = RunResult(trained, scores, report, timings.rounded())
+    before_and_after = {"before": _plain(result.before), "after": _plain(result.after)}
+    write_json(folder / "results.json", before_and_after | {"timings": result.timings})
     notify(timings.line())
     return result
 
@@ -212,20 +208,20 @@ def _first_stages(
         )
 
 
-def _measure_and_report(inputs: RunInputs, trained: Run, judged_on: Gathered) -> tuple[dict[str, Findings], Path]:
+def _measure_and_report(inputs: RunInputs, trained: Run, probe_data: ProbeData) -> tuple[dict[str, ProbeScores], Path]:
     """Probe both models, and write the report and the scores on the model card."""
     from opencse.reports import add_scores, write_report
 
     with timed("evaluation"):
-        findings = probe_before_and_after(trained.recipe, inputs.backbone, trained.model, judged_on.material)
+        scores = probe_before_and_after(trained.recipe, inputs.backbone, trained.model, probe_data)
         stored = measure_stored_vectors(inputs.recipe, inputs.backbone, trained.model, inputs.corpus)
     with timed("report"):
-        notes = [*trained.warnings, *_guard_notes(trained.outcome), stored.advice(), *judged_on.notes]
-        report = write_report(findings, trained.folder, notes=notes)
+        notes = [*trained.warnings, *_guard_notes(trained.outcome), stored.advice(), *probe_data.notes]
+        report = write_report(scores, trained.folder, notes=notes)
     table = inputs.paraphrases.table
     made_of = [inputs.corpus_name, *([] if table is None else [f"paraphrases from {table.name}"])]
-    add_scores(trained.model / "README.md", findings, made_of=", ".join(made_of), stored=stored)
-    return findings, report
+    add_scores(trained.model / "README.md", scores, made_of=", ".join(made_of), stored=stored)
+    return scores, report
 
 
 def _guard_notes(outcome: Outcome) -> list[str]:
@@ -237,7 +233,7 @@ def _guard_notes(outcome: Outcome) -> list[str]:
 
 
 def _with_settled_precision(inputs: RunInputs, folder: Path, resume: bool, notify: Notify) -> RunInputs:
-    """Return the inputs with the precision that the run computes in, and tell device and precision."""
+    """Return the inputs with the precision that the run uses, and report device and precision."""
     config, device = backbone_config(inputs.backbone), choose_device()
     precision = inputs.recipe.training.precision
     if precision == "auto" and resume and (begun := begun_precision(folder)):
@@ -246,12 +242,12 @@ def _with_settled_precision(inputs: RunInputs, folder: Path, resume: bool, notif
     return with_precision(inputs, resolve_precision(precision, config, device))
 
 
-def _suites(findings: Findings) -> dict[str, Results]:
-    """The scored pairs of one model, the STS tasks and the user's own apart."""
+def _suites(scores: ProbeScores) -> dict[str, Results]:
+    """Return the results of one model, with the STS tasks and the user's pairs as separate suites."""
     suites: dict[str, list[TaskResult]] = {}
-    for task in findings.sts:
+    for task in scores.sts:
         suites.setdefault("sts" if task.task in STS_TASKS else "pairs", []).append(task)
-    return {name: Results(results=tuple(tasks), texts=0, seconds=findings.seconds) for name, tasks in suites.items()}
+    return {name: Results(results=tuple(tasks), texts=0, seconds=scores.seconds) for name, tasks in suites.items()}
 
 
 def _plain(suites: dict[str, Results]) -> dict[str, Any]:

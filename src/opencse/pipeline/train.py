@@ -1,4 +1,4 @@
-"""`opencse.train`: from rows that have their columns to a trained encoder."""
+"""`opencse.train`: from a corpus with the columns of a recipe to a trained encoder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from opencse.encoder.given import model_source
 from opencse.errors import OpencseError
 from opencse.evaluation import Task, load_guard
 from opencse.evaluation.development import development_scorer, development_sets, task_scorer
+from opencse.pipeline.inputs import with_seed
 from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.runs.session import Notify
 from opencse.training import Run
@@ -39,29 +40,29 @@ def train(
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
 ) -> Run:
-    """Train a sentence encoder.
+    """Train a sentence encoder on a corpus that has the columns of the recipe.
 
     Args:
         recipe: A name, a TOML file, or a resolved recipe (then `variant`, `overrides` and `seed` are ignored).
         corpus: Sentences with the columns that the recipe reads: a path in any format of `opencse.io.corpus`, documents
             (`opencse.data.documents`), `"demo"`, a list of strings, a pandas DataFrame or a `datasets.Dataset`.
         backbone: A folder, a hub id, a bundled name or a `SentenceTransformer`.
-        out: The run's folder.
+        out: Folder of the run.
         dev: Scored pairs that choose the best step: a file, `"stsb"` (STS-B dev below `data`) or `"none"`. By default
             the development sets that the recipe names (`Selection.tasks`) if `data` is given, else none.
         data: The STS files (`opencse.evaluation.load_sts`).
-        guard: A folder of one's own guards (`opencse.evaluation.load_guard`), beside those that come with opencse, for
-            recipes that have guards (`Selection.guard_tolerance`).
-        column: The column that holds the sentence; by default `text`, or the likeliest by its name.
+        guard: A folder of your own guards (`opencse.evaluation.load_guard`), in addition to those that come with
+            opencse, for recipes with guards (`Selection.guard_tolerance`).
+        column: The column that holds the sentence; by default `text`, or the likeliest by name.
         variant: `sound`, or `faithful`: the system as published.
         overrides: `key=value` settings of the recipe.
-        seed: Short for the override `training.seed=…`.
+        seed: Shorthand for the override `training.seed=…`.
         resume: Continue from the last checkpoint in `out`.
-        overwrite: Replace the run that `out` holds.
-        track: Further trackers: `tensorboard`, `wandb`, `trackio`.
+        overwrite: Replace the run in `out`.
+        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
         progress: Show progress bars.
         notify: Receives short notes for the user.
-        corpus_name: How the model's card names the corpus; by default its path.
+        corpus_name: Name of the corpus on the model card; by default its path.
 
     Returns:
         The finished run; `.model` is the folder of the trained encoder.
@@ -77,8 +78,8 @@ def train(
     watched = guards(recipe, guard)
     if not sets and not watched:
         notify(
-            "no development pairs (--dev or --data): the last step's weights are kept, and nothing checks that "
-            "the model keeps what it could do before"
+            "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
+            "the model is still as good as before"
         )
     precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
     return train_run(
@@ -101,18 +102,13 @@ def guards(recipe: Recipe, folder: str | Path | None) -> list[Task]:
     """Return the guards of a run: those that come with opencse, and the user's own.
 
     Raises:
-        OpencseError: The folder holds no guards, or the recipe has no use for any.
+        OpencseError: The folder holds no guards, or the recipe uses none.
     """
     if recipe.selection.guard_tolerance is None:
         if folder is not None:
             raise OpencseError(
-                f"the recipe {recipe.name} has no use for guards",
+                f"the recipe {recipe.name} uses no guards",
                 "Give it one: --set selection.keep=last --set selection.guard_tolerance=0.3.",
             )
         return []
     return [*load_guard(), *([] if folder is None else load_guard(folder, prefix="own"))]
-
-
-def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
-    """Return the overrides with the seed as the last of them."""
-    return [*overrides, *([] if seed is None else [f"training.seed={seed}"])]

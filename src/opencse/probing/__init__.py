@@ -1,4 +1,4 @@
-"""How far does a model go by wording where it should go by meaning? Probes for any "texts in, matrix out".
+"""Probes of surface bias of any function "texts in, matrix out": does it follow wording instead of meaning?
 
 | probe | source |
 |---|---|
@@ -14,8 +14,9 @@
 from opencse.probing.estimates import Estimate
 from opencse.probing.length import LengthBias, LengthProbe
 from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
-from opencse.probing.probe import Findings, Material, Prober, probe
-from opencse.probing.sentences import KINDS, Sentences, packaged, read_sentences
+from opencse.probing.probe import ProbeScores, ProbeSuite, probe
+from opencse.probing.probe_data import ProbeData, load_probe_data
+from opencse.probing.sentences import KINDS, Sentences, packaged_sentences, read_sentences
 from opencse.probing.sets import ProbeSets, by_subset, load_probe_sts
 from opencse.probing.splits import SplitAverage, SplitProbe, SplitResult, SplitResults
 from opencse.probing.suppression import Suppression, SuppressionProbe
@@ -26,13 +27,13 @@ from opencse.probing.triplet_sets import TripletGroup, TripletProbe, TripletResu
 __all__ = [
     "KINDS",
     "Estimate",
-    "Findings",
     "LengthBias",
     "LengthProbe",
-    "Material",
     "PairKind",
+    "ProbeData",
+    "ProbeScores",
     "ProbeSets",
-    "Prober",
+    "ProbeSuite",
     "Retrieval",
     "RetrievalProbe",
     "Sentences",
@@ -49,8 +50,9 @@ __all__ = [
     "TripletProbe",
     "TripletResult",
     "by_subset",
+    "load_probe_data",
     "load_probe_sts",
-    "packaged",
+    "packaged_sentences",
     "probe",
     "read_sentences",
 ]

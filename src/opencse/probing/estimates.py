@@ -1,4 +1,4 @@
-"""A number with how sure one may be of it: bootstrap intervals, and partial correlation."""
+"""Estimates with their confidence intervals (bootstrap, Wilson), and partial rank correlation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from opencse.evaluation.correlation import pearson, why_undefined
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A value, or the reason why there is none.
+    """A value with its confidence interval, or the reason why the value is undefined.
 
     Attributes:
-        value: The estimate; None is *undefined*, for the reason in `undefined`.
-        low: Lower end of the 95 % bootstrap interval, where one was computed.
-        high: Its upper end.
-        rows: What it was computed from.
-        undefined: Why there is no value; empty where there is one.
+        value: The estimate; None if it is undefined.
+        low: Lower end of the 95 % interval; None if none was computed.
+        high: Upper end of the interval.
+        rows: Number of observations.
+        undefined: Why there is no value; empty if there is one.
     """
 
     value: float | None
@@ -30,43 +30,43 @@ class Estimate:
 
 
 def mean_estimate(values: np.ndarray, *, resamples: int = 2000, seed: int = 0, empty: str = "no row") -> Estimate:
-    """Mean of n values with a 95 % percentile bootstrap interval over them.
+    """Return the mean of n values with its 95 % percentile bootstrap interval.
 
     A rate is the mean of zeros and ones. With the same seed, two calls on vectors of one length resample the same rows.
 
     Args:
-        values: (n,).
+        values: Shape (n,).
         resamples: Bootstrap samples.
-        seed: Of the samples.
-        empty: What to say where n is 0.
+        seed: Seed of the resampling.
+        empty: The reason given if n is 0.
     """
     values = np.asarray(values, dtype=np.float64)
     if not len(values):
         return Estimate(value=None, rows=0, undefined=empty)
-    chance = np.random.default_rng(seed)
-    means = np.array([values[chance.integers(0, len(values), len(values))].mean() for _ in range(resamples)])
+    rng = np.random.default_rng(seed)
+    means = np.array([values[rng.integers(0, len(values), len(values))].mean() for _ in range(resamples)])
     low, high = np.percentile(means, [2.5, 97.5])
     return Estimate(value=float(values.mean()), rows=len(values), low=float(low), high=float(high))
 
 
 def rate_estimate(hits: int, rows: int, *, empty: str = "no row") -> Estimate:
-    """Return a share with its 95 % Wilson interval.
+    """Return a proportion with its 95 % Wilson score interval.
 
     Args:
-        hits: Rows that count.
-        rows: All rows, independent of each other.
-        empty: What to say where there is none.
+        hits: Number of successes.
+        rows: Number of independent trials.
+        empty: The reason given if there is none.
     """
     if not rows:
         return Estimate(value=None, rows=0, undefined=empty)
-    spread = binomtest(hits, rows).proportion_ci(method="wilson")
-    return Estimate(value=hits / rows, rows=rows, low=float(spread.low), high=float(spread.high))
+    interval = binomtest(hits, rows).proportion_ci(method="wilson")
+    return Estimate(value=hits / rows, rows=rows, low=float(interval.low), high=float(interval.high))
 
 
 def partial_spearman(x: np.ndarray, y: np.ndarray, given: np.ndarray) -> Estimate:
-    """Rank correlation of x and y that is left when both are cleared of what the ranks of `given` explain linearly.
+    """Return the partial Spearman correlation of x and y, controlling for `given`.
 
-    r_xy.z = (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2)(1 - r_yz^2)) on ranks.
+    On ranks, r_xy.z = (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2)(1 - r_yz^2)). All arguments have shape (n,).
     """
     rows = len(x)
     if rows < 3:
@@ -78,13 +78,13 @@ def partial_spearman(x: np.ndarray, y: np.ndarray, given: np.ndarray) -> Estimat
     xy, xz, yz = (pearson(ranks[a], ranks[b]) or 0.0 for a, b in ((0, 1), (0, 2), (1, 2)))
     rest = (1 - xz**2) * (1 - yz**2)
     if rest <= 1e-12:
-        return Estimate(value=None, rows=rows, undefined="the gold scores explain one of the two wholly")
+        return Estimate(value=None, rows=rows, undefined="the gold scores determine one of the two completely")
     return Estimate(value=float(np.clip((xy - xz * yz) / np.sqrt(rest), -1, 1)), rows=rows)
 
 
 def weighted(estimates: list[Estimate]) -> Estimate:
-    """Mean of estimates weighted by their rows; undefined, and naming how many, as soon as one of them is."""
-    missing = [each for each in estimates if each.value is None]
+    """Return the mean of estimates, weighted by their rows; undefined if any of them is."""
+    missing = [estimate for estimate in estimates if estimate.value is None]
     rows = sum(each.rows for each in estimates)
     if missing or not rows:
         reason = f"undefined in {len(missing)} of {len(estimates)} sets" if estimates else "no set"

@@ -1,4 +1,4 @@
-"""Surface bias that is left when people's judgement is accounted for: by length (DebCSE §2.2), and by wording."""
+"""Bias by length (DebCSE §2.2) and by wording that human similarity scores do not explain."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ BINS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bin:
-    """Pairs with a like difference of length.
+class LengthBin:
+    """Pairs whose relative length difference lies in one interval.
 
     Attributes:
         low: Lower edge.
         high: Upper edge.
-        pairs: How many.
-        cosine: Their mean cosine; None for no pair.
-        excess: Mean cosine beyond what a straight line through the gold scores of each set predicts.
+        pairs: Number of pairs.
+        cosine: Mean cosine; None if there is no pair.
+        excess: Mean residual of the cosine after linear regression on the gold score, set by set.
     """
 
     low: float
@@ -37,24 +37,24 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True)
 class LengthBias:
-    """Partial rank correlations given the gold score: computed in each set, averaged by pairs.
+    """Partial rank correlations given the gold score, averaged over sets with their numbers of pairs as weights.
 
     Attributes:
-        length: Of cosine and relative length difference. Below 0: of two pairs that people judge alike, the model
-            takes that with the larger difference for the less similar.
-        wording: Of cosine and match error rate, likewise.
-        by_set: Both, for each set.
-        bins: Cosines by length difference, all sets together.
+        length: Correlation of cosine and relative length difference. Below 0, the model gives a lower similarity to
+            pairs that differ more in length, though people score them the same.
+        wording: Correlation of cosine and match error rate.
+        by_set: Both correlations for each set.
+        bins: Cosines by length difference over all sets.
     """
 
     length: Estimate
     wording: Estimate
     by_set: dict[str, tuple[Estimate, Estimate]]
-    bins: tuple[Bin, ...]
+    bins: tuple[LengthBin, ...]
 
 
 class LengthProbe:
-    """Similarity against difference of length.
+    """Partial correlation of cosine with length difference and with wording difference.
 
     Args:
         sets: Sets of scored pairs, each on its own scale.
@@ -66,19 +66,19 @@ class LengthProbe:
         self._wording = [match_error_rate(each.sentence1, each.sentence2) for each in sets]
 
     def texts(self) -> Iterator[str]:
-        """Every text that `measure` looks up."""
+        """Yield every text whose vector `measure` needs."""
         for each in self.sets:
             yield from each.sentence1
             yield from each.sentence2
 
     def measure(self, embeddings: Embeddings) -> LengthBias:
-        """Correlate, and average by bins."""
+        """Return the correlations, and mean cosines by bin of length difference."""
         cosines = [paired_cosine(embeddings(each.sentence1), embeddings(each.sentence2)) for each in self.sets]
         by_set = {
             each.name: (partial_spearman(cosine, length, each.gold), partial_spearman(cosine, wording, each.gold))
             for each, cosine, length, wording in zip(self.sets, cosines, self._length, self._wording, strict=True)
         }
-        excess = [_beyond_gold(cosine, each.gold) for each, cosine in zip(self.sets, cosines, strict=True)]
+        excess = [_residuals(cosine, each.gold) for each, cosine in zip(self.sets, cosines, strict=True)]
         return LengthBias(
             length=weighted([length for length, _ in by_set.values()]),
             wording=weighted([wording for _, wording in by_set.values()]),
@@ -92,19 +92,19 @@ def _length_difference(first: Sequence[str], second: Sequence[str]) -> np.ndarra
     return np.abs(a - b) / np.maximum(np.maximum(a, b), 1)
 
 
-def _beyond_gold(cosine: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Cosine minus its least-squares line over the gold score (its mean where the score is constant)."""
+def _residuals(cosine: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Return the residuals of the cosine's least-squares line over the gold score (of its mean if that is constant)."""
     centred = gold - gold.mean()
     slope = centred @ cosine / (centred @ centred) if np.ptp(gold) else 0.0
     return cosine - cosine.mean() - slope * centred
 
 
-def _bins(difference: np.ndarray, cosine: np.ndarray, excess: np.ndarray) -> Iterator[Bin]:
-    which = np.clip(np.digitize(difference, BINS) - 1, 0, len(BINS) - 2)
+def _bins(difference: np.ndarray, cosine: np.ndarray, excess: np.ndarray) -> Iterator[LengthBin]:
+    bin_of = np.clip(np.digitize(difference, BINS) - 1, 0, len(BINS) - 2)
     for index in range(len(BINS) - 1):
-        inside = which == index
+        inside = bin_of == index
         count = int(inside.sum())
-        yield Bin(
+        yield LengthBin(
             low=BINS[index],
             high=BINS[index + 1],
             pairs=count,

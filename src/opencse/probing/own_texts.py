@@ -1,7 +1,7 @@
-"""How often does a model take the contrary for the same, on the user's own texts?
+"""How often a model ranks a contradiction above a rewording, on the user's own texts.
 
-A sentence of the user's is a query. Beside the user's other texts there are two new ones: one says the same in other
-words, one says the contrary in nearly the same words. A model that goes by meaning finds the first before the second.
+A sentence of the user's is a query. Two new texts are searched beside the user's other texts: one says the same in
+other words, one contradicts it in nearly the same words. A model that follows meaning ranks the first one higher.
 """
 
 from __future__ import annotations
@@ -15,20 +15,28 @@ import numpy as np
 from opencse.data.documents import Passage
 from opencse.errors import OpencseError
 from opencse.evaluation import Encode
-from opencse.probing.contraries import CONTRARIES, REWORDINGS, Rewriting, Sentence, replaced, rewritten
+from opencse.probing.contradictions import (
+    CONTRADICTIONS,
+    REWORDINGS,
+    RewrittenSentence,
+    SentenceRewriter,
+    replace_sentence,
+    rewrite_sentences,
+)
 from opencse.probing.estimates import Estimate, mean_estimate, rate_estimate
-from opencse.probing.text_check import Example, Kind, QueryCheck, TextCheck
+from opencse.probing.text_check import ContradictionKind, QueryCheck, SearchExample, TextCheck
+from opencse.probing.unit_vectors import UnitVectors
 from opencse.syntax.language import LANGUAGES, likely_language
 
-_SHARE = 0.9  # of the rewordings that a threshold accepts
-_FEW = 20  # sentences that have both: below, a number says little
+_ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
+_MIN_SENTENCES = 20  # with both versions; with fewer, the numbers say little
 
 
 @dataclass
 class _Case:
-    sentence: Sentence
+    sentence: RewrittenSentence
     kind: str
-    contrary: str
+    contradiction: str
     rewording: str
 
     @property
@@ -48,151 +56,137 @@ def check_texts(
     seed: int = 0,
     notify: Callable[[str], None] = lambda _: None,
 ) -> TextCheck:
-    """Measure how often a model takes the contrary for the same, on these texts.
+    """Measure how often a model ranks a contradiction above a rewording, on these texts.
 
     Args:
-        encode: From n texts to a matrix (n, d).
+        encode: From n texts to a matrix of shape (n, dim).
         passages: The user's texts.
         model: Name of the model.
         queries: Searches that users make.
-        limit: Sentences with both a contrary and a rewording that are used at most.
-        documents: Passages that are searched at most, drawn at random.
-        deadline: `time.perf_counter()` from which on no more sentences are rewritten.
-        seed: Of all that is drawn.
+        limit: Maximum number of sentences with both a contradiction and a rewording.
+        documents: Maximum number of passages searched; more are sampled at random.
+        deadline: `time.perf_counter()` after which no more sentences are rewritten.
+        seed: Seed of all sampling.
         notify: Receives short notes for the user.
 
     Raises:
-        OpencseError: There is no text, or no contrary could be made of any.
+        OpencseError: There is no text, or no sentence could be contradicted.
     """
     started = time.perf_counter()
     if not passages:
         raise OpencseError("there is no text to check", "Give documents with at least one sentence.")
-    chance = np.random.default_rng(seed)
-    kept = sorted(chance.permutation(len(passages))[:documents].tolist())
-    searched = [passages[i] for i in kept]
+    rng = np.random.default_rng(seed)
+    searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
     language = likely_language(passage.text for passage in searched[:500])
-    notes = _language_notes(language)
-    rewriting = Rewriting(seed)
+    rewriter = SentenceRewriter(seed)
     notify("rewriting sentences")
-    looked, both, others = 0, [], []
-    for chunk in rewritten(searched, rewriting, seed=seed):
-        looked += len(chunk)
-        both += [s for s in chunk if s.contraries and s.rewordings]
-        others += [s for s in chunk if s.contraries and not s.rewordings]
-        if len(both) >= limit or (deadline is not None and time.perf_counter() > deadline):
-            break
-    both, others = both[:limit], others[:limit]
-    if not both and not others:
-        raise OpencseError(
-            f"none of the {looked} sentences could be turned into its contrary",
-            "The rewriting needs whole sentences in English.",
-        )
+    rewritten = _rewrite(searched, rewriter, limit, deadline, seed)
+    both, sentences = rewritten.both, [*rewritten.both, *rewritten.contradicted]
     cases = [
-        _Case(s, kind, contrary, list(s.rewordings)[int(chance.integers(len(s.rewordings)))])
+        _Case(s, kind, contradiction, list(s.rewordings)[int(rng.integers(len(s.rewordings)))])
         for s in both
-        for kind, contrary in s.contraries.items()
+        for kind, contradiction in s.contradictions.items()
     ]
-    if len(both) < _FEW:
-        notes.append(f"Only {len(both)} sentences could be both contradicted and reworded: the numbers say little.")
-    notify(f"encoding {len(searched)} texts and the versions of {len(both) + len(others)} sentences")
-    vectors = _Vectors(encode, _texts(searched, both, others, cases, queries))
-    several = any(len(passage.sentences) > 1 for passage in searched)
+    notify(f"encoding {len(searched)} texts and the versions of {len(sentences)} sentences")
+    vectors = UnitVectors(encode, _texts(searched, sentences, cases, queries))
     index = vectors([passage.text for passage in searched])
     examples = _searches(cases, searched, vectors, index)
-    near = _near(both, vectors)
-    threshold = _threshold(near)
+    rewording_cosines = _rewording_cosines(both, vectors)
+    threshold = _threshold(rewording_cosines)
+    several = any(len(passage.sentences) > 1 for passage in searched)
     return TextCheck(
         model=model,
         texts=len(searched),
-        sentences=looked,
+        sentences=rewritten.parsed,
         language=language,
-        confused=_per_sentence(cases, [e.confused for e in examples]),
-        confused_passages=_in_passages(cases, searched, vectors) if several else None,
-        accepted=_accepted([*both, *others], None, threshold, vectors),
-        auc=_auc(near, [*both, *others], vectors),
+        contradiction_first=_per_sentence(cases, [e.contradiction_first for e in examples]),
+        contradiction_first_in_passages=_in_passages(cases, searched, vectors) if several else None,
+        accepted=_accepted(sentences, None, threshold, vectors),
+        auc=_auc(rewording_cosines, sentences, vectors),
         threshold=threshold,
-        reworded=mean_estimate(np.concatenate(list(near.values())) if near else np.zeros(0)),
-        kinds=tuple(
-            _kind(name, examples, [*both, *others], threshold, vectors)
-            for name in CONTRARIES
-            if any(name in s.contraries for s in (*both, *others))
-        ),
-        rewordings={
-            name: rate_estimate(sum(e.confused for e in examples if e.rewording == name), len(found))
-            for name in REWORDINGS
-            if (found := [e for e in examples if e.rewording == name])
-        },
-        queries=_queries(queries, searched, rewriting, encode, vectors, index) if queries else None,
+        reworded=mean_estimate(np.concatenate(list(rewording_cosines.values())) if rewording_cosines else np.zeros(0)),
+        kinds=_by_contradiction(examples, sentences, threshold, vectors),
+        rewordings=_by_rewording(examples),
+        queries=_queries(queries, searched, rewriter, vectors, index) if queries else None,
         examples=tuple(_worst_first(examples)),
-        notes=tuple(notes),
+        notes=(*_language_notes(language), *_size_notes(len(both))),
         seconds=time.perf_counter() - started,
     )
 
 
-class _Vectors:
-    """Unit vectors of texts that are encoded once."""
+@dataclass
+class _Rewritten:
+    """Sentences with both a contradiction and a rewording, those with contradictions only, and how many were parsed."""
 
-    def __init__(self, encode: Encode, texts: Iterable[str]) -> None:
-        self._encode = encode
-        self._row: dict[str, int] = {}
-        self._matrix = np.zeros((0, 0), dtype=np.float32)
-        self.add(texts)
+    both: list[RewrittenSentence]
+    contradicted: list[RewrittenSentence]
+    parsed: int
 
-    def add(self, texts: Iterable[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self._row]
-        if new:
-            block = np.asarray(self._encode(new), dtype=np.float32)
-            block /= np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
-            self._row.update({text: len(self._row) + i for i, text in enumerate(new)})
-            self._matrix = np.concatenate([self._matrix, block]) if self._matrix.size else block
 
-    def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        return self._matrix[[self._row[text] for text in texts]]
+def _rewrite(
+    passages: Sequence[Passage], rewriter: SentenceRewriter, limit: int, deadline: float | None, seed: int
+) -> _Rewritten:
+    """Rewrite sentences until `limit` of them have both versions, or until the deadline.
 
-    def cosines(self, a: Sequence[str], b: Sequence[str]) -> np.ndarray:
-        return (self(a) * self(b)).sum(axis=1) if a else np.zeros(0, dtype=np.float32)
+    Raises:
+        OpencseError: No sentence could be contradicted.
+    """
+    found = _Rewritten([], [], 0)
+    for chunk in rewrite_sentences(passages, rewriter, seed=seed):
+        found.parsed += len(chunk)
+        found.both += [s for s in chunk if s.contradictions and s.rewordings]
+        found.contradicted += [s for s in chunk if s.contradictions and not s.rewordings]
+        if len(found.both) >= limit or (deadline is not None and time.perf_counter() > deadline):
+            break
+    if not found.both and not found.contradicted:
+        raise OpencseError(
+            f"none of the {found.parsed} sentences could be turned into a contradiction",
+            "The rewriting needs whole sentences in English.",
+        )
+    return _Rewritten(found.both[:limit], found.contradicted[:limit], found.parsed)
 
 
 def _texts(
     searched: Sequence[Passage],
-    both: Sequence[Sentence],
-    others: Sequence[Sentence],
+    sentences: Sequence[RewrittenSentence],
     cases: Sequence[_Case],
     queries: Sequence[str],
 ) -> Iterable[str]:
     yield from (passage.text for passage in searched)
     yield from queries
-    for sentence in (*both, *others):
-        yield from (sentence.text, *sentence.contraries.values(), *sentence.rewordings.values())
+    for sentence in sentences:
+        yield from (sentence.text, *sentence.contradictions.values(), *sentence.rewordings.values())
     for case in cases:
         passage = searched[case.sentence.passage]
         if len(passage.sentences) > 1:
-            yield from (replaced(passage, case.sentence.place, text) for text in (case.contrary, case.reworded))
+            yield from (
+                replace_sentence(passage, case.sentence.position, text) for text in (case.contradiction, case.reworded)
+            )
 
 
 def _searches(
-    cases: Sequence[_Case], searched: Sequence[Passage], vectors: _Vectors, index: np.ndarray
-) -> list[Example]:
-    """Search with each sentence among all passages but its own, the contrary and the reworded sentence."""
+    cases: Sequence[_Case], searched: Sequence[Passage], vectors: UnitVectors, index: np.ndarray
+) -> list[SearchExample]:
+    """Search with each sentence among the other passages, its contradiction and its rewording."""
     if not cases:
         return []
     sentences = vectors([case.sentence.text for case in cases])
     similarity = sentences @ index.T
     similarity[np.arange(len(cases)), [case.sentence.passage for case in cases]] = -np.inf
-    contrary = vectors.cosines([c.sentence.text for c in cases], [c.contrary for c in cases])
+    contradiction = vectors.cosines([c.sentence.text for c in cases], [c.contradiction for c in cases])
     reworded = vectors.cosines([c.sentence.text for c in cases], [c.reworded for c in cases])
-    nearer = [(similarity > each[:, None]).sum(axis=1) for each in (contrary, reworded)]
+    nearer = [(similarity > each[:, None]).sum(axis=1) for each in (contradiction, reworded)]
     return [
-        Example(
+        SearchExample(
             kind=case.kind,
             sentence=case.sentence.text,
-            contrary=case.contrary,
+            contradiction=case.contradiction,
             reworded=case.reworded,
             rewording=case.rewording,
-            cosines=(round(float(contrary[i]), 4), round(float(reworded[i]), 4)),
+            cosines=(round(float(contradiction[i]), 4), round(float(reworded[i]), 4)),
             ranks=(
-                int(nearer[0][i]) + 1 + int(reworded[i] > contrary[i]),
-                int(nearer[1][i]) + 1 + int(contrary[i] >= reworded[i]),
+                int(nearer[0][i]) + 1 + int(reworded[i] > contradiction[i]),
+                int(nearer[1][i]) + 1 + int(contradiction[i] >= reworded[i]),
             ),
             source=searched[case.sentence.passage].source,
         )
@@ -200,31 +194,31 @@ def _searches(
     ]
 
 
-def _in_passages(cases: Sequence[_Case], searched: Sequence[Passage], vectors: _Vectors) -> Estimate:
-    """Search for a sentence among two versions of its passage: one says the same, one the contrary."""
+def _in_passages(cases: Sequence[_Case], searched: Sequence[Passage], vectors: UnitVectors) -> Estimate:
+    """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
     inner = [case for case in cases if len(searched[case.sentence.passage].sentences) > 1]
     queries = [case.sentence.text for case in inner]
-    contrary, reworded = (
+    contradiction, reworded = (
         vectors.cosines(
             queries,
-            [replaced(searched[c.sentence.passage], c.sentence.place, getattr(c, which)) for c in inner],
+            [replace_sentence(searched[c.sentence.passage], c.sentence.position, getattr(c, which)) for c in inner],
         )
-        for which in ("contrary", "reworded")
+        for which in ("contradiction", "reworded")
     )
-    return _per_sentence(inner, (contrary >= reworded).tolist())
+    return _per_sentence(inner, (contradiction >= reworded).tolist())
 
 
-def _per_sentence(cases: Sequence[_Case], confused: Sequence[bool]) -> Estimate:
-    """Return the mean over sentences of the share of their contraries that come first."""
+def _per_sentence(cases: Sequence[_Case], contradiction_first: Sequence[bool]) -> Estimate:
+    """Return the mean over sentences of the share of their contradictions that rank first."""
     by_sentence: dict[str, list[bool]] = {}
-    for case, value in zip(cases, confused, strict=True):
+    for case, value in zip(cases, contradiction_first, strict=True):
         by_sentence.setdefault(case.sentence.text, []).append(value)
     shares = np.array([np.mean(values) for values in by_sentence.values()])
     return mean_estimate(shares, empty="no sentence could be both contradicted and reworded")
 
 
-def _near(both: Sequence[Sentence], vectors: _Vectors) -> dict[str, np.ndarray]:
-    """Return the cosines of sentences and rewordings, by the way of rewording."""
+def _rewording_cosines(both: Sequence[RewrittenSentence], vectors: UnitVectors) -> dict[str, np.ndarray]:
+    """Return the cosines of sentences and their rewordings, by kind of rewording."""
     found = {}
     for name in REWORDINGS:
         having = [s for s in both if name in s.rewordings]
@@ -233,74 +227,98 @@ def _near(both: Sequence[Sentence], vectors: _Vectors) -> dict[str, np.ndarray]:
     return found
 
 
-def _threshold(near: dict[str, np.ndarray]) -> float | None:
-    """Return the cosine that nine of ten rewordings reach, each way of rewording counting the same."""
-    if not near:
+def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
+    """Return the cosine that nine of ten rewordings reach, with equal weight for each kind of rewording."""
+    if not cosines:
         return None
-    values = np.concatenate(list(near.values()))
-    weights = np.concatenate([np.full(len(each), 1 / len(each)) for each in near.values()])
+    values = np.concatenate(list(cosines.values()))
+    weights = np.concatenate([np.full(len(each), 1 / len(each)) for each in cosines.values()])
     order = np.argsort(-values)
     reached = np.cumsum(weights[order]) / weights.sum()
-    return float(values[order][np.searchsorted(reached, _SHARE - 1e-9)])
+    return float(values[order][np.searchsorted(reached, _ACCEPTED_REWORDINGS - 1e-9)])
 
 
-def _accepted(sentences: Sequence[Sentence], kind: str | None, threshold: float | None, vectors: _Vectors) -> Estimate:
+def _accepted(
+    sentences: Sequence[RewrittenSentence], kind: str | None, threshold: float | None, vectors: UnitVectors
+) -> Estimate:
     if threshold is None:
         return Estimate(value=None, rows=0, undefined="no sentence could be reworded")
-    pairs = [(s.text, text) for s in sentences for name, text in s.contraries.items() if kind in (None, name)]
+    pairs = [(s.text, text) for s in sentences for name, text in s.contradictions.items() if kind in (None, name)]
     values = vectors.cosines([a for a, _ in pairs], [b for _, b in pairs])
     return rate_estimate(int((values >= threshold).sum()), len(values))
 
 
-def _auc(near: dict[str, np.ndarray], sentences: Sequence[Sentence], vectors: _Vectors) -> float | None:
+def _auc(cosines: dict[str, np.ndarray], sentences: Sequence[RewrittenSentence], vectors: UnitVectors) -> float | None:
     from sklearn.metrics import roc_auc_score
 
-    pairs = [(s.text, text) for s in sentences for text in s.contraries.values()]
-    if not near or not pairs:
+    pairs = [(s.text, text) for s in sentences for text in s.contradictions.values()]
+    if not cosines or not pairs:
         return None
     far = vectors.cosines([a for a, _ in pairs], [b for _, b in pairs])
-    same = np.concatenate(list(near.values()))
-    weights = [np.full(len(each), 1 / len(each)) for each in near.values()]
+    same = np.concatenate(list(cosines.values()))
+    weights = [np.full(len(each), 1 / len(each)) for each in cosines.values()]
     labels = np.concatenate([np.ones(len(same)), np.zeros(len(far))])
     return float(
         roc_auc_score(labels, np.concatenate([same, far]), sample_weight=np.concatenate([*weights, np.ones(len(far))]))
     )
 
 
-def _kind(
-    name: str, examples: Sequence[Example], sentences: Sequence[Sentence], threshold: float | None, vectors: _Vectors
-) -> Kind:
-    own = [e.confused for e in examples if e.kind == name]
-    having = [s for s in sentences if name in s.contraries]
-    return Kind(
-        name=name,
-        confused=rate_estimate(sum(own), len(own)),
-        cosine=mean_estimate(vectors.cosines([s.text for s in having], [s.contraries[name] for s in having])),
-        accepted=_accepted(sentences, name, threshold, vectors),
-    )
+def _by_contradiction(
+    examples: Sequence[SearchExample],
+    sentences: Sequence[RewrittenSentence],
+    threshold: float | None,
+    vectors: UnitVectors,
+) -> tuple[ContradictionKind, ...]:
+    """Return the results for each kind of contradiction that occurs."""
+    kinds = []
+    for name in CONTRADICTIONS:
+        having = [s for s in sentences if name in s.contradictions]
+        first = [e.contradiction_first for e in examples if e.kind == name]
+        if having:
+            cosines = vectors.cosines([s.text for s in having], [s.contradictions[name] for s in having])
+            kinds.append(
+                ContradictionKind(
+                    name=name,
+                    contradiction_first=rate_estimate(sum(first), len(first)),
+                    cosine=mean_estimate(cosines),
+                    accepted=_accepted(sentences, name, threshold, vectors),
+                )
+            )
+    return tuple(kinds)
+
+
+def _by_rewording(examples: Sequence[SearchExample]) -> dict[str, Estimate]:
+    """Return how often the contradiction ranks first, for each kind of rewording that occurs."""
+    shares = {}
+    for name in REWORDINGS:
+        first = [e.contradiction_first for e in examples if e.rewording == name]
+        if first:
+            shares[name] = rate_estimate(sum(first), len(first))
+    return shares
 
 
 def _queries(
     queries: Sequence[str],
     searched: Sequence[Passage],
-    rewriting: Rewriting,
-    encode: Encode,
-    vectors: _Vectors,
+    rewriter: SentenceRewriter,
+    vectors: UnitVectors,
     index: np.ndarray,
 ) -> QueryCheck:
-    """Change the first hit of each query into its contrary, and search again."""
+    """Replace the first hit of each query by a contradiction of it, and search again."""
     asked = vectors(queries)
     similarity = asked @ index.T
     first = similarity.argmax(axis=1)
-    places = list(dict.fromkeys((int(p), s) for p in first for s in range(len(searched[int(p)].sentences))))
-    sentences = {(s.passage, s.place): s for s in rewriting(places, searched) if s.contraries}
+    positions = list(dict.fromkeys((int(p), s) for p in first for s in range(len(searched[int(p)].sentences))))
+    sentences = {(s.passage, s.position): s for s in rewriter(positions, searched) if s.contradictions}
     vectors.add(s.text for s in sentences.values())
     changed: list[tuple[int, str]] = []
     for row, hit in enumerate(first.tolist()):
         own = [s for (passage, _), s in sentences.items() if passage == hit]
         if own:
             best = own[int((vectors([s.text for s in own]) @ asked[row]).argmax())]
-            changed.append((row, replaced(searched[hit], best.place, next(iter(best.contraries.values())))))
+            changed.append(
+                (row, replace_sentence(searched[hit], best.position, next(iter(best.contradictions.values()))))
+            )
     vectors.add(text for _, text in changed)
     rows = [row for row, _ in changed]
     values = (vectors([text for _, text in changed]) * asked[rows]).sum(axis=1) if changed else np.zeros(0)
@@ -314,22 +332,28 @@ def _queries(
     )
 
 
-def _worst_first(examples: Sequence[Example]) -> list[Example]:
-    """Order by how far the contrary is ahead, one kind after another in turn."""
-    by_kind: dict[str, list[Example]] = {}
+def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
+    """Return the examples by how far the contradiction is ahead, taking turns among the kinds."""
+    by_kind: dict[str, list[SearchExample]] = {}
     for example in sorted(examples, key=lambda e: e.cosines[1] - e.cosines[0]):
         by_kind.setdefault(example.kind, []).append(example)
-    ordered: list[Example] = []
+    ordered: list[SearchExample] = []
     for turn in range(max(map(len, by_kind.values()), default=0)):
         ordered += [each[turn] for each in by_kind.values() if turn < len(each)]
-    return sorted(ordered, key=lambda e: not e.confused)
+    return sorted(ordered, key=lambda e: not e.contradiction_first)
 
 
 def _language_notes(language: str | None) -> list[str]:
     if language == "en":
         return []
-    what = f"The texts look {LANGUAGES[language]}" if language else "The texts do not look English"
+    finding = f"The texts look {LANGUAGES[language]}" if language else "The texts do not look English"
     return [
-        f"{what}. The rewriting knows English grammar alone: elsewhere only numbers and known names are changed "
+        f"{finding}. The rules know English grammar only: in other languages, only numbers and known names are changed "
         "reliably, and few sentences are reworded. Take the numbers with care."
     ]
+
+
+def _size_notes(count: int) -> list[str]:
+    if count >= _MIN_SENTENCES:
+        return []
+    return [f"Only {count} sentences could be both contradicted and reworded: the numbers say little."]

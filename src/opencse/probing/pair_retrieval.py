@@ -1,4 +1,4 @@
-"""Search among near-identical negations: does a query find its paraphrase, or its negation? (after DiffCSE Table 9)."""
+"""Retrieval among paraphrases and negations: which one ranks first? (after DiffCSE Table 9)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _BLOCK = 1024  # queries at a time: bounds the memory of the similarity matrix
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hit:
-    """One sentence of a result list: its relation to the query is `paraphrase`, `negation` or `other`."""
+class RetrievedText:
+    """A search result, whose relation to the query is `paraphrase`, `negation` or `other`."""
 
     text: str
     relation: str
@@ -26,15 +26,15 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval:
-    """Nearest neighbours of each sentence among all other sentences, paraphrases and negations.
+    """Nearest neighbours of each sentence among all sentences, paraphrases and negations.
 
     Attributes:
         paraphrase_first: Share of queries whose nearest text is their own paraphrase.
         negation_first: Share whose nearest text is their own negation.
-        recall: Share whose paraphrase is among the first three.
-        corpus: Distinct texts searched.
+        recall: Share whose paraphrase is among the first three (recall at 3).
+        corpus: Number of distinct texts searched.
         queries: The queries.
-        hits: Their first three texts, nearest first.
+        hits: The three nearest texts of each query, nearest first.
     """
 
     paraphrase_first: Estimate
@@ -42,11 +42,11 @@ class Retrieval:
     recall: Estimate
     corpus: int
     queries: tuple[str, ...]
-    hits: tuple[tuple[Hit, ...], ...]
+    hits: tuple[tuple[RetrievedText, ...], ...]
 
 
 class RetrievalProbe:
-    """Each sentence with a paraphrase and a negation is a query; the corpus is all sentences with these two versions.
+    """Search for each sentence that has a paraphrase and a negation, among all such sentences and both versions.
 
     Args:
         sentences: The sentences.
@@ -61,11 +61,11 @@ class RetrievalProbe:
         self._corpus = list(dict.fromkeys(text for row in self._rows for text in row))
 
     def texts(self) -> Iterator[str]:
-        """Every text that `measure` looks up."""
+        """Yield every text whose vector `measure` needs."""
         yield from self._corpus
 
     def measure(self, embeddings: Embeddings) -> Retrieval:
-        """Search with every query."""
+        """Search the corpus with every query."""
         queries = [row[0] for row in self._rows]
         hits = list(self._search(queries, embeddings)) if queries else []
         first = [row[0].relation if row else "other" for row in hits]
@@ -78,19 +78,19 @@ class RetrievalProbe:
             hits=tuple(hits),
         )
 
-    def _search(self, queries: list[str], embeddings: Embeddings) -> Iterator[tuple[Hit, ...]]:
+    def _search(self, queries: list[str], embeddings: Embeddings) -> Iterator[tuple[RetrievedText, ...]]:
         corpus = _unit(embeddings(self._corpus))
-        place = {text: index for index, text in enumerate(self._corpus)}
+        position = {text: index for index, text in enumerate(self._corpus)}
         for start in range(0, len(queries), _BLOCK):
             block = queries[start : start + _BLOCK]
-            own = np.array([place[query] for query in block])
+            own = np.array([position[query] for query in block])
             similarity = corpus[own] @ corpus.T
             similarity[np.arange(len(block)), own] = -np.inf  # a query does not find itself
             nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(TOP, len(self._corpus) - 1)]
             for row, (indices, values) in enumerate(zip(nearest, similarity, strict=True)):
                 _, paraphrase, negation = self._rows[start + row]
                 yield tuple(
-                    Hit(
+                    RetrievedText(
                         text=self._corpus[index],
                         relation={paraphrase: "paraphrase", negation: "negation"}.get(self._corpus[index], "other"),
                         cosine=round(float(values[index]), 4),

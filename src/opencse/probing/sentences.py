@@ -1,4 +1,4 @@
-"""Sentences with transformed versions beside them: the packaged set, a user's table, or what `build` wrote."""
+"""Sentences with transformed versions: the packaged set, a user's table, or built views."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opencse.errors import OpencseError
 from opencse.io.corpus import column_names, read_rows
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
-"""OssCSE's six transformations. The negation alone changes the meaning little in words and wholly in truth."""
+"""OssCSE's six transformations. Of these, only the negation says the opposite in nearly the same words."""
 
 _ANCHORS = ("sentence", "text")
 
@@ -23,10 +23,10 @@ class Sentences:
     """n sentences and their versions.
 
     Attributes:
-        name: Where they come from.
+        name: Name of the source.
         anchors: The sentences.
-        versions: Other columns by name, None where a row lacks one.
-        total: Rows of the file, of which n were taken.
+        versions: Transformed sentences by column; None if a row has none.
+        total: Rows of the file, of which n were drawn.
     """
 
     name: str
@@ -43,14 +43,14 @@ class Sentences:
         return tuple(kind for kind in KINDS if kind in self.versions)
 
     def pairs(self, column: str) -> tuple[np.ndarray, list[str], list[str]]:
-        """Rows that have this version, their sentences and the version."""
+        """Return the row numbers that have this version, their sentences, and the versions."""
         cells = self.versions[column]
         rows = [row for row, cell in enumerate(cells) if cell is not None]
         return np.array(rows, dtype=np.int64), [self.anchors[r] for r in rows], [str(cells[r]) for r in rows]
 
 
-def packaged() -> Path:
-    """The sentences that come with the package, written for it."""
+def packaged_sentences() -> Path:
+    """Return the path of the sentences that come with the package."""
     return Path(str(importlib.resources.files("opencse"))) / "assets" / "probe" / "transformations.tsv"
 
 
@@ -62,8 +62,8 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Sen
             `text` holds the sentences, columns named as in `KINDS` their transformations, and further text columns may
             be given to training-pair statistics. Without a column `random`, another sentence of the file takes its
             place.
-        limit: Rows taken, drawn by chance where there are more.
-        seed: Of that draw.
+        limit: Maximum number of rows; more are sampled at random.
+        seed: Seed of the sampling.
 
     Raises:
         OpencseError: There is no such file, it has no column of sentences, no version of them, or no usable row.
@@ -99,13 +99,13 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Sen
 
 
 def _is_version(name: str) -> bool:
-    """Whether a column is a transformation or a training view (`positive`, `negative.1`), and no score of one."""
+    """Return whether a column holds a transformation or a training view (`positive`, `negative.1`), not a score."""
     stem, _, rest = name.partition(".")
     return name in KINDS or (stem in ("positive", "negative") and (not rest or rest.isdigit()))
 
 
 def _another_row(anchors: Sequence[str | None], seed: int) -> list[str | None]:
-    """Another sentence for each row, as an in-batch negative is; none where all sentences are copies of it."""
+    """Return another sentence for each row, like an in-batch negative; None if all others are copies of it."""
     count, words = len(anchors), [str(anchor).lower().split() for anchor in anchors]
     shift = np.random.default_rng(seed).integers(1, count, count)
 

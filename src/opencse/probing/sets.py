@@ -1,4 +1,4 @@
-"""Which sets of scored pairs are probed: those of OssCSE Table 2, cut out of the STS tasks, and the user's own."""
+"""The sets of scored pairs that are probed: those of OssCSE Table 2, as subsets of the STS tasks."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class ProbeSets:
         tasks: The seven STS tasks.
         split_sets: Their subsets that OssCSE's rule admits (the median score lies within [2, 3.5]), and both parts of
             STS-B. The sixteen sets of OssCSE Table 2 are among them.
-        lacking: Sets of Table 2 that are not there, and why.
+        missing: Sets of Table 2 that the source lacks, with the reason.
     """
 
     tasks: tuple[ScoredPairs, ...]
     split_sets: tuple[ScoredPairs, ...]
-    lacking: dict[str, str]
+    missing: dict[str, str]
 
 
 def load_probe_sts(source: str | Path, *, text: Text = "senteval") -> ProbeSets:
-    """Load the seven STS tasks, and the sets cut out of them on which surface bias is measured.
+    """Load the seven STS tasks and the subsets on which surface bias is measured.
 
     Args:
         source: As for `opencse.evaluation.load_sts`.
-        text: `senteval`, which the published splits were made from, or `raw`.
+        text: `senteval`, the text of the published splits, or `raw`.
 
     The training part of STS-B, which evaluation does not need, may be absent.
 
@@ -44,21 +44,21 @@ def load_probe_sts(source: str | Path, *, text: Text = "senteval") -> ProbeSets:
     """
     tasks = load_sts(source, text=text, tasks=STS_TASKS)
     parts = [part for task in tasks if task.name != "SICK-R" for part in by_subset(task)]
-    lacking = {}
+    missing = {}
     try:
         train = load_sts(source, text=text, tasks=["STS-B"], split="train")[0]
         parts.append(replace(train, name="STS-B train"))
     except OpencseError as error:
-        lacking["STS-B train"] = error.problem
+        missing["STS-B train"] = error.problem
     parts = [replace(part, name="STS-B test") if part.name == "STS-B" else part for part in parts]
     parts = [part for part in parts if part.name in SPLITS or 2 <= np.median(part.gold) <= 3.5]
-    there = {part.name for part in parts}
-    lacking |= {name: "the source has no such subset" for name in SPLITS if name not in there | lacking.keys()}
-    return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), lacking=lacking)
+    found = {part.name for part in parts}
+    missing |= {name: "the source has no such subset" for name in SPLITS if name not in found | missing.keys()}
+    return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), missing=missing)
 
 
 def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
-    """Return one set per subset, in order of first occurrence, or the set itself where it has none."""
+    """Return one set per subset, in order of first occurrence, or the set itself if it has no subsets."""
     if pairs.subsets is None:
         return [pairs]
     members: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""How well cosines agree with people where wording agrees with meaning, and where it misleads (OssCSE §3.3)."""
+"""Correlation with human scores where wording agrees with meaning, and where it misleads (OssCSE §3.3)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from opencse.surface import Split, consistency_opposition
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """Spearman on both parts of one set.
+    """Spearman correlation on both parts of one set.
 
     Attributes:
-        name: The set.
-        consistent: On pairs whose surface agrees with their meaning.
+        name: Name of the set.
+        consistent: On pairs whose wording agrees with their meaning.
         opposed: On pairs where it misleads.
-        median_score: Where the set was cut by human score.
-        median_error_rate: Where it was cut by match error rate.
+        median_score: Median human score, at which the set was split.
+        median_error_rate: Median match error rate, at which it was split.
         balanced: Whether the median score lies in OssCSE's range.
         data_sha256: Hash of the pairs.
     """
@@ -39,10 +39,10 @@ class SplitResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitAverage:
-    """Averages over some of the sets, weighted by the pairs of each part (OssCSE Table 3).
+    """Averages over several sets, weighted by the number of pairs (OssCSE Table 3).
 
     Attributes:
-        name: Which sets.
+        name: Name of the average.
         sets: Their names.
         consistent: Average over the consistent parts.
         opposed: Average over the opposed parts.
@@ -73,12 +73,12 @@ class SplitResults:
 
 
 class SplitProbe:
-    """Consistency and opposition in sets of scored pairs.
+    """Correlation on the consistent and the opposed pairs of sets of scored pairs.
 
     Args:
         sets: The sets. The published rule leaves out those whose median score is outside [2, 3.5] of a 0 to 5 scale;
-            here this only sets `SplitResult.balanced`, since scores of one's own may be on another scale.
-        averages: Names of averages, and the sets that each is over; by default one over all sets.
+            this probe only sets `SplitResult.balanced`, since a user's scores may be on another scale.
+        averages: The sets of each average by its name; by default one average over all sets.
     """
 
     def __init__(self, sets: Sequence[ScoredPairs], averages: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -87,14 +87,14 @@ class SplitProbe:
         self._splits = [consistency_opposition(each.sentence1, each.sentence2, each.scores) for each in self.sets]
 
     def texts(self) -> Iterator[str]:
-        """Every text that `measure` looks up."""
+        """Yield every text whose vector `measure` needs."""
         for each in self.sets:
             yield from each.sentence1
             yield from each.sentence2
 
     def measure(self, embeddings: Embeddings) -> SplitResults:
-        """Correlate cosines with human scores on both parts of every set."""
-        sets = tuple(_measured(each, split, embeddings) for each, split in zip(self.sets, self._splits, strict=True))
+        """Return the correlation of cosines and human scores on both parts of every set."""
+        sets = tuple(_accuracy(each, split, embeddings) for each, split in zip(self.sets, self._splits, strict=True))
         averages = (
             SplitAverage(
                 name=name,
@@ -108,7 +108,7 @@ class SplitProbe:
 
 
 def published_averages(sets: Sequence[ScoredPairs]) -> dict[str, list[str]]:
-    """The averages over STS sets: those of OssCSE Table 2, and all test sets that its rule admits.
+    """Return the sets of each average: those of OssCSE Table 2, and all test sets that its rule admits.
 
     The rule (median score within [2, 3.5]) admits four subsets that are not in the table: STS12 MSRpar, and STS14
     deft-news, OnWN and tweet-news.
@@ -119,7 +119,7 @@ def published_averages(sets: Sequence[ScoredPairs]) -> dict[str, list[str]]:
     return {f"OssCSE Table 2, {count}": table, f"all test sets by its rule, {len(tests)} sets": tests}
 
 
-def _measured(pairs: ScoredPairs, split: Split, embeddings: Embeddings) -> SplitResult:
+def _accuracy(pairs: ScoredPairs, split: Split, embeddings: Embeddings) -> SplitResult:
     cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
     return SplitResult(
         name=pairs.name,

@@ -1,4 +1,4 @@
-"""Feature suppression: how close are pairs that mean the same in different words? (SAN §5.2, Figure 4)."""
+"""Feature suppression: cosines of pairs with the same meaning in different words (SAN §5.2, Figure 4)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SCORE, OVERLAP = 4.0, 0.6
 
 @dataclass(frozen=True, kw_only=True)
 class Suppression:
-    """Cosines of pairs that are alike in meaning and not in words.
+    """Cosines of pairs with a similar meaning in different words.
 
     Attributes:
-        cosine: Their mean.
-        deviation: Their standard deviation; the smaller, the steadier. None for fewer than two.
+        cosine: Mean cosine.
+        deviation: Standard deviation; smaller is better. None for fewer than two pairs.
         quartiles: 25th, 50th and 75th percentile.
-        cosines: All of them, sorted.
+        cosines: All cosines, sorted.
         left_out: Sets whose scores are not on a 0 to 5 scale.
     """
 
@@ -39,8 +39,8 @@ class SuppressionProbe:
     """Pairs with a high human score and a low lexical overlap, each distinct pair once.
 
     Args:
-        sets: Where to look for them. A set whose highest score is above 5 or at most 1 is on another scale, and left
-            out by name.
+        sets: Sets of scored pairs. A set whose highest score is above 5 or at most 1 is on another scale and is left
+            out.
     """
 
     def __init__(self, sets: Sequence[ScoredPairs]) -> None:
@@ -54,12 +54,12 @@ class SuppressionProbe:
         self._first, self._second = ([pair[side] for pair in pairs] for side in (0, 1))
 
     def texts(self) -> Iterator[str]:
-        """Every text that `measure` looks up."""
+        """Yield every text whose vector `measure` needs."""
         yield from self._first
         yield from self._second
 
     def measure(self, embeddings: Embeddings) -> Suppression:
-        """Describe their cosines."""
+        """Return the distribution of their cosines."""
         empty = f"no pair has a score of at least {SCORE:g} and a lexical overlap below {OVERLAP:g}"
         if not self._first:
             nothing = Estimate(value=None, rows=0, undefined=empty)

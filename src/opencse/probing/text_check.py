@@ -1,4 +1,4 @@
-"""What `opencse check` finds: how often a model takes the contrary for the same, on the user's own texts."""
+"""The result of `opencse check`: how often a model ranks a contradiction above a rewording."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from opencse.probing.estimates import Estimate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
-    """One search.
+class SearchExample:
+    """One search: a sentence, a contradiction and a rewording of it.
 
     Attributes:
-        kind: How the contrary was made.
+        kind: Kind of contradiction, as in `CONTRADICTIONS`.
         sentence: The query, from the user's texts.
-        contrary: The sentence that contradicts it.
-        reworded: The sentence that says the same.
-        rewording: How that was made.
-        cosines: Of the query with the contrary and with the reworded one.
-        ranks: Of these two among the user's texts, 1 being the first hit.
+        contradiction: A sentence that contradicts it.
+        reworded: A sentence with the same meaning.
+        rewording: Kind of rewording, as in `REWORDINGS`.
+        cosines: Cosine of the query with the contradiction, and with the rewording.
+        ranks: Ranks of these two among the user's texts, from 1.
         source: The file that the sentence comes from.
     """
 
     kind: str
     sentence: str
-    contrary: str
+    contradiction: str
     reworded: str
     rewording: str
     cosines: tuple[float, float]
@@ -39,36 +39,36 @@ class Example:
     source: str
 
     @property
-    def confused(self) -> bool:
-        """Whether the contrary comes first."""
+    def contradiction_first(self) -> bool:
+        """Whether the contradiction ranks above the rewording."""
         return self.cosines[0] >= self.cosines[1]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """One kind of contrary.
+class ContradictionKind:
+    """Results for one kind of contradiction.
 
     Attributes:
-        name: See `CONTRARIES`.
-        confused: Share of the sentences for which the contrary comes before the reworded sentence; Wilson interval.
-        cosine: Mean cosine of a sentence and its contrary, over all that could be made.
-        accepted: Share of the contraries above the threshold that accepts nine of ten rewordings; Wilson interval.
+        name: The kind, as in `CONTRADICTIONS`.
+        contradiction_first: Share of sentences whose contradiction ranks above the rewording; Wilson interval.
+        cosine: Mean cosine of a sentence and its contradiction.
+        accepted: Share of contradictions above the threshold that accepts nine of ten rewordings; Wilson interval.
     """
 
     name: str
-    confused: Estimate
+    contradiction_first: Estimate
     cosine: Estimate
     accepted: Estimate
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryCheck:
-    """What happens to the user's own queries.
+    """Results on the user's own queries.
 
     Attributes:
-        asked: Queries given.
-        above: Share of the queries for which the first hit, changed into its contrary, ranks above the first hit.
-        still_first: Share for which it would still be the first hit, were the first hit not there.
+        asked: Number of queries given.
+        above: Share of queries for which a contradiction of the first hit ranks above the first hit.
+        still_first: Share for which the contradiction ranks first once it replaces the first hit.
     """
 
     asked: int
@@ -78,25 +78,26 @@ class QueryCheck:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TextCheck(JupyterMixin):
-    """How often a model takes the contrary for the same, on the user's texts.
+    """How often a model ranks a contradiction above a rewording, on the user's texts.
 
     Attributes:
-        model: Its name.
-        texts: Passages searched.
-        sentences: Sentences that were looked at.
+        model: Name of the model.
+        texts: Number of passages searched.
+        sentences: Number of sentences parsed.
         language: Code of the likely language of the texts, None for unknown.
-        confused: Share of sentences for which the contrary comes before the reworded sentence, 95 % bootstrap interval
-            over sentences: the number to quote.
-        confused_passages: The same where both stand in their passages, if passages have several sentences.
-        accepted: Share of contraries above the threshold that accepts nine of ten rewordings.
-        auc: Area under the curve: how often a rewording is nearer than a contrary of any other sentence.
-        threshold: That threshold, a cosine.
+        contradiction_first: Share of sentences whose contradiction ranks above the rewording, with a 95 % bootstrap
+            interval over sentences: the number to quote.
+        contradiction_first_in_passages: The same with both sentences inside their passages; None if each passage is one
+            sentence.
+        accepted: Share of contradictions above `threshold`.
+        auc: Area under the ROC curve of rewordings against contradictions.
+        threshold: The cosine that nine of ten rewordings reach.
         reworded: Mean cosine of a sentence and its rewording.
-        kinds: By kind of contrary.
-        rewordings: Share of searches that find the contrary first, by the way of rewording; Wilson intervals.
-        queries: On the user's queries, where given.
-        examples: Searches, the worst first.
-        notes: What a reader should know.
+        kinds: Results by kind of contradiction.
+        rewordings: Share of searches that find the contradiction first, by kind of rewording; Wilson intervals.
+        queries: Results on the user's queries; None without any.
+        examples: Searches, worst first.
+        notes: Remarks for the reader.
         seconds: Time taken.
     """
 
@@ -104,30 +105,31 @@ class TextCheck(JupyterMixin):
     texts: int
     sentences: int
     language: str | None
-    confused: Estimate
-    confused_passages: Estimate | None
+    contradiction_first: Estimate
+    contradiction_first_in_passages: Estimate | None
     accepted: Estimate
     auc: float | None
     threshold: float | None
     reworded: Estimate
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ContradictionKind, ...]
     rewordings: dict[str, Estimate]
     queries: QueryCheck | None
-    examples: tuple[Example, ...] = field(repr=False)
+    examples: tuple[SearchExample, ...] = field(repr=False)
     notes: tuple[str, ...]
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain tables, as `check.json` has it."""
+        """Return everything as nested dictionaries, the content of `check.json`."""
         return asdict(self)
 
     def headline(self) -> str:
-        """Return the finding as one sentence, for a ticket."""
-        if self.confused.value is None:
-            return f"{self.model}: not measured ({self.confused.undefined})."
+        """Return the main result as one sentence."""
+        if self.contradiction_first.value is None:
+            return f"{self.model}: not measured ({self.contradiction_first.undefined})."
+        share = self.contradiction_first
         return (
-            f"{self.model} finds the contrary of a sentence before its rewording in {100 * self.confused.value:.0f} % "
-            f"of {self.confused.rows} searches (95 % interval {span(self.confused)})."
+            f"{self.model} finds the contradiction of a sentence before its rewording in {percent(share)} of "
+            f"{share.rows} searches (95 % interval {span(share)})."
         )
 
     def __repr__(self) -> str:
@@ -137,47 +139,52 @@ class TextCheck(JupyterMixin):
         return Group(
             *_example_lines(self.examples[:3]),
             self._table(),
-            *(Text(line) for line in (*self._findings(), *self.notes)),
+            *(Text(line) for line in (*self._lines(), *self.notes)),
             Text(self.headline(), style="bold"),
         )
 
     def _table(self) -> Table:
         table = Table(box=None, header_style="bold")
-        for heading in ("contrary by", "searches", "contrary first", "95 % interval", "mean cosine"):
-            table.add_column(heading, justify="left" if heading == "contrary by" else "right")
+        for heading in ("contradiction by", "searches", "contradiction first", "95 % interval", "mean cosine"):
+            table.add_column(heading, justify="left" if heading == "contradiction by" else "right")
         for kind in self.kinds:
             cosine = "" if kind.cosine.value is None else f"{kind.cosine.value:.2f}"
-            table.add_row(kind.name, str(kind.confused.rows), percent(kind.confused), span(kind.confused), cosine)
+            share = kind.contradiction_first
+            table.add_row(kind.name, str(share.rows), percent(share), span(share), cosine)
         return table
 
-    def _findings(self) -> Iterator[str]:
-        ways = ", ".join(f"{name} {percent(share)} of {share.rows}" for name, share in self.rewordings.items())
-        yield f"contrary first, by way of rewording: {ways or 'none'}"
-        if self.confused_passages is not None and self.confused_passages.value is not None:
-            yield f"within passages: {percent(self.confused_passages)} of {self.confused_passages.rows} sentences"
+    def _lines(self) -> Iterator[str]:
+        kinds = ", ".join(f"{name} {percent(share)} of {share.rows}" for name, share in self.rewordings.items())
+        yield f"contradiction first, by kind of rewording: {kinds or 'none'}"
+        share = self.contradiction_first_in_passages
+        if share is not None and share.value is not None:
+            yield f"within passages: {percent(share)} of {share.rows} sentences"
         if self.queries is not None and self.queries.still_first.value is not None:
             share = self.queries.still_first
             yield (
-                f"your queries: the first hit, changed into its contrary, would still be first for {percent(share)} of "
+                f"your queries: a contradiction of the first hit, in its place, ranks first for {percent(share)} of "
                 f"{share.rows}"
             )
 
 
-def _example_lines(examples: Sequence[Example]) -> Iterator[Text]:
+def _example_lines(examples: Sequence[SearchExample]) -> Iterator[Text]:
     for example in examples:
         yield Text(example.sentence, style="bold")
-        lines = [(example.cosines[0], "contrary", example.contrary), (example.cosines[1], "same    ", example.reworded)]
-        for cosine, meaning, text in sorted(lines, reverse=True):
-            yield Text(f"  {cosine:.2f}  {meaning}  {text}")
+        lines = [
+            (example.cosines[0], "contradiction", example.contradiction),
+            (example.cosines[1], "rewording", example.reworded),
+        ]
+        for cosine, relation, text in sorted(lines, reverse=True):
+            yield Text(f"  {cosine:.2f}  {relation:<13}  {text}")
 
 
 def percent(estimate: Estimate) -> str:
-    """Return `71 %`, or nothing where there is no value."""
+    """Return the estimate as `71 %`; empty if it is undefined."""
     return "" if estimate.value is None else f"{100 * estimate.value:.0f} %"
 
 
 def span(estimate: Estimate) -> str:
-    """Return `60 to 81 %`, or nothing where there is no interval."""
+    """Return the interval as `60 to 81 %`; empty if there is none."""
     if estimate.low is None or estimate.high is None:
         return ""
     return f"{100 * estimate.low:.0f} to {100 * estimate.high:.0f} %"

@@ -1,4 +1,4 @@
-"""How training pairs are distributed in wording and in meaning (DebCSE Figures 1 and 4, Tables 1 and 4)."""
+"""Lexical overlap and cosine of training pairs (DebCSE Figures 1 and 4, Tables 1 and 4)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class PairKind:
     """Pairs of each sentence with one of its versions.
 
     Attributes:
-        column: The version; `another sentence` for sentences drawn by chance, as in-batch negatives are.
+        column: The version; `another sentence` for sentences drawn at random, as in-batch negatives are.
         role: `positive` or `negative` in training.
         overlap: Mean lexical overlap.
         cosine: Mean cosine.
-        overlap_counts: Pairs by lexical overlap, in the bins of `HISTOGRAM`.
-        cosine_counts: Pairs by cosine, likewise.
+        overlap_counts: Histogram of the lexical overlap, with the bins of `HISTOGRAM`.
+        cosine_counts: Histogram of the cosine.
     """
 
     column: str
@@ -42,7 +42,7 @@ class PairKind:
 
 
 class TrainingPairsProbe:
-    """Distributions of the pairs that a file of views gives to training.
+    """Overlap and cosine of the training pairs in a file of views.
 
     A `paraphrase` or a `positive` is a positive; a `negation`, a `negative`, the `substitution` that SAN builds and
     another sentence of the file are negatives. OssCSE's insertion, deletion and substitution are probes, not training
@@ -58,13 +58,13 @@ class TrainingPairsProbe:
         self._overlap = {column: lexical_overlap(a, b) for column, (a, b) in self._pairs.items()}
 
     def texts(self) -> Iterator[str]:
-        """Every text that `measure` looks up."""
+        """Yield every text whose vector `measure` needs."""
         for first, second in self._pairs.values():
             yield from first
             yield from second
 
     def measure(self, embeddings: Embeddings) -> tuple[PairKind, ...]:
-        """Describe overlap and cosine of every kind of pair."""
+        """Return overlap and cosine of every kind of pair."""
         return tuple(self._kind(column, embeddings) for column in self._pairs)
 
     def _kind(self, column: str, embeddings: Embeddings) -> PairKind:

@@ -1,4 +1,4 @@
-"""Six transformations of a sentence: which does the model take for the same meaning? (OssCSE §3.1 and 3.2)."""
+"""Cosines of sentences with six transformations of them (OssCSE §3.1 and 3.2)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from opencse.surface import match_error_rate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """All sentences with one transformation.
+class TransformationCosines:
+    """Cosines of all sentences with one transformation.
 
     Attributes:
-        kind: Its name.
+        kind: Name of the transformation.
         cosine: Mean cosine of sentence and transformation, with a bootstrap interval over sentences.
-        error_rate: Mean match error rate: how much of the wording changed.
+        error_rate: Mean match error rate, the share of words that changed.
         cosines: Each cosine, in the order of `error_rates`.
         error_rates: Each match error rate.
     """
@@ -38,14 +38,14 @@ class Transformations:
     """Mean cosines of one model between sentences and their transformations.
 
     Attributes:
-        kinds: Those that the sentences have.
+        kinds: The transformations that the sentences have.
         paraphrase_above_negation: Share of sentences whose paraphrase is closer than their negation; a tie does not
             count as above.
         ties: Sentences for which both are equally close.
         rows_above: For each sentence with both, in order: whether the paraphrase is above.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[TransformationCosines, ...]
     paraphrase_above_negation: Estimate
     ties: int
     rows_above: tuple[bool, ...]
@@ -64,13 +64,13 @@ class TransformationProbe:
         self._rates = {kind: match_error_rate(a, b) for kind, (_, a, b) in self._pairs.items()}
 
     def texts(self) -> Iterator[str]:
-        """Every text that `measure` looks up."""
+        """Yield every text whose vector `measure` needs."""
         for _, first, second in self._pairs.values():
             yield from first
             yield from second
 
     def measure(self, embeddings: Embeddings) -> Transformations:
-        """Compare cosines by kind."""
+        """Return the cosines by transformation."""
         cosines = {kind: paired_cosine(embeddings(a), embeddings(b)) for kind, (_, a, b) in self._pairs.items()}
         margin = self._margin(cosines)
         return Transformations(
@@ -80,8 +80,8 @@ class TransformationProbe:
             rows_above=tuple((margin > 0).tolist()),
         )
 
-    def _kind(self, kind: str, cosines: np.ndarray) -> Kind:
-        return Kind(
+    def _kind(self, kind: str, cosines: np.ndarray) -> TransformationCosines:
+        return TransformationCosines(
             kind=kind,
             cosine=mean_estimate(cosines),
             error_rate=float(self._rates[kind].mean()),
@@ -90,7 +90,7 @@ class TransformationProbe:
         )
 
     def _margin(self, cosines: dict[str, np.ndarray]) -> np.ndarray:
-        """Cosine of the paraphrase minus that of the negation, for sentences that have both."""
+        """Return the cosine of the paraphrase minus that of the negation, for sentences that have both."""
         if "paraphrase" not in cosines or "negation" not in cosines:
             return np.zeros(0)
         rows, first, second = np.intersect1d(

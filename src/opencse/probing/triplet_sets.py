@@ -1,4 +1,4 @@
-"""Written triplets: how often is the paraphrase nearer than the contradiction, by grade and by kind?"""
+"""Accuracy on triplets: how often the paraphrase is nearer than the contradiction, by grade and by kind."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from opencse.probing.estimates import Estimate, mean_estimate
 
 @dataclass(frozen=True, kw_only=True)
 class TripletGroup:
-    """The triplets of a set that share a value, such as the grade `near`.
+    """Accuracy on the triplets of a set that share a value, such as the grade `near`.
 
     Attributes:
-        column: What they are grouped by.
-        value: What they share.
+        column: The grouping column.
+        value: The shared value.
         accuracy: Share whose positive is nearer, with an interval over triplets.
     """
 
@@ -26,10 +26,10 @@ class TripletGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class TripletResult:
-    """One set of triplets.
+    """Accuracy on one set of triplets.
 
     Attributes:
-        name: The set.
+        name: Name of the set.
         accuracy: Share of all triplets whose positive is nearer than their negative; a tie is not.
         groups: The same by group, in the order of the file.
         rows_right: For each triplet, in order: whether its positive is nearer.
@@ -52,16 +52,16 @@ class TripletProbe:
         self._tasks = [TripletTask(data=each) for each in sets]
 
     def texts(self) -> Iterator[str]:
-        """Every text that `measure` looks up."""
+        """Yield every text whose vector `measure` needs."""
         for task in self._tasks:
             yield from task.texts()
 
     def measure(self, embeddings: Embeddings) -> tuple[TripletResult, ...]:
-        """Compare both cosines of every triplet."""
-        return tuple(_measured(task, embeddings) for task in self._tasks)
+        """Return the accuracy on every set."""
+        return tuple(_accuracy(task, embeddings) for task in self._tasks)
 
 
-def _measured(task: TripletTask, embeddings: Embeddings) -> TripletResult:
+def _accuracy(task: TripletTask, embeddings: Embeddings) -> TripletResult:
     right = task.margins(embeddings) > 0
     groups = task.data.groups()
     return TripletResult(

@@ -1,4 +1,4 @@
-"""Reports: tables, figures, and the page that holds both."""
+"""HTML reports with tables and figures, and the scores on model cards."""
 
 from opencse.reports.page import render, write_report
 from opencse.reports.scores import add_scores

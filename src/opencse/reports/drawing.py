@@ -1,4 +1,4 @@
-"""Matplotlib figures as pictures inside the page, and as files beside it."""
+"""Matplotlib figures as SVG inside a page and as files beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opencse.io.files import replaced_file
-from opencse.reports.palette import LIGHT, STAND_IN, Palette
+from opencse.reports.palette import LIGHT, PLACEHOLDER, Palette
 
 Draw = Callable[[Palette], Figure]
 
@@ -23,7 +23,7 @@ WIDTH = 4.6
 """Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
 
 LEGEND_ROW = 0.22
-"""Height of one row of a legend in inches: what a figure grows by for each row, so that none is cut off."""
+"""Height of one row of a legend in inches; a figure grows by it for each row, so that none is cut off."""
 
 _SETTINGS: Any = {
     "font.size": 10.5,
@@ -67,18 +67,22 @@ def legend(axes: Axes, palette: Palette, columns: int = 2) -> None:
 
 
 def inline(draw: Draw, prefix: str) -> str:
-    """Return an SVG element whose colours are the page's, and whose identifiers begin with `prefix`.
+    """Return a figure as an SVG element with the colours of the page.
 
-    It refers to nothing outside itself. Texts in it are escaped by matplotlib.
+    It refers to nothing outside itself. Matplotlib escapes the texts in it.
+
+    Args:
+        draw: Draws the figure in a palette.
+        prefix: Prefix of the identifiers in the SVG, distinct for each figure of a page.
     """
     with _drawing():
         stream = io.StringIO()
-        draw(STAND_IN).savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+        draw(PLACEHOLDER).savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
     svg = stream.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\b(id="|url\(#|xlink:href="#)', rf"\g<1>{prefix}-", svg)
-    for name, value in STAND_IN.variables().items():
+    for name, value in PLACEHOLDER.variables().items():
         svg = svg.replace(value, f"var({name})")
     return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg ', _responsive, svg, count=1)
 
@@ -88,7 +92,7 @@ def _responsive(match: re.Match[str]) -> str:
 
 
 def save(draw: Draw, path: Path) -> list[Path]:
-    """Write `path` with the endings .svg and .png, in the colours of a light page; return both."""
+    """Write a figure as `path`.svg and `path`.png in the colours of a light page; return both paths."""
     written = []
     for ending in ("svg", "png"):
         file = path.with_name(f"{path.name}.{ending}")

@@ -1,33 +1,38 @@
-"""A few searches to look at: the first three hits of every model, side by side (in the manner of DiffCSE Table 9)."""
+"""Example searches: the first three hits of every model side by side (as in DiffCSE Table 9)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from opencse.probing import Findings, Retrieval
+from opencse.probing import ProbeScores, Retrieval
 from opencse.reports.text import shown
 
 RELATIONS = {"paraphrase": "same meaning", "negation": "opposite", "other": "other sentence"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
-    """One query: for each model its hits as (text, relation, what the relation means, cosine)."""
+class QueryExample:
+    """A query with the hits of each model: (text, relation, label of the relation, cosine)."""
 
     query: str
     columns: tuple[tuple[str, tuple[tuple[str, str, str, str], ...]], ...]
 
 
-def examples(models: Mapping[str, Findings], count: int = 6) -> list[Example]:
-    """Choose queries: first those on which the models differ, then equally many failures and successes."""
+def examples(models: Mapping[str, ProbeScores], count: int = 6) -> list[QueryExample]:
+    """Choose queries: first those on which the models differ, then as many failures as successes.
+
+    Args:
+        models: Scores by label.
+        count: Maximum number of queries.
+    """
     results = {name: found.retrieval for name, found in models.items() if found.retrieval and found.retrieval.queries}
     if not results:
         return []
     chosen = _chosen(list(results.values()), count)
     first = next(iter(results.values()))
     return [
-        Example(
+        QueryExample(
             query=shown(first.queries[row]),
             columns=tuple(
                 (
@@ -45,7 +50,7 @@ def examples(models: Mapping[str, Findings], count: int = 6) -> list[Example]:
 
 
 def _chosen(results: list[Retrieval], count: int) -> list[int]:
-    """Rows spread over the file, by what the models find first."""
+    """Return rows spread over the file, grouped by the relation of the first hit."""
     outcomes = [tuple(r.hits[row][0].relation for r in results) for row in range(len(results[0].queries))]
     differ = [row for row, each in enumerate(outcomes) if len(set(each)) > 1]
     fooled = [row for row, each in enumerate(outcomes) if set(each) == {"negation"}]
@@ -56,6 +61,6 @@ def _chosen(results: list[Retrieval], count: int) -> list[int]:
 
 
 def _spread(rows: list[int], count: int) -> list[int]:
-    """At most `count` of the rows, evenly spaced."""
+    """Return at most `count` of the rows, evenly spaced."""
     count = min(count, len(rows))
     return [rows[i * len(rows) // count] for i in range(count)]

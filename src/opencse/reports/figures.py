@@ -1,4 +1,4 @@
-"""The figures of a probe report; each takes all models, and a palette."""
+"""The figures of a probe report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opencse.probing import Findings, SplitResults, Transformations
+from opencse.probing import ProbeScores, SplitResults, Transformations
 from opencse.probing.published import SPLITS
 from opencse.probing.training_pairs import HISTOGRAM, PairKind
 from opencse.reports.drawing import LEGEND_ROW, figure, legend
@@ -16,14 +16,14 @@ from opencse.reports.palette import MODELS, Palette
 from opencse.reports.text import short
 
 _MARKERS = "osD^vP"
-Models = Mapping[str, Findings]
+Models = Mapping[str, ProbeScores]
 
 
 def splits(models: Models, palette: Palette) -> Figure:
-    """Spearman on both parts of each set, and of published SimCSE (OssCSE Tables 3 and 6)."""
+    """Draw the Spearman correlation on both parts of each set, with published SimCSE (OssCSE Tables 3 and 6)."""
     results = {name: each.splits for name, each in models.items() if each.splits is not None}
     names = [each.name for each in next(iter(results.values())).sets]
-    drawn, axes = figure(palette, 1.2 + 0.34 * len(names) + 0.2 * (len(results) + 1))
+    plot, axes = figure(palette, 1.2 + 0.34 * len(names) + 0.2 * (len(results) + 1))
     rows = np.arange(len(names), dtype=np.float64)
     offsets = np.linspace(-0.18, 0.18, len(results)) if len(results) > 1 else [0.0]
     published = [SPLITS[name].unsupervised if name in SPLITS else (np.nan, np.nan) for name in names]
@@ -35,7 +35,7 @@ def splits(models: Models, palette: Palette) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel("filled: misleading, open: helpful")
     legend(axes, palette, columns=1)
-    return drawn
+    return plot
 
 
 def _dumbbells(axes: Axes, result: SplitResults, rows: np.ndarray, colour: str, label: str) -> None:
@@ -49,10 +49,10 @@ def _dumbbells(axes: Axes, result: SplitResults, rows: np.ndarray, colour: str, 
 
 
 def means(models: Models, palette: Palette) -> Figure:
-    """Mean cosine of each transformation, with 95 % intervals (OssCSE Figure 2)."""
+    """Draw the mean cosine of each transformation with 95 % intervals (OssCSE Figure 2)."""
     results = {name: each.transformations for name, each in models.items() if each.transformations is not None}
     kinds = [kind.kind for kind in next(iter(results.values())).kinds]
-    drawn, axes = figure(palette, 1.1 + 0.42 * len(kinds) + 0.1 * len(results))
+    plot, axes = figure(palette, 1.1 + 0.42 * len(kinds) + 0.1 * len(results))
     rows = np.arange(len(kinds), dtype=np.float64)
     offsets = np.linspace(-0.17, 0.17, len(results)) if len(results) > 1 else [0.0]
     for index, (name, result) in enumerate(results.items()):
@@ -74,12 +74,18 @@ def means(models: Models, palette: Palette) -> Figure:
     axes.set_xlim(right=1.02)
     axes.set_xlabel("mean cosine with the sentence")
     legend(axes, palette, columns=1 if len(results) > 2 else 2)
-    return drawn
+    return plot
 
 
 def scatter(result: Transformations, lowest: float, palette: Palette) -> Figure:
-    """Similarity, from `lowest` on, against match error rate of paraphrases and negations (OssCSE Figure 1 c)."""
-    drawn, axes = figure(palette, 3.3)
+    """Draw cosine against match error rate of paraphrases and negations (OssCSE Figure 1 c).
+
+    Args:
+        result: Cosines and match error rates.
+        lowest: Lower end of the cosine axis.
+        palette: Colours.
+    """
+    plot, axes = figure(palette, 3.3)
     looks = {"paraphrase": (palette.good, "o"), "negation": (palette.bad, "x")}
     for kind in result.kinds:
         if kind.kind in looks:
@@ -99,18 +105,18 @@ def scatter(result: Transformations, lowest: float, palette: Palette) -> Figure:
     axes.set_xlabel("cosine with the sentence")
     axes.set_ylabel("match error rate")
     legend(axes, palette)
-    return drawn
+    return plot
 
 
 def lowest_cosine(models: Models) -> float:
-    """Lowest cosine of a paraphrase or negation by any model, for axes that compare."""
+    """Return the lowest cosine of a paraphrase or negation over all models, for a common axis."""
     kinds = [kind for each in models.values() if each.transformations for kind in each.transformations.kinds]
     return min((min(kind.cosines) for kind in kinds if kind.kind in ("paraphrase", "negation")), default=0.0)
 
 
 def suppression(models: Models, palette: Palette) -> Figure:
-    """Cosines of pairs alike in meaning and not in words (SAN Figure 4)."""
-    drawn, axes = figure(palette, 2.9)
+    """Draw the distribution of cosines of pairs with the same meaning in different words (SAN Figure 4)."""
+    plot, axes = figure(palette, 2.9)
     bins = np.linspace(0, 1, 26)
     for index, (name, each) in enumerate(models.items()):
         if each.suppression is not None and each.suppression.cosines:
@@ -122,16 +128,16 @@ def suppression(models: Models, palette: Palette) -> Figure:
     axes.set_ylabel("share of pairs")
     axes.set_xlim(0, 1)
     legend(axes, palette, columns=1 if len(models) > 2 else 2)
-    return drawn
+    return plot
 
 
 def length(models: Models, palette: Palette) -> Figure:
-    """Similarity beyond what people's scores explain, by difference of length."""
-    drawn, axes = figure(palette, 2.9)
+    """Draw the mean cosine beyond the prediction from human scores, by difference of length."""
+    plot, axes = figure(palette, 2.9)
     axes.axhline(0, color=palette.muted, linewidth=1)
     for index, (name, each) in enumerate(models.items()):
         if each.length is not None:
-            bins = [each for each in each.length.bins if each.excess is not None]
+            bins = [b for b in each.length.bins if b.excess is not None]
             axes.plot(
                 [f"{100 * b.low:.0f}–{100 * b.high:.0f}" for b in bins],
                 np.array([b.excess for b in bins], dtype=np.float64),
@@ -144,28 +150,28 @@ def length(models: Models, palette: Palette) -> Figure:
     axes.set_xlabel("difference of length, % of the longer one's words")
     axes.set_ylabel("cosine above expectation")
     legend(axes, palette, columns=1 if len(models) > 2 else 2)
-    return drawn
+    return plot
 
 
 def training_pairs(kinds: tuple[PairKind, ...], measure: str, palette: Palette) -> Figure:
-    """Distribution of `overlap` or `cosine` over positive and negative pairs (DebCSE Figures 1 and 4)."""
+    """Draw the distribution of `overlap` or `cosine` over positive and negative pairs (DebCSE Figures 1 and 4)."""
     columns = 1 if len(kinds) > 3 else 2
-    drawn, axes = figure(palette, 2.9 + LEGEND_ROW * max(0, -(-len(kinds) // columns) - 2))
+    plot, axes = figure(palette, 2.9 + LEGEND_ROW * max(0, -(-len(kinds) // columns) - 2))
     styles = ("-", "--", ":", "-.")
-    seen = {"positive": 0, "negative": 0}
+    drawn = {"positive": 0, "negative": 0}
     for kind in kinds:
         counts = np.array(getattr(kind, f"{measure}_counts"), dtype=np.float64)
         axes.stairs(
             counts / counts.sum(),
             HISTOGRAM,
             color=palette.good if kind.role == "positive" else palette.bad,
-            linestyle=styles[seen[kind.role] % len(styles)],
+            linestyle=styles[drawn[kind.role] % len(styles)],
             linewidth=1.6,
             label=f"{short(kind.column)} ({kind.role})",
         )
-        seen[kind.role] += 1
+        drawn[kind.role] += 1
     axes.set_xlabel({"overlap": "lexical overlap of the pair", "cosine": "cosine of the pair"}[measure])
     axes.set_ylabel("share of pairs")
     axes.set_xlim(0, 1)
     legend(axes, palette, columns=columns)
-    return drawn
+    return plot

@@ -1,11 +1,11 @@
-"""Colours, named by use, for pictures that follow the page from light to dark."""
+"""Colours by use, for figures that follow the light or dark theme of the page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
 MODELS = 6
-"""So many models have a colour of their own; further ones begin again, and differ by marker only."""
+"""Number of models with a colour of their own; further models reuse the colours with another marker."""
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Palette:
         ink: Text and important marks.
         muted: Secondary text, published figures.
         grid: Thin lines.
-        panel: What pictures stand on.
-        good: Paraphrases: alike in meaning.
-        bad: Negations: not alike in meaning.
+        panel: Background of figures.
+        good: Paraphrases and positives.
+        bad: Negations and negatives.
         series: One colour per model.
     """
 
@@ -31,7 +31,7 @@ class Palette:
     series: tuple[str, ...]
 
     def variables(self) -> dict[str, str]:
-        """Names and values as CSS custom properties."""
+        """Return the colours as CSS custom properties, by name."""
         single = {f"--{f.name}": getattr(self, f.name) for f in fields(self) if f.name != "series"}
         return single | {f"--m{index}": colour for index, colour in enumerate(self.series)}
 
@@ -54,8 +54,8 @@ DARK = Palette(
     bad="#ee8c78",
     series=("#78b0ee", "#eea35c", "#a5cb70", "#c698de", "#5fc7cd", "#e88bb0"),
 )
-# Stand-ins that matplotlib writes as they are, and that `svg.inline` replaces by the CSS variables.
-STAND_IN = Palette(
+# Placeholders that matplotlib writes unchanged and that `drawing.inline` replaces by CSS variables.
+PLACEHOLDER = Palette(
     ink="#010101",
     muted="#010102",
     grid="#010103",

@@ -1,4 +1,4 @@
-"""The section of a model card with the scores before and after training."""
+"""The section of a model card with scores before and after training."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from huggingface_hub import EvalResult, ModelCard
 
 from opencse.evaluation.compatibility import StoredVectors
 from opencse.io.files import write_text
-from opencse.probing import Findings
+from opencse.probing import ProbeScores
 from opencse.reports.summary import cards
 from opencse.reports.text import shown
 
 _HEAD = "## Before and after"
 
 
-def add_scores(readme: Path, models: Mapping[str, Findings], made_of: str, stored: StoredVectors | None = None) -> None:
-    """Put a section with the scores of each model at the end of a model card, in place of one that is there.
+def add_scores(
+    readme: Path, models: Mapping[str, ProbeScores], made_of: str, stored: StoredVectors | None = None
+) -> None:
+    """Add a section with the scores of each model to the end of a model card, or replace it.
 
     Args:
         readme: The card.
-        models: The findings of the untouched and of the trained model, by name.
-        made_of: The text that the run was given.
-        stored: Whether vectors of the untouched model can be kept.
+        models: Scores of the untouched and of the trained model, by name.
+        made_of: Description of the training text.
+        stored: Whether stored vectors of the untouched model stay usable.
     """
     kept = readme.read_text(encoding="utf-8").split(f"\n{_HEAD}")[0].rstrip()
     advice = "" if stored is None else f"\n{stored.advice()}\n"
@@ -32,8 +34,8 @@ def add_scores(readme: Path, models: Mapping[str, Findings], made_of: str, store
     write_text(readme, _with_results(text, list(models.values())[-1]))
 
 
-def _with_results(text: str, found: Findings) -> str:
-    """Put the trained model's scores into the head of the card, where a model hub reads them."""
+def _with_results(text: str, found: ProbeScores) -> str:
+    """Add the scores of the trained model to the metadata of the card, where a model hub reads them."""
     scores = [task for task in found.sts if task.score is not None]
     if not scores or not text.startswith("---\n"):
         return text
@@ -55,8 +57,8 @@ def _with_results(text: str, found: Findings) -> str:
     return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
 
 
-def scores_table(models: Mapping[str, Findings]) -> str:
-    """Scored pairs (Spearman x 100), then the headline figures of the probe, as a table in Markdown."""
+def scores_table(models: Mapping[str, ProbeScores]) -> str:
+    """Return a Markdown table of the Spearman correlations (x 100) and the headline figures of the probe."""
     heads = [shown(name, 40).replace("|", "\\|") for name in models]
     lines = ["| | " + " | ".join(heads) + " |", "|---" * (len(models) + 1) + "|"]
     first, *_ = models.values()

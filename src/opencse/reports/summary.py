@@ -1,4 +1,4 @@
-"""The summary of a report for a reader with one minute: a few numbers and plain conclusions."""
+"""The summary of a report: a few headline figures and conclusions in plain words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.probing import Estimate, Findings
+from opencse.probing import Estimate, ProbeScores
 from opencse.probing.estimates import mean_estimate
 from opencse.probing.published import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.reports.text import shown
@@ -15,13 +15,13 @@ from opencse.reports.text import shown
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """One question with each model's answer.
+    """A headline figure with the value of each model.
 
     Attributes:
         title: The measure.
-        question: What it asks.
-        values: Model, its number as text, its interval as text, and its length as a bar (0 to 1; None for none).
-        note: What to compare it with.
+        question: The question that the figure answers.
+        values: For each model its name, value and interval as text, and the length of its bar (0 to 1; None for none).
+        note: Values to compare with.
     """
 
     title: str
@@ -31,18 +31,18 @@ class Card:
 
 
 def percent(estimate: Estimate | None) -> str:
-    """`71 %`, or `undefined`."""
+    """Return the estimate as `71 %`, or `undefined`."""
     return "undefined" if estimate is None or estimate.value is None else f"{100 * estimate.value:.0f} %"
 
 
 def number(value: Estimate | float | None, digits: int = 3) -> str:
-    """A number with so many decimals, with a true minus sign, or `undefined`."""
+    """Return a number with `digits` decimals and a true minus sign, or `undefined`."""
     plain = value.value if isinstance(value, Estimate) else value
     return "undefined" if plain is None else f"{plain:z.{digits}f}".replace("-", "−")  # z: no "−0"
 
 
 def interval(estimate: Estimate, digits: int = 3, scale: float = 1) -> str:
-    """`0.71 to 0.80`, or the reason why there is no value; empty where there is no interval."""
+    """Return the interval as `0.71 to 0.80`, or the reason why the value is undefined; empty without an interval."""
     if estimate.value is None:
         return estimate.undefined
     if estimate.low is None or estimate.high is None:
@@ -50,30 +50,31 @@ def interval(estimate: Estimate, digits: int = 3, scale: float = 1) -> str:
     return f"{number(scale * estimate.low, digits)} to {number(scale * estimate.high, digits)}"
 
 
-def verdict(models: Mapping[str, Findings]) -> list[str]:
-    """One paragraph per model, and one for each further model against the first."""
+def verdict(models: Mapping[str, ProbeScores]) -> list[str]:
+    """Return one paragraph for each model, and one that compares each further model with the first."""
     paragraphs = [text for name, found in models.items() if (text := _about(shown(name, 60), found))]
     first, *others = models
     return paragraphs + [text for other in others if (text := _against(models, first, other))]
 
 
-def _about(label: str, found: Findings) -> str:
+def _about(label: str, found: ProbeScores) -> str:
     sentences = []
     rate = found.transformations.paraphrase_above_negation if found.transformations else None
     if rate is not None and rate.value is not None:
         sentences.append(
-            f"{label} finds a sentence's reworded version closer than its denial for {round(rate.value * rate.rows)} "
+            f"{label} ranks the paraphrase of a sentence above its negation for {round(rate.value * rate.rows)} "
             f"of {rate.rows} sentences ({percent(rate)})."
         )
     if found.splits is not None and found.splits.opposed.value is not None:
         sentences.append(
             f"{'It' if sentences else label} agrees with people at {number(found.splits.consistent, 2)} (rank "
-            f"correlation) where wording goes with meaning, and at {number(found.splits.opposed, 2)} where it misleads."
+            f"correlation) where wording agrees with meaning, and at {number(found.splits.opposed, 2)} where it "
+            "misleads."
         )
     return " ".join(sentences)
 
 
-def _against(models: Mapping[str, Findings], first: str, other: str) -> str:
+def _against(models: Mapping[str, ProbeScores], first: str, other: str) -> str:
     """Compare two models on the same sentences."""
     a, b = models[first].transformations, models[other].transformations
     if a is None or b is None or not a.rows_above or len(a.rows_above) != len(b.rows_above):
@@ -91,25 +92,25 @@ def _against(models: Mapping[str, Findings], first: str, other: str) -> str:
     return f"{shown(other, 60)} does so {word} often than {shown(first, 60)}, by {amount} ({spread})."
 
 
-def cards(models: Mapping[str, Findings]) -> list[Card]:
-    """The headline figures; those without material are left out."""
+def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
+    """Return the headline figures for which there is data."""
     oppn, cont = (
         f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
         for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
     )
-    made = [
+    all_cards = [
         _card(
             models,
             "Paraphrase above negation",
-            "How often is the same meaning in other words closer than the denial in the same words?",
-            "100 % is right; below 50 % wording wins over meaning more often than not.",
+            "How often is the paraphrase closer than the negation, which has nearly the same words?",
+            "100 % is right; below 50 %, wording counts more than meaning.",
             lambda f: f.transformations.paraphrase_above_negation if f.transformations else None,
             rate=True,
         ),
         _card(
             models,
             "Search finds the negation first",
-            "How often is the first hit for a sentence its own denial?",
+            "How often is the first hit for a sentence its own negation?",
             "0 % is right. Searched: all sentences, paraphrases and negations.",
             lambda f: f.retrieval.negation_first if f.retrieval else None,
             rate=True,
@@ -124,20 +125,20 @@ def cards(models: Mapping[str, Findings]) -> list[Card]:
         _card(
             models,
             "Agreement where wording helps",
-            "The same on pairs whose wording goes with their meaning (Cont.).",
+            "The same on pairs whose wording agrees with their meaning (Cont.).",
             cont,
             lambda f: f.splits.consistent if f.splits else None,
         ),
     ]
-    return [card for card in made if card is not None]
+    return [card for card in all_cards if card is not None]
 
 
 def _card(
-    models: Mapping[str, Findings],
+    models: Mapping[str, ProbeScores],
     title: str,
     question: str,
     note: str,
-    get: Callable[[Findings], Estimate | None],
+    get: Callable[[ProbeScores], Estimate | None],
     *,
     rate: bool = False,
 ) -> Card | None:

@@ -1,4 +1,4 @@
-"""The tables of a probe report: every number of the figures, for all models side by side."""
+"""The tables of a probe report: every number of the figures, with the models side by side."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencse.probing import Estimate, Findings
+from opencse.probing import Estimate, ProbeScores
 from opencse.probing.published import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.reports.summary import interval, number, percent
 from opencse.reports.text import shown
 
-Models = Mapping[str, Findings]
+Models = Mapping[str, ProbeScores]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table whose first column names the rows; `strong` counts the last rows that are totals."""
+class ReportTable:
+    """A table whose first column names the rows.
+
+    Attributes:
+        title: Heading.
+        caption: Text below the heading.
+        head: Column headings.
+        rows: Cells by row.
+        strong: Number of final rows with totals.
+    """
 
     title: str
     caption: str
@@ -25,9 +33,9 @@ class Table:
     strong: int = 0
 
 
-def tables(models: Models) -> list[Table]:
-    """All tables for which there is something to show."""
-    made = (
+def tables(models: Models) -> list[ReportTable]:
+    """Return the tables for which there is data."""
+    first = (
         _sts(models),
         _splits(models, "splits"),
         _splits(models, "own_splits"),
@@ -35,15 +43,15 @@ def tables(models: Models) -> list[Table]:
         _search(models),
         _triplets(models),
     )
-    return [table for table in (*made, _suppression(models), _length(models), _training(models)) if table is not None]
+    return [table for table in (*first, _suppression(models), _length(models), _training(models)) if table is not None]
 
 
 def _having(models: Models, part: str) -> dict[str, Any]:
-    """One part of the findings of those models that have it."""
+    """Return one part of the scores for the models that have it."""
     return {name: value for name, found in models.items() if (value := getattr(found, part))}
 
 
-def _sts(models: Models) -> Table | None:
+def _sts(models: Models) -> ReportTable | None:
     parts = _having(models, "sts")
     if not parts:
         return None
@@ -52,7 +60,7 @@ def _sts(models: Models) -> Table | None:
         (shown(task.task, 40), f"{task.rows:,}", *(number(part[i].score, 2) for part in parts.values()))
         for i, task in enumerate(first)
     ]
-    return Table(
+    return ReportTable(
         title="Agreement with people, whole sets",
         caption="Spearman × 100 over all pairs of a set: the figures of opencse evaluate.",
         head=("set", "pairs", *_labels(parts)),
@@ -60,7 +68,7 @@ def _sts(models: Models) -> Table | None:
     )
 
 
-def _splits(models: Models, part: str) -> Table | None:
+def _splits(models: Models, part: str) -> ReportTable | None:
     parts = _having(models, part)
     if not parts:
         return None
@@ -88,7 +96,7 @@ def _splits(models: Models, part: str) -> Table | None:
         if not own:
             cells += [number(value) for value in WEIGHTED_UNSUPERVISED] if i == 0 else ["", ""]
         rows.append(tuple(cells))
-    return Table(
+    return ReportTable(
         title="Where wording agrees with meaning, and where it misleads" + (": your pairs" if own else ""),
         caption="Spearman with human scores. Cont.: score above the set's median and match error rate below, or the "
         "reverse; Oppn.: all other pairs. Averages are weighted by pairs."
@@ -105,7 +113,7 @@ def _splits(models: Models, part: str) -> Table | None:
     )
 
 
-def _kinds(models: Models) -> Table | None:
+def _kinds(models: Models) -> ReportTable | None:
     parts = _having(models, "transformations")
     if not parts:
         return None
@@ -131,17 +139,17 @@ def _kinds(models: Models) -> Table | None:
             ),
         )
     )
-    return Table(
+    return ReportTable(
         title="Six transformations of a sentence",
         caption="Mean cosine with the sentence, 95 % bootstrap interval over sentences. MER: match error rate, the "
-        "share of words that changed. Only the negation says something else (and the random sentence).",
+        "share of words that changed. Only the negation and the random sentence have another meaning.",
         head=("transformation", "sentences", "MER", *_labels(parts)),
         rows=tuple(rows),
         strong=1,
     )
 
 
-def _search(models: Models) -> Table | None:
+def _search(models: Models) -> ReportTable | None:
     parts = _having(models, "retrieval")
     if not parts:
         return None
@@ -152,7 +160,7 @@ def _search(models: Models) -> Table | None:
         ("paraphrase among the first three", lambda part: part.recall),
     )
     rows = [(name, *(_rate(get(part)) for part in parts.values())) for name, get in measures]
-    return Table(
+    return ReportTable(
         title="Search among near-identical negations",
         caption=f"{len(first.queries)} queries; {first.corpus} texts: the sentences, their paraphrases and negations.",
         head=("", *_labels(parts)),
@@ -160,25 +168,25 @@ def _search(models: Models) -> Table | None:
     )
 
 
-def _triplets(models: Models) -> Table | None:
+def _triplets(models: Models) -> ReportTable | None:
     rows = triplet_rows(models)
     if not rows:
         return None
-    return Table(
+    return ReportTable(
         title="Paraphrase or contradiction: written triplets",
-        caption="How often the paraphrase (or the passage that says what a query looks for) is nearer than the "
-        "contradiction in nearly the same words; a tie is not. The grade says how far the paraphrase is in wording.",
+        caption="How often the paraphrase (or the passage that answers a query) is nearer than the contradiction "
+        "in nearly the same words; a tie does not count. The grade is the distance of the paraphrase in wording.",
         head=("set", "triplets", *_labels(_having(models, "triplets"))),
         rows=tuple(rows),
     )
 
 
 def triplet_rows(models: Models, columns: Sequence[str] | None = None) -> list[tuple[str, ...]]:
-    """Accuracy on each set of triplets and in its groups: a label, the count, and a cell for each model.
+    """Return the accuracy on each set of triplets and its groups: a label, the count, and a cell for each model.
 
     Args:
-        models: The findings.
-        columns: Grouping columns that get rows of their own; None for all.
+        models: Scores by label.
+        columns: Grouping columns with rows of their own; None for all.
     """
     parts = _having(models, "triplets")
     rows: list[tuple[str, ...]] = []
@@ -193,7 +201,7 @@ def triplet_rows(models: Models, columns: Sequence[str] | None = None) -> list[t
     return rows
 
 
-def _suppression(models: Models) -> Table | None:
+def _suppression(models: Models) -> ReportTable | None:
     parts = _having(models, "suppression")
     if not parts:
         return None
@@ -204,7 +212,7 @@ def _suppression(models: Models) -> Table | None:
         ("25 %, 50 %, 75 %", *(", ".join(number(q, 2) for q in p.quartiles) or "undefined" for p in parts.values()))
     )
     left = next(iter(parts.values())).left_out
-    return Table(
+    return ReportTable(
         title="Feature suppression: same meaning, different words",
         caption="Cosines of pairs with a human score of at least 4 (of 5) and a lexical overlap below 0.6 (SAN, Figure "
         "4); each distinct pair once. High and steady is good."
@@ -214,7 +222,7 @@ def _suppression(models: Models) -> Table | None:
     )
 
 
-def _length(models: Models) -> Table | None:
+def _length(models: Models) -> ReportTable | None:
     parts = _having(models, "length")
     if not parts:
         return None
@@ -231,18 +239,18 @@ def _length(models: Models) -> Table | None:
             *(number(part.wording) for part in parts.values()),
         )
     )
-    return Table(
+    return ReportTable(
         title="Bias that human scores do not explain",
         caption="Partial rank correlation of cosine with the relative difference of length (in words), and with the "
-        "match error rate, given the human score. 0 is free of bias; below 0 the model lowers the similarity of pairs "
-        "that differ in length or in words beyond what people do.",
+        "match error rate, given the human score. 0 means no bias; below 0 the model scores pairs that differ in "
+        "length or in words lower than people do.",
         head=("set", *head),
         rows=tuple(rows),
         strong=1,
     )
 
 
-def _training(models: Models) -> Table | None:
+def _training(models: Models) -> ReportTable | None:
     parts = _having(models, "training_pairs")
     if not parts:
         return None
@@ -257,7 +265,7 @@ def _training(models: Models) -> Table | None:
         )
         for i, kind in enumerate(first)
     ]
-    return Table(
+    return ReportTable(
         title="Training pairs",
         caption="Mean lexical overlap (shared words over the longer length) and mean cosine. Published overlap of "
         "positives and negatives: supervised NLI 0.38 and 0.28, SimCSE 1.0 and 0.09, DebCSE 0.56 and 0.21 (DebCSE "

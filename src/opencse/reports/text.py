@@ -1,21 +1,21 @@
-"""Foreign text made fit to be shown: clipped, and with nothing in it that could turn the page around it."""
+"""User text made safe to display: clipped, and without characters that change the text around it."""
 
 from __future__ import annotations
 
 import unicodedata
 
-_JOINERS = "\u200c\u200d"  # without these some scripts and emoji fall apart
+_JOINERS = "\u200c\u200d"  # some scripts and emoji need these
 
 
 def shown(text: object, limit: int = 240) -> str:
-    """Return a text as a page may show it; escaping is the template's task.
+    """Return a text as a page can show it; the template escapes it.
 
-    Longer texts are cut at `limit` characters, and say how long they are. Line breaks and tabs become spaces. Control
+    Longer texts are cut at `limit` characters, with their length noted. Line breaks and tabs become spaces. Control
     characters, overrides of the reading direction, lone surrogates and the like are spelled out, as ⟨U+202E⟩.
 
     Args:
         text: Any value.
-        limit: Characters kept.
+        limit: Maximum number of characters.
     """
     whole = str(text)
     kept = "".join(map(_visible, whole[:limit]))
@@ -23,7 +23,7 @@ def shown(text: object, limit: int = 240) -> str:
 
 
 def short(text: str, limit: int = 26) -> str:
-    """Return a name for a figure, where there is no room: cut at `limit` characters, and safe as `shown` makes it."""
+    """Return a short name for a figure: cut at `limit` characters, and safe like the result of `shown`."""
     return shown(text if len(text) <= limit else text[: limit - 1] + "…")[: 2 * limit]
 
 

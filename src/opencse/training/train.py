@@ -47,7 +47,7 @@ class Run:
         folder: Holds `model/`, `metrics.jsonl`, `recipe.toml`, `run.json`, `environment.json`.
         recipe: As it was resolved for the backbone.
         outcome: Steps, scores and time.
-        warnings: Findings that the user should not overlook.
+        warnings: ProbeScores that the user should not overlook.
     """
 
     folder: Path

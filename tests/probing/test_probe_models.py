@@ -4,7 +4,8 @@ import pytest
 
 from opencse.encoder import load_encoder, save_encoder
 from opencse.errors import OpencseError
-from opencse.probing.material import gather, probe_models, short_names
+from opencse.probing.probe_data import load_probe_data
+from opencse.probing.probe_models import probe_models, short_names
 from tests.tiny import tiny_bert
 
 
@@ -25,9 +26,9 @@ def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
     plain = tiny_bert(tmp_path / "plain")
     pooled = tmp_path / "pooled"
     save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
-    material = gather().material
-    monkeypatch.setattr("opencse.probing.material.Prober", lambda _: Nothing())
-    _, settings = probe_models([str(plain), str(pooled)], material, pooling="mean")
+    data = load_probe_data()
+    monkeypatch.setattr("opencse.probing.probe_models.ProbeSuite", lambda _: Nothing())
+    _, settings = probe_models([str(plain), str(pooled)], data, pooling="mean")
     assert [each["pooling"] for each in settings.values()] == ["mean", "cls"]
 
 

@@ -1,0 +1,126 @@
+"""Test cases from a user's own sentences: each with a contradiction and a rewording, made by grammar rules."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from opencse.data.documents import Passage
+from opencse.views import (
+    AntonymSwap,
+    EntitySwap,
+    NegatedAntonym,
+    Negation,
+    NumberSwap,
+    Passive,
+    Reordering,
+    RoleSwap,
+    SourceRow,
+)
+from opencse.views.rewriting.grammar_view import GrammarView
+
+CONTRADICTIONS: dict[str, GrammarView] = {
+    "negation": Negation(),
+    "opposite": AntonymSwap(predicate_first=True),
+    "number": NumberSwap(),
+    "name": EntitySwap(),
+    "roles": RoleSwap(),
+}
+"""Rewritings that contradict a sentence, by their names in a report."""
+
+REWORDINGS: dict[str, GrammarView] = {
+    "negated opposite": NegatedAntonym(),
+    "passive": Passive(),
+    "reordered": Reordering(),
+}
+"""Rewritings that keep the meaning of a sentence, by their names in a report."""
+
+_CHUNK = 256
+_MIN_WORDS, _MAX_WORDS = 4, 30  # of a sentence that is rewritten
+_PROSE = re.compile(r"[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
+"""A sentence of prose: no markup, formula, path, list or question."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenSentence:
+    """A sentence of a passage with its contradictions and rewordings.
+
+    Attributes:
+        passage: Index of its passage.
+        position: Index of the sentence within the passage.
+        text: The sentence.
+        contradictions: Sentences that contradict it, by kind.
+        rewordings: Sentences with the same meaning, by kind.
+    """
+
+    passage: int
+    position: int
+    text: str
+    contradictions: dict[str, str]
+    rewordings: dict[str, str]
+
+
+class SentenceRewriter:
+    """The constructors of `CONTRADICTIONS` and `REWORDINGS`, opened once.
+
+    Args:
+        seed: Seed of the choices that a rule leaves open.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._contradictions = {name: spec.open(seed=seed) for name, spec in CONTRADICTIONS.items()}
+        self._rewordings = {name: spec.open(seed=seed) for name, spec in REWORDINGS.items()}
+
+    def __call__(self, positions: Sequence[tuple[int, int]], passages: Sequence[Passage]) -> list[RewrittenSentence]:
+        """Rewrite the sentences at (passage, position) in every way that applies."""
+        texts = [passages[p].sentences[s] for p, s in positions]
+        rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
+        contradictions, rewordings = (
+            [{name: views[i].text for name, views in built.items()} for i in range(len(texts))]
+            for built in (
+                {name: constructor(rows) for name, constructor in constructors.items()}
+                for constructors in (self._contradictions, self._rewordings)
+            )
+        )
+        for contradicted, reworded in zip(contradictions, rewordings, strict=True):
+            # Of 40 opposites anywhere in a sentence 12 were no contradiction ("modern" scanners, "traditional" ones).
+            # If the opposite can be negated, the word is the predicate, in its usual sense.
+            if reworded["negated opposite"] is None:
+                contradicted["opposite"] = None
+        return [
+            RewrittenSentence(passage, position, text, _changed(contradictions[i], text), _changed(rewordings[i], text))
+            for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True))
+        ]
+
+
+def rewrite_sentences(
+    passages: Sequence[Passage], rewriter: SentenceRewriter, *, seed: int = 0
+) -> Iterator[list[RewrittenSentence]]:
+    """Yield the distinct sentences of the passages in random order, rewritten, in chunks of a few hundred.
+
+    Args:
+        passages: The user's texts.
+        rewriter: Rewrites them.
+        seed: Seed of the order.
+    """
+    first_position: dict[str, tuple[int, int]] = {}
+    for number, passage in enumerate(passages):
+        for position, text in enumerate(passage.sentences):
+            if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and _PROSE.fullmatch(text):
+                first_position.setdefault(text, (number, position))
+    positions = list(first_position.values())
+    random.Random(seed).shuffle(positions)
+    for start in range(0, len(positions), _CHUNK):
+        yield rewriter(positions[start : start + _CHUNK], passages)
+
+
+def replace_sentence(passage: Passage, position: int, text: str) -> str:
+    """Return the text of a passage with one of its sentences replaced."""
+    return " ".join([*passage.sentences[:position], text, *passage.sentences[position + 1 :]])
+
+
+def _changed(rewritten: Mapping[str, str | None], text: str) -> dict[str, str]:
+    """Return the rewritten sentences that differ from the text."""
+    return {name: new for name, new in rewritten.items() if new is not None and new.split() != text.split()}
