@@ -62,7 +62,7 @@ def test_run_trains_and_compares(tmp_path, opencse, corpus, pairs, backbone) -> 
     assert code == 0, notes
     assert "before" in printed
     assert "after" in printed
-    assert "the last step's weights are kept" in notes
+    assert "the weights of the last step are kept" in notes
     results = json.loads((out / "results.json").read_text())
     assert results["after"]["pairs"]["tasks"][0]["rows"] == len(SENTENCES) - 3
     assert (out / "model" / "modules.json").is_file()
