@@ -22,7 +22,7 @@ from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
 from opencse.views.constructor import SourceRow
 from opencse.views.rewriting.attribute_clause import attribute_clause, is_predicate
-from opencse.views.rewriting.lexicon import lexicon_bytes
+from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.views.rewriting.main_clause import MainClause
 from opencse.views.rewriting.opposites import opposed_adjectives
 
@@ -49,7 +49,7 @@ def sample(corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path
         OpencseError: The corpus or the table cannot be read, or there is no sentence.
     """
     sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
-    words = hashlib.sha256(lexicon_bytes("opposites", "antonyms")).hexdigest() if settings.opposites else ""
+    words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
     made_from = hashlib.sha256(
         json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed]).encode()
     ).hexdigest()

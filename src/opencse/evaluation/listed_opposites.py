@@ -20,8 +20,17 @@ _VERB_TAGS = ("VB", "VBZ", "VBD", "VBN", "VBG")
 
 
 def listed_pairs() -> list[tuple[str, str, str]]:
-    """Return the pairs from which `debias` builds its rows: word, opposite and part of speech."""
-    return [(word, opposite, pos) for (word, pos), opposite in lexicon.opposites().items()]
+    """Return the pairs from which `debias` builds its rows: word, opposite and part of speech.
+
+    Of verbs with a particle, these are the particles ("on", "off") if both verbs are the same, and the verbs otherwise.
+    """
+    pairs = [(word, opposite, pos) for (word, pos), opposite in lexicon.opposites().items()]
+    for verb, entries in lexicon.collocations().items():
+        pairs += [(verb, entry.opposite, "VERB") for entry in entries]
+    for (verb, particle), entries in lexicon.particle_verbs().items():
+        for other, _, new_particle in (entry.opposite.partition(" ") for entry in entries):
+            pairs.append((particle, new_particle, "PART") if other == verb else (verb, other, "VERB"))
+    return pairs
 
 
 def is_listed(first: str, second: str, opposites: Mapping[str, frozenset[str]] | None = None) -> bool:

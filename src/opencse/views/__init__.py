@@ -10,6 +10,7 @@
 | `entity_swap` | `EntitySwap` | a contradiction: another name of the same kind | |
 | `phrase_swap` | `PhraseSwap` | the same words with another meaning: two phrases exchanged | after PAWS |
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite, negated | |
+| `antonym_quadruple` | `AntonymQuadruple` | a paraphrase and two contradictions of the same predicate | |
 | `passive` | `Passive` | a paraphrase: the other voice | |
 | `reordering` | `Reordering` | a paraphrase: an adverbial moved, or conjuncts exchanged | |
 | `main_clause` | `MainClause` | the main clause of a long sentence | |
@@ -40,6 +41,7 @@ from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegat
 from opencse.views.perturbation.next_sentence import NextSentence
 from opencse.views.perturbation.random_changes import Deletion, RandomSentence, WordRepetition
 from opencse.views.perturbation.span_mask import SpanMask
+from opencse.views.rewriting.antonym_quadruple import AntonymQuadruple
 from opencse.views.rewriting.antonym_swap import AntonymSwap
 from opencse.views.rewriting.entity_swap import EntitySwap
 from opencse.views.rewriting.main_clause import MainClause
@@ -64,6 +66,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     NegatedAntonym,
     NegativeWord,
     RoleSwap,
+    AntonymQuadruple,
     Passive,
     NumberSwap,
     EntitySwap,
@@ -84,6 +87,7 @@ CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _K
 
 __all__ = [
     "CONSTRUCTORS",
+    "AntonymQuadruple",
     "AntonymSwap",
     "BackTranslation",
     "BuiltView",

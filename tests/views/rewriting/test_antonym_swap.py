@@ -30,6 +30,22 @@ She came in on Friday.|
 She survived the storm.|
 They live together.|They live apart.
 They live together with him.|
+He put on his coat.|He took off his coat.
+She turned the radio off.|She turned the radio on.
+The trains slowed down near the bridge.|The trains sped up near the bridge.
+They turned down the offer.|They accepted the offer.
+She broke her promise.|She kept her promise.
+He broke the law.|He obeyed the law.
+The rate fell to nine percent.|The rate rose to nine percent.
+She rose to the occasion.|
+The play was a failure.|The play was a success.
+Most people speak French.|Few people speak French.
+We left at the end of the day.|We left at the start of the day.
+He hurt his left hand.|He hurt his right hand.
+He has little time left.|He has much time left.
+An unpaid bill lay there.|A paid bill lay there.
+A village with a school lay there.|A village without a school lay there.
+It was an invaluable report.|
 """
 
 

@@ -17,6 +17,17 @@ The answer is also correct.|The answer is also not incorrect.
 They accepted the offer.|They did not reject the offer.
 The village lacks a school.|The village does not possess a school.
 She knows that the river is deep.|She knows that the river is not shallow.
+The request was accepted after a week.|The request was not rejected after a week.
+We cheered because the judges approved the plan.|We cheered because the judges did not reject the plan.
+The nurse who remembered the password went home.|The nurse who did not forget the password went home.
+If the motion is rejected, the club closes.|If the motion is not accepted, the club closes.
+They did not obey the order.|They disobeyed the order.
+She managed to open the window.|She did not fail to open the window.
+He kept his promise, although it was late.|He did not break his promise, although it was late.
+The committee turned down the offer.|The committee did not accept the offer.
+The concert was a success.|The concert was not a failure.
+Prices rose in March.|
+He can accept the gift.|
 The western part is green.|
 He is responsible for it.|
 Is it safe?|
@@ -29,7 +40,7 @@ def one(opened, text):
 
 @pytest.fixture(scope="module")
 def negator():
-    return NegatedAntonym(contract=0.0).open()
+    return NegatedAntonym(contract=0.0, several=0.0).open()
 
 
 @pytest.mark.parametrize("case", PARAPHRASES.strip().split("\n"))
@@ -65,3 +76,20 @@ def test_contractions_come_by_share_and_row():
     assert made[7] == NegatedAntonym(contract=0.5).open(seed=1)(rows[7:8])[0].text
     with pytest.raises(ValueError, match="share"):
         NegatedAntonym(contract=2)
+
+
+def test_several_predicates_of_a_long_sentence_are_rewritten():
+    rows = [
+        SourceRow(id=i, text="The plan was accepted because the bridge is safe, and the road is open.")
+        for i in range(30)
+    ]
+    made = {view.text for view in NegatedAntonym(contract=0.0, several=1.0).open()(rows)}
+    assert made == {"The plan was not rejected because the bridge is not dangerous, and the road is not closed."}
+    assert len({view.text for view in NegatedAntonym(contract=0.0, several=0.5).open()(rows)}) > 3
+
+
+def test_pairs_that_are_held_out_are_never_used():
+    rows = [SourceRow(id=0, text="The drug is safe.")]
+    held = [parts for parts in range(1, 12) if NegatedAntonym(hold_out=parts).open()(rows)[0].text is None]
+    assert 1 in held
+    assert 1 < len(held) < 11

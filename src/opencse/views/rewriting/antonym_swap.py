@@ -11,7 +11,7 @@ from opencse.syntax.tokens import Token
 from opencse.views.edits import apply_edits
 from opencse.views.rewriting.clause import NEGATIVE
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import Table
+from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, Table
 from opencse.views.rewriting.opposites import find_opposites, opposite_edits
 from opencse.views.rewriting.predicate_adjectives import find_copula
 
@@ -26,7 +26,8 @@ class AntonymSwap(GrammarView):
 
     Attributes:
         predicate_first: Prefer a predicate adjective ("is safe"): the negation of its opposite
-            ("is not dangerous") is a paraphrase, which `negated_antonym` builds. No other word has this property.
+            ("is not dangerous") is a paraphrase, which `negated_antonym` builds.
+        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
 
     Example:
         [build.antonym]
@@ -35,15 +36,16 @@ class AntonymSwap(GrammarView):
     """
 
     kind: ClassVar[str] = "antonym_swap"
-    tables: ClassVar[tuple[Table, ...]] = ("opposites", "antonyms")
+    tables: ClassVar[tuple[Table, ...]] = OPPOSITE_TABLES
 
     predicate_first: bool = False
+    hold_out: int = 0
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Replace one word, drawn by the weight of its part of speech."""
         if any(token.text.lower() in NEGATIVE - {"never", "rarely", "seldom"} for token in tokens):
             return None, "negative words"
-        found = list(find_opposites(text, tokens))
+        found = list(find_opposites(text, tokens, hold_out=self.hold_out))
         if not found:
             return None, "no antonym"
         if self.predicate_first:

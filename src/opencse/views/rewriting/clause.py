@@ -98,16 +98,37 @@ def main_clause(tokens: Sequence[Token]) -> Clause | None:
     return None
 
 
-def _clause(tokens: Sequence[Token], root: int) -> Clause | None:
-    if any(token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens):
+def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
+    """Return the clause of a verb, main or subordinate; None if it has no finite verb.
+
+    A verb that is coordinated with another ("he came and accepted it") has the subject of the first, unless it has its
+    own.
+    """
+    clause = _clause(tokens, predicate, subordinate=True)
+    if clause is not None and clause.subject is None and tokens[predicate].relation == "conj":
+        first = _clause(tokens, tokens[predicate].head, subordinate=True)
+        own = clause.finite is not None or tokens[predicate].tag in FINITE
+        if first is not None and first.subject is not None and own:
+            return _clause(tokens, predicate, subordinate=True, subject=first.subject)
+    return clause
+
+
+def _clause(
+    tokens: Sequence[Token], root: int, *, subordinate: bool = False, subject: int | None = None
+) -> Clause | None:
+    if not subordinate and any(
+        token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens
+    ):
         return None  # the parser took a subordinate clause for the main one
     bare = Clause(
         tokens=tokens, predicate=root, finite=None, tag="", auxiliary=False, subject=None, negators=(), negatives=()
     )
     children = list(bare.children(root))
     subjects = [i for i in children if tokens[i].relation.split(":")[0] in (*SUBJECTS, "nsubjpass", "csubjpass")]
-    subject = next(
-        (i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None
+    subject = (
+        subject
+        if subject is not None
+        else next((i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None)
     )
     finite = next((i for i in children if tokens[i].relation in AUXILIARIES and is_finite_auxiliary(tokens[i])), None)
     negators, negatives = _negatives(bare, root, finite)

@@ -4,17 +4,24 @@
 |---|---|---|
 | `antonyms` | `antonyms.tsv` | Open English WordNet: every antonym of a word, in one of its senses |
 | `opposites` | `opposites.tsv` | written for this project: one opposite that holds in nearly every context |
+| `affixes` | `affixes.tsv` | written for this project: stems of opposites by a negative prefix, or by -ful and -less |
+| `particles` | `particles.tsv` | written for this project: verbs with a particle, and their opposites |
+| `collocations` | `collocations.tsv` | written for this project: opposites of verbs that depend on the object |
 | `names` | `names.tsv` | written for this project: countries, cities, first names, months, … |
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-Table = Literal["antonyms", "opposites", "names"]
+Table = Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names"]
+OPPOSITE_TABLES: tuple[Table, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
+"""The lists from which opposites are found."""
 
 SYMMETRIC_VERBS = frozenset(
     """be marry wed meet equal border resemble match differ adjoin neighbor neighbour touch intersect collide
@@ -47,8 +54,24 @@ _NOT_OPPOSITE = frozenset(
     concerned related associate engage claim charge color order arm arrange appear appearing posed pose
     part join miss cover do tie bind interested uninterested like earth wind veil finished wanted personal
     impersonal constant inconstant formed loyal essential inessential frequently equally sexual possibly
-    fold tune balance cross wrap bend make embark""".split()
+    fold follow tune balance cross wrap bend make embark bound""".split()
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpposedVerb:
+    """The opposite of a verb in a certain construction.
+
+    Attributes:
+        opposite: Base of the opposite, perhaps with a particle ("take off").
+        objects: The nouns that it needs as object or passive subject. With particles also "yes" for every noun, "no"
+            for none, or "any" for both.
+        complementary: See `is_complementary`.
+    """
+
+    opposite: str
+    objects: frozenset[str]
+    complementary: bool
 
 
 @cache
@@ -76,17 +99,81 @@ def antonyms() -> dict[tuple[str, str], tuple[str, ...]]:
 def opposites() -> dict[tuple[str, str], str]:
     """Return one opposite by word and part of speech ("ADJ", "ADV", "NOUN", "VERB" or "ADP").
 
-    The pairs of `opposites.tsv` come first. WordNet adds those pairs of which one word is the other with a negative
-    prefix ("stable", "unstable"): its other pairs are opposites in one sense of many ("second", "first", but "a second
-    later").
+    The pairs of `opposites.tsv` come first, then those of `affixes.tsv`. WordNet adds those pairs of which one word is
+    the other with a negative prefix ("stable", "unstable"): its other pairs are opposites in one sense of many
+    ("second", "first", but "a second later").
     """
-    table = {(word, pos): opposite for word, opposite, pos in _rows("opposites")}
+    table = {(word, pos): opposite for word, opposite, pos, _ in _rows("opposites")}
+    for affix, pos, stems in _rows("affixes"):
+        for stem in stems.split():
+            plain, negative = affixed(affix, stem)
+            table.setdefault((plain, pos), negative)
+            table.setdefault((negative, pos), plain)
     for word, opposite, pos in _rows("antonyms"):
         longer, shorter = sorted((word, opposite), key=len, reverse=True)
         prefix = _PREFIX.match(longer)
-        plain = prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
-        if plain and not {word, opposite} & _NOT_OPPOSITE:
+        plain_pair = prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
+        if plain_pair and not {word, opposite} & _NOT_OPPOSITE:
             table.setdefault((word, pos), opposite)
+    return table
+
+
+def affixed(affix: str, stem: str) -> tuple[str, str]:
+    """Return the plain and the negative word of a stem: ("possible", "impossible"), ("harmful", "harmless").
+
+    Args:
+        affix: A prefix, or "less"; "in" becomes "im", "il" or "ir" where the stem's first letter requires it.
+        stem: A word, without "-ful" if the affix is "less".
+    """
+    if affix == "less":
+        return stem + "ful", stem + "less"
+    if affix == "in":
+        affix = {"b": "im", "m": "im", "p": "im", "l": "il", "r": "ir"}.get(stem[0], "in")
+    return stem, affix + stem
+
+
+@cache
+def _complementary() -> dict[tuple[str, str], bool]:
+    return {(word, pos): marked == "yes" for word, _, pos, marked in _rows("opposites")}
+
+
+def is_complementary(word: str, pos: str) -> bool:
+    """Whether the negated opposite of a word says the same: "was not rejected" for "was accepted".
+
+    Scales and changes leave a third possibility ("did not fall" is not "rose"). Predicate adjectives count as
+    complementary ("is not cold" for "is hot") unless they are comparatives or name one of several possibilities.
+
+    Args:
+        word: A word in its base form.
+        pos: Its part of speech, as in `opposites`.
+    """
+    return _complementary().get((word, pos), pos == "ADJ")
+
+
+def is_held_out(word: str, opposite: str, parts: int) -> bool:
+    """Whether a pair of opposites falls into the first of `parts` equal parts, by its hash; False if there are none."""
+    digest = hashlib.blake2b(" ".join(sorted((word, opposite))).encode(), digest_size=4).digest()
+    return parts > 0 and int.from_bytes(digest, "big") % parts == 0
+
+
+@cache
+def particle_verbs() -> dict[tuple[str, str], tuple[OpposedVerb, ...]]:
+    """Return the opposites of verbs with a particle, by verb and particle."""
+    table: dict[tuple[str, str], tuple[OpposedVerb, ...]] = {}
+    for phrase, opposite, objects, marked in _rows("particles"):
+        verb, particle = phrase.split()
+        entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
+        table[verb, particle] = (*table.get((verb, particle), ()), entry)
+    return table
+
+
+@cache
+def collocations() -> dict[str, tuple[OpposedVerb, ...]]:
+    """Return the opposites of verbs that hold with certain objects ("keep" a promise: "break"), by verb."""
+    table: dict[str, tuple[OpposedVerb, ...]] = {}
+    for verb, opposite, objects, marked in _rows("collocations"):
+        entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
+        table[verb] = (*table.get(verb, ()), entry)
     return table
 
 

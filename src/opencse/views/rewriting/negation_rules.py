@@ -11,6 +11,9 @@ from opencse.views.edits import Edit, apply_edits, decapitalise, match_case
 from opencse.views.rewriting.clause import AUXILIARIES, BE, NOT, Clause, main_clause
 from opencse.views.rewriting.grammar_view import Rewrite
 
+Negated = tuple[list[Edit] | None, str]
+"""The edits of a negation, or None if no rule is safe, and the rule or the reason."""
+
 # Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
 SENTENTIAL = frozenset(
     """also probably possibly perhaps maybe certainly definitely clearly apparently evidently presumably reportedly
@@ -47,6 +50,13 @@ def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract:
     clause = main_clause(tokens)
     if clause is None:
         return None, "no finite verb"
+    edits, rule = negation_edits(text, clause, remove=remove, contract=contract)
+    return (None if edits is None else apply_edits(text, edits)), rule
+
+
+def negation_edits(text: str, clause: Clause, *, remove: bool = True, contract: bool = False) -> Negated:
+    """Return the edits that negate a clause, main or subordinate, or remove its negation; arguments as in `negate`."""
+    tokens = clause.tokens
     if clause.negatives:
         return None, "negative words"
     if clause.negators:
@@ -59,13 +69,13 @@ def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract:
         return None, "the more the more"
     following = tokens[clause.finite + 1] if clause.finite + 1 < len(tokens) else None
     if tokens[clause.finite].text.lower() == "had" and following and following.text.lower() == "better":
-        return apply_edits(text, [(following.end, following.end, " not")]), "had better"
+        return [(following.end, following.end, " not")], "had better"
     if clause.auxiliary:
         return _after_auxiliary(text, clause, contract)
-    return _do_support(text, clause, contract)
+    return _do_support(clause, contract)
 
 
-def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Rewrite:
+def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Negated:
     """Insert "not" after a form of be, have, do or a modal, past sentence adverbs; in questions past the subject."""
     assert clause.finite is not None
     assert clause.subject is not None
@@ -81,17 +91,17 @@ def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Rewrite:
         if last >= clause.predicate or last - clause.finite > 6 or not question:
             return None, "inverted"
         if contract and word not in NO_CONTRACTION:
-            return _contracted(text, finite, edits), "question"
-        return apply_edits(text, [(tokens[last].end, tokens[last].end, " not"), *edits]), "question"
+            return _contracted(finite, edits), "question"
+        return [(tokens[last].end, tokens[last].end, " not"), *edits], "question"
     place = _past_adverbs(clause, clause.finite)
     if place + 1 < len(tokens) and tokens[place + 1].text.lower() in LIMITING:
         return None, "not only"
     kind = "copula" if word in BE else "auxiliary"
     if contract and place == clause.finite and not word.startswith(("'", "’")) and word not in NO_CONTRACTION:
-        return _contracted(text, finite, edits), kind
+        return _contracted(finite, edits), kind
     inserted = match_case("not", finite.text) if finite.text.isupper() and len(finite.text) > 1 else "not"
     glue = "" if word == "can" and place == clause.finite else " "
-    return apply_edits(text, [(tokens[place].end, tokens[place].end, glue + inserted), *edits]), kind
+    return [(tokens[place].end, tokens[place].end, glue + inserted), *edits], kind
 
 
 def _fits(clause: Clause, helper: str) -> bool:
@@ -108,10 +118,10 @@ def _fits(clause: Clause, helper: str) -> bool:
     )
 
 
-def _contracted(text: str, finite: Token, edits: list[Edit]) -> str:
-    """Return the text with "n't" joined to the finite verb."""
+def _contracted(finite: Token, edits: list[Edit]) -> list[Edit]:
+    """Return the edits with "n't" joined to the finite verb."""
     new = CONTRACTED.get(finite.text.lower(), finite.text.lower() + "n't")
-    return apply_edits(text, [(finite.start, finite.end, match_case(new, finite.text)), *edits])
+    return [(finite.start, finite.end, match_case(new, finite.text)), *edits]
 
 
 def _past_adverbs(clause: Clause, place: int) -> int:
@@ -133,7 +143,7 @@ def _past_adverbs(clause: Clause, place: int) -> int:
     return last
 
 
-def _do_support(text: str, clause: Clause, contract: bool) -> Rewrite:
+def _do_support(clause: Clause, contract: bool) -> Negated:
     """Negate by do-support: put "does not" before the verb and the adverbs that belong to it."""
     assert clause.finite is not None
     assert clause.subject is not None
@@ -171,7 +181,7 @@ def _do_support(text: str, clause: Clause, contract: bool) -> Rewrite:
         if shared is None or i < clause.finite:
             break
         edits += [(tokens[i].start, tokens[i].end, shared), *_or(clause, i)]
-    return apply_edits(text, edits), f"do-support {clause.tag}"
+    return edits, f"do-support {clause.tag}"
 
 
 def _meets_finite(clause: Clause) -> bool:
@@ -216,7 +226,7 @@ def _or(clause: Clause, verb: int) -> list[Edit]:
     ]
 
 
-def _imperative(text: str, clause: Clause) -> Rewrite:
+def _imperative(text: str, clause: Clause) -> Negated:
     """Negate an imperative ("Do not open"), only if the verb opens the sentence or follows "please" or a comma."""
     tokens, verb = clause.tokens, clause.tokens[clause.predicate]
     copula = next((i for i in clause.children(clause.predicate) if clause.tokens[i].relation == "cop"), None)
@@ -228,12 +238,12 @@ def _imperative(text: str, clause: Clause) -> Rewrite:
     if verb.text.lower() in REMARKS or re.search(r"[^s]s$", verb.text.lower()):  # "Roads in ..." is a mistagged noun
         return None, "remark"
     if verb.text.lower() == "let" and start + 1 < len(tokens) and tokens[start + 1].text.lower() in ("'s", "’s", "us"):
-        return apply_edits(text, [(tokens[start + 1].end, tokens[start + 1].end, " not")]), "let us"
+        return [(tokens[start + 1].end, tokens[start + 1].end, " not")], "let us"
     edits: list[Edit] = [(verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))]
-    return apply_edits(text, [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))]), "imperative"
+    return [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))], "imperative"
 
 
-def _remove(text: str, clause: Clause) -> Rewrite:
+def _remove(text: str, clause: Clause) -> Negated:
     """Remove "not", "n't" or "never" from the main clause."""
     tokens = clause.tokens
     if len(clause.negators) > 1:
@@ -250,7 +260,7 @@ def _remove(text: str, clause: Clause) -> Rewrite:
     if word == "never":
         if place == 0 or clause.finite is None:
             return None, "never"
-        return apply_edits(text, [removed]), "never removed"
+        return [removed], "never removed"
     if helper is None:  # "Do not go", where the parser has "do" as an auxiliary or as nothing
         return None, "negative imperative"
     stem = helper.text.lower()
@@ -258,17 +268,15 @@ def _remove(text: str, clause: Clause) -> Rewrite:
     if stem == "ai" or any(token.text.lower() == "or" for token in between):  # "may or may not"
         return None, "negative words"
     if stem in UNCONTRACTED and word in NOT[1:]:
-        return apply_edits(
-            text, [(helper.start, tokens[place].end, match_case(UNCONTRACTED[stem], helper.text))]
-        ), "not removed"
+        return [(helper.start, tokens[place].end, match_case(UNCONTRACTED[stem], helper.text))], "not removed"
     verb = tokens[clause.predicate]
     supports = stem in ("do", "does", "did") and clause.finite != clause.predicate and verb.tag in ("VB", "VBP")
     if not supports or (clause.subject is not None and clause.subject > (clause.finite or 0)):
-        return apply_edits(text, [removed]), "not removed"
-    return _without_do(text, clause, helper, place)
+        return [removed], "not removed"
+    return _without_do(clause, helper, place)
 
 
-def _without_do(text: str, clause: Clause, helper: Token, place: int) -> Rewrite:
+def _without_do(clause: Clause, helper: Token, place: int) -> Negated:
     """Turn "does not like" into "likes", and "Do not open" into "Open"."""
     tokens, verb = clause.tokens, clause.tokens[clause.predicate]
     if clause.predicate < place or place + 1 >= len(tokens):
@@ -276,11 +284,9 @@ def _without_do(text: str, clause: Clause, helper: Token, place: int) -> Rewrite
     following = tokens[place + 1]
     cut: Edit = (helper.start, following.start, "")
     if clause.subject is None and helper.text.lower() == "do":
-        return apply_edits(
-            text, [(helper.start, following.end, match_case(following.text, helper.text))]
-        ), "imperative not removed"
+        return [(helper.start, following.end, match_case(following.text, helper.text))], "imperative not removed"
     if clause.shared_verbs():  # "did not sing or dance": emphatic "did sing or dance"
-        return apply_edits(text, [(tokens[place - 1].end, tokens[place].end, "")]), "not removed"
+        return [(tokens[place - 1].end, tokens[place].end, "")], "not removed"
     tag = {"do": "VBP", "does": "VBZ", "did": "VBD"}[helper.text.lower()]
     new = inflect(verb.text.lower(), tag)
-    return apply_edits(text, [cut, (verb.start, verb.end, match_case(new, verb.text))]), "do-support removed"
+    return [cut, (verb.start, verb.end, match_case(new, verb.text))], "do-support removed"

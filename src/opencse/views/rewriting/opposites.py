@@ -10,21 +10,29 @@ from opencse.syntax.tokens import Token
 from opencse.views.edits import Edit, match_case
 from opencse.views.rewriting import lexicon
 from opencse.views.rewriting.articles import article_edits
-from opencse.views.rewriting.opposed_verbs import VERB_TAGS, opposed_verb
+from opencse.views.rewriting.opposed_verbs import VERB_TAGS, opposed_particle_verb, opposed_verb
+from opencse.views.rewriting.opposite_contexts import fits
 
-_POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}
-_PLURALS = {"man": "men", "woman": "women", "wife": "wives", "lady": "ladies", "gentleman": "gentlemen"}
-# Verbs with which "for" and "against" are opposites, and verbs with particles that are.
-_SIDES = frozenset("vote campaign argue testify lobby fight speak".split())
-_PARTICLES = {
-    one: (other, frozenset(verbs.split()))
-    for pair, verbs in (
-        ("up down", "go walk climb run move ride drive look"),
-        ("on off", "turn switch"),
-        ("in out", "move check log rush"),
-    )
-    for one, other in (pair.split(), pair.split()[::-1])
+_POS = {
+    "JJ": "ADJ",
+    "JJR": "ADJ",
+    "JJS": "ADJ",
+    "RB": "ADV",
+    "RBR": "ADV",
+    "NN": "NOUN",
+    "NNS": "NOUN",
+    "IN": "ADP",
 }
+_PLURALS = {
+    "child": "children",
+    "gentleman": "gentlemen",
+    "lady": "ladies",
+    "man": "men",
+    "thief": "thieves",
+    "wife": "wives",
+    "woman": "women",
+}
+_SINGULARS = {plural: singular for singular, plural in _PLURALS.items()}
 _WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
 
 
@@ -35,25 +43,40 @@ class Opposite:
     Attributes:
         place: Index of the word's token.
         word: The opposite, in the same inflection.
-        pos: "ADJ", "ADV", "NOUN", "VERB", "ADP", "PART" ("moved in") or "DEGREE" ("more" and "less").
+        pos: "ADJ", "ADV", "NOUN", "VERB", "ADP", "PART" (a verb with a particle) or "DEGREE" ("more" and "less").
+        pair: The word and its opposite in their base forms.
+        complementary: Whether the negated opposite says the same (`lexicon.is_complementary`).
+        particle: Index of the particle that belongs to a verb; None if there is none.
+        new_particle: The particle of the opposite; "" if it has none.
     """
 
     place: int
     word: str
     pos: str
+    pair: tuple[str, str]
+    complementary: bool = False
+    particle: int | None = None
+    new_particle: str = ""
 
 
-def find_opposites(text: str, tokens: Sequence[Token]) -> Iterator[Opposite]:
+def find_opposites(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Opposite]:
     """Yield every word of a sentence that its opposite can replace in this context.
 
     A word is left out if its opposite occurs in the sentence as well ("forward or backward").
+
+    Args:
+        text: The sentence.
+        tokens: Its tokens.
+        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
     """
     words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):
         if not token.text.isalpha() or (i and not token.text.islower()) or _glued(text, token):
             continue
-        found = _degree(tokens, i) or _particle(tokens, i) or _opposite(tokens, i)
-        if found is not None and found.word not in words:
+        found = _degree(tokens, i) or _opposite(tokens, i)
+        if found is None or lexicon.is_held_out(*found.pair, hold_out):
+            continue
+        if (found.word if found.word != token.text.lower() else found.new_particle) not in words:
             yield found
 
 
@@ -67,10 +90,17 @@ def opposed_adjectives(text: str) -> dict[str, str]:
 
 
 def opposite_edits(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
-    """Return the edits that replace a word by its opposite, and correct the article before it."""
+    """Return the edits that replace a word by its opposite, with its particle, and correct the article before it."""
     token = tokens[found.place]
-    edits: list[Edit] = [(token.start, token.end, match_case(found.word, token.text))]
-    return [*edits, *article_edits(text, tokens, found.place, found.word)]
+    word = match_case(found.word, token.text)
+    edits = article_edits(text, tokens, found.place, found.word)
+    if found.particle is None:
+        return [(token.start, token.end, f"{word} {found.new_particle}".rstrip()), *edits]
+    edits.append((token.start, token.end, word))
+    old = tokens[found.particle]
+    if found.new_particle:
+        return [*edits, (old.start, old.end, found.new_particle)]
+    return [*edits, (tokens[found.particle - 1].end, old.end, "")]
 
 
 def _glued(text: str, token: Token) -> bool:
@@ -88,15 +118,9 @@ def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
     counted = following.text == "than" and i + 2 < len(tokens) and tokens[i + 2].tag == "CD"
     bound = i and tokens[i - 1].text.lower() == "at" and following.tag == "CD"
     graded = tokens[i].tag in ("RBR", "RBS") and following.tag == "JJ" and tokens[i].head == i + 1
-    return Opposite(place=i, word=new[word], pos="DEGREE") if counted or bound or graded else None
-
-
-def _particle(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Return the opposite particle: of "walked up", "moved in", "turned on"."""
-    token = tokens[i]
-    new, verbs = _PARTICLES.get(token.text.lower(), ("", frozenset()))
-    loose = token.relation.split(":")[0] in ("compound", "prt", "advmod") and tokens[token.head].lemma.lower() in verbs
-    return Opposite(place=i, word=new, pos="PART") if loose and token.head < i else None
+    if not (counted or bound or graded):
+        return None
+    return Opposite(place=i, word=new[word], pos="DEGREE", pair=(word, new[word]))
 
 
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
@@ -106,107 +130,43 @@ def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
     if relation in ("compound", "flat", "fixed", "goeswith", "cc", "dep"):
         return None
     if token.tag in VERB_TAGS:
-        verb = opposed_verb(tokens, i, lambda base: lexicon.opposites().get((base, "VERB")))
-        return Opposite(place=i, word=verb, pos="VERB") if verb else None
+        return _verb(tokens, i)
     pos = _POS.get(token.tag, "")
-    if pos == "NOUN" and token.tag == "NNS" and (word, pos) not in lexicon.opposites():
-        singular = re.sub("ies$", "y", word) if word.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", word)
-        new = lexicon.opposites().get((singular, pos))
-        return Opposite(place=i, word=_plural(new), pos=pos) if new else None
-    new = lexicon.opposites().get((word, pos))
-    fits = {"ADJ": _adjective_fits, "ADV": _adverb_fits, "NOUN": _noun_fits, "ADP": _preposition_fits}
-    return Opposite(place=i, word=new, pos=pos) if new and fits[pos](tokens, i) else None
+    base = _singular(word) if token.tag == "NNS" and (word, pos) not in lexicon.opposites() else word
+    new = lexicon.opposites().get((base, pos))
+    if new is None or not fits(tokens, i, pos):
+        return None
+    marked = lexicon.is_complementary(base, pos)
+    form = new if base == word else _plural(new)
+    return Opposite(place=i, word=form, pos=pos, pair=(base, new), complementary=marked)
 
 
-def _children(tokens: Sequence[Token], head: int) -> Iterator[int]:
-    return (k for k, token in enumerate(tokens) if token.head == head and k != head)
+def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
+    """Return the opposite of a verb, alone or with its particle."""
+    if found := opposed_particle_verb(tokens, i):
+        particle, base, form, entry = found
+        phrase = f"{base} {tokens[particle].text.lower()}"
+        word, _, new_particle = form.partition(" ")
+        return Opposite(
+            place=i,
+            word=word,
+            pos="PART",
+            pair=(phrase, entry.opposite),
+            complementary=entry.complementary,
+            particle=particle,
+            new_particle=new_particle,
+        )
+    verb = opposed_verb(tokens, i)
+    if verb is None:
+        return None
+    base, form, entry = verb
+    return Opposite(place=i, word=form, pos="VERB", pair=(base, entry.opposite), complementary=entry.complementary)
 
 
-def _next_word(tokens: Sequence[Token], i: int, step: int = 1) -> str:
-    return tokens[i + step].text.lower() if 0 <= i + step < len(tokens) else ""
-
-
-def _adjective_fits(tokens: Sequence[Token], i: int) -> bool:
-    token, word = tokens[i], tokens[i].text.lower()
-    before, after = _next_word(tokens, i, -1), _next_word(tokens, i)
-    attribute = token.relation == "amod" and token.head > i and tokens[token.head].tag.startswith("N")
-    predicate = not attribute and any(tokens[k].relation == "cop" for k in _children(tokens, i))
-    if not (attribute or predicate) or (before in ("very", "too", "as", "so", "how") and word == "many"):
-        return False
-    if attribute and (tokens[token.head].tag in ("NNP", "NNPS") or tokens[i + 1].tag in ("NNP", "NNPS")):
-        return False  # "the late John", "early Christian"
-    if attribute and word in ("old", "young") and tokens[token.head].text.lower() in ("age", "world", "testament"):
-        return False
-    return {
-        "many": attribute and before not in ("as", "so", "too", "how", "the", "a", "great"),
-        "few": attribute and before not in ("a", "the", "last", "next", "first", "every", "past"),
-        "last": attribute and before in ("the", "his", "her", "its", "their"),
-        "first": attribute and before in ("the", "his", "her", "its", "their"),
-        "next": attribute,
-        "alive": predicate,
-        "dead": predicate,
-        "absent": predicate,
-        "old": before not in ("year", "years", "months") and after not in ("enough", "age"),
-        "long": before not in ("m", "km", "metres", "meters", "feet", "miles", "as", "so")
-        and after not in ("as", "before"),
-        "short": after not in ("of", "story", "stories", "film", "films", "form"),
-        "wide": before not in ("m", "km", "metres", "feet"),
-        "high": before not in ("m", "metres", "feet") and after not in ("school", "schools"),
-        "low": True,
-        "good": after not in ("at", "for"),
-        "hard": predicate,
-        "fast": attribute,
-        "black": attribute and after not in ("people", "man", "men", "woman", "women"),
-        "open": attribute or after not in ("to",),
-        "full": after != "of" and attribute,
-        "free": False,
-        "possible": before != "as" and before != "if",
-        "common": after not in ("to", "with", "law", "name", "names", "noun"),
-        "present": False,
-        "current": attribute,
-        "former": attribute and tokens[token.head].tag in ("NN", "NNS"),
-        "likely": after in ("to", "that"),
-        "big": True,
-    }.get(word, True)
-
-
-def _adverb_fits(tokens: Sequence[Token], i: int) -> bool:
-    word, after = tokens[i].text.lower(), _next_word(tokens, i)
-    if tokens[i].relation != "advmod" or after in ("than", "as"):
-        return False
-    if word in ("early", "later", "earlier", "better"):
-        return tokens[tokens[i].head].pos == "VERB" and word == "early" and after in ("in", ".", "on")
-    if (word, after) in (("together", "with"), ("apart", "from")):
-        return False
-    return word != "fast" or tokens[tokens[i].head].pos == "VERB"
-
-
-def _noun_fits(tokens: Sequence[Token], i: int) -> bool:
-    word, before, after = tokens[i].text.lower(), _next_word(tokens, i, -1), _next_word(tokens, i)
-    if word in ("north", "south", "east", "west"):
-        return after in ("of", ".", ",", "") and before != "and"
-    if word in ("top", "bottom", "beginning", "past", "future", "majority", "minority"):
-        return before == "the"
-    if word in ("increase", "decrease", "decline", "rise", "fall", "growth"):
-        return before in ("a", "an", "the") and after in ("in", "of")
-    if word in ("man", "men"):
-        return before not in ("of",)
-    joined = [k for k in _children(tokens, i) if tokens[k].relation == "conj"]
-    return not joined and tokens[i].relation != "conj"  # "father and mother"
-
-
-def _preposition_fits(tokens: Sequence[Token], i: int) -> bool:
-    word, after = tokens[i].text.lower(), _next_word(tokens, i)
-    if tokens[i].relation not in ("case", "mark", "prep"):
-        return False
-    if word in ("before", "after"):
-        return after not in ("all", "that", "this", "which", "whom", "long") and tokens[i - 1].text.lower() not in (
-            "named", "name", "called", "years", "days", "months", "and", "or", "shortly", "soon", "look", "took",
-            "just", "ever", "even", "never", "year", "day", "immediately", "not", "until",
-        )  # fmt: skip
-    if word in ("for", "against"):
-        return tokens[tokens[tokens[i].head].head].lemma.lower() in _SIDES
-    return word != "without" or tokens[tokens[i].head].pos in ("NOUN", "PRON")
+def _singular(noun: str) -> str:
+    if noun in _SINGULARS:
+        return _SINGULARS[noun]
+    return re.sub("ies$", "y", noun) if noun.endswith("ies") else re.sub(r"(?<=ss|ch|sh)es$|s$", "", noun)
 
 
 def _plural(noun: str) -> str:
