@@ -31,6 +31,7 @@ class Evil:
     [
         ("modules.json", "[" * 100_000, "not JSON"),
         ("modules.json", "3", "not a list of modules"),
+        ("modules.json", json.dumps([MODULE, MODULE]), "two modules are a"),
         ("modules.json", json.dumps([{**MODULE, "path": "../x"}]), "outside the model's folder"),
         ("modules.json", json.dumps([{**MODULE, "path": "/etc"}]), "outside the model's folder"),
         ("modules.json", json.dumps([{**MODULE, "type": "os.system"}]), "not a module of sentence-transformers"),

@@ -53,6 +53,9 @@ def _modules(folder: Path) -> list[dict[str, str]]:
         raise OpencseError(f"{path}: not a list of modules", _REMEDY)
     for module in modules:
         _check_module(path, module)
+    kinds = [module["type"] for module in modules]
+    if kinds.count(kinds[0]) > 1:
+        raise OpencseError(f"{path}: two modules are a {kinds[0].rpartition('.')[2]}", _REMEDY)
     return modules
 
 

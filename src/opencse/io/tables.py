@@ -15,6 +15,8 @@ from opencse.io.reading import LONGEST_LINE, json_object, reason, regular_file
 TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
 
+_LONGEST_NAME = 1000  # characters; longer, it is a text and the header is missing
+
 
 def ending(path: Path) -> str:
     """The format by the file's name, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
@@ -108,6 +110,10 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _header(cells: Sequence[str], path: Path) -> list[str]:
     names = [cell.strip() for cell in cells]
+    if (longest := max(map(len, names), default=0)) > _LONGEST_NAME:
+        raise OpencseError(
+            f"{path}: a column's name of {longest:,} characters", "The first line must hold the columns' names."
+        )
     if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
         raise OpencseError(f"{path}: two columns are named '{twice}'", "Give each column a name of its own.")
     return names
