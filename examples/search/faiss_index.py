@@ -1,0 +1,27 @@
+"""Search with FAISS: python examples/search/faiss_index.py [MODEL] [QUERY]
+
+MODEL is a folder that opencse wrote, a hub id, or `minilm`.
+"""
+
+import sys
+
+import faiss
+from sentence_transformers import SentenceTransformer
+
+from opencse.io import demo
+from opencse.io.corpus import read_texts
+from opencse.models import resolve
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    query = arguments.get(2, "The road is not safe.")
+    texts = list(read_texts(demo.corpus("demo")))
+
+    vectors = model.encode(texts, normalize_embeddings=True)
+    index = faiss.IndexFlatIP(vectors.shape[1])  # inner products of unit vectors are cosines
+    index.add(vectors)
+
+    cosines, rows = index.search(model.encode([query], normalize_embeddings=True), 3)
+    for cosine, row in zip(cosines[0], rows[0], strict=True):
+        print(f"{cosine:.2f}  {texts[row]}")

@@ -1,0 +1,33 @@
+"""Search with Haystack: python examples/search/haystack_store.py [MODEL] [QUERY]
+
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. Haystack's telemetry is switched off here.
+"""
+
+import os
+import sys
+
+from sentence_transformers import SentenceTransformer
+
+from opencse.io import demo
+from opencse.io.corpus import read_texts
+from opencse.models import resolve
+
+if __name__ == "__main__":
+    os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # is read when haystack is imported
+    from haystack import Document
+    from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+    from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+    arguments = dict(enumerate(sys.argv))
+    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    query = arguments.get(2, "The road is not safe.")
+    texts = list(read_texts(demo.corpus("demo")))
+
+    store = InMemoryDocumentStore(embedding_similarity_function="cosine")
+    vectors = model.encode(texts).tolist()
+    store.write_documents(
+        [Document(content=text, embedding=vector) for text, vector in zip(texts, vectors, strict=True)]
+    )
+    retriever = InMemoryEmbeddingRetriever(store, top_k=3)
+    for hit in retriever.run(query_embedding=model.encode(query).tolist())["documents"]:
+        print(f"{hit.score:.2f}  {hit.content}")

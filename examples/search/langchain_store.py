@@ -1,0 +1,39 @@
+"""Search with LangChain: python examples/search/langchain_store.py [MODEL] [QUERY]
+
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. `HuggingFaceEmbeddings` of the package langchain-huggingface
+takes the same folder, if you have that package.
+"""
+
+import sys
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
+from sentence_transformers import SentenceTransformer
+
+from opencse.io import demo
+from opencse.io.corpus import read_texts
+from opencse.models import resolve
+
+
+class SentenceEmbeddings(Embeddings):
+    """A sentence-transformers model as LangChain's embeddings."""
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        self.model = model
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.model.encode(texts).tolist()
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.model.encode(text).tolist()
+
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    query = arguments.get(2, "The road is not safe.")
+
+    store = InMemoryVectorStore(SentenceEmbeddings(model))
+    store.add_texts(list(read_texts(demo.corpus("demo"))))
+    for document, cosine in store.similarity_search_with_score(query, k=3):
+        print(f"{cosine:.2f}  {document.page_content}")

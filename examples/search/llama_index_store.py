@@ -1,0 +1,50 @@
+"""Search with LlamaIndex: python examples/search/llama_index_store.py [MODEL] [QUERY]
+
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. `HuggingFaceEmbedding` of the package
+llama-index-embeddings-huggingface takes the same folder, if you have that package.
+"""
+
+import sys
+
+from llama_index.core import VectorStoreIndex
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.schema import TextNode
+from pydantic import PrivateAttr
+from sentence_transformers import SentenceTransformer
+
+from opencse.io import demo
+from opencse.io.corpus import read_texts
+from opencse.models import resolve
+
+
+class SentenceEmbedding(BaseEmbedding):
+    """A sentence-transformers model as LlamaIndex's embedding."""
+
+    _model: SentenceTransformer = PrivateAttr()
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        super().__init__(embed_batch_size=64)
+        self._model = model
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._model.encode(texts).tolist()
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._model.encode(text).tolist()
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    query = arguments.get(2, "The road is not safe.")
+
+    nodes = [TextNode(text=text) for text in read_texts(demo.corpus("demo"))]
+    index = VectorStoreIndex(nodes, embed_model=SentenceEmbedding(model))
+    for hit in index.as_retriever(similarity_top_k=3).retrieve(query):
+        print(f"{hit.score:.2f}  {hit.text}")

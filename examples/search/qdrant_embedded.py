@@ -1,0 +1,33 @@
+"""Search with Qdrant inside this process: python examples/search/qdrant_embedded.py [MODEL] [QUERY]
+
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. Replace ":memory:" by `path="folder"` to keep the index, or
+by `url="http://localhost:6333"` for a server.
+"""
+
+import sys
+
+from qdrant_client import QdrantClient
+from qdrant_client.models import Distance, PointStruct, VectorParams
+from sentence_transformers import SentenceTransformer
+
+from opencse.io import demo
+from opencse.io.corpus import read_texts
+from opencse.models import resolve
+
+if __name__ == "__main__":
+    arguments = dict(enumerate(sys.argv))
+    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    query = arguments.get(2, "The road is not safe.")
+    texts = list(read_texts(demo.corpus("demo")))
+
+    client = QdrantClient(":memory:")
+    vectors = model.encode(texts)
+    client.create_collection("texts", VectorParams(size=vectors.shape[1], distance=Distance.COSINE))
+    points = [
+        PointStruct(id=row, vector=vector.tolist(), payload={"text": text})
+        for row, (text, vector) in enumerate(zip(texts, vectors, strict=True))
+    ]
+    client.upsert("texts", points)
+
+    for hit in client.query_points("texts", query=model.encode(query).tolist(), limit=3).points:
+        print(f"{hit.score:.2f}  {hit.payload['text']}")
