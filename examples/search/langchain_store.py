@@ -1,7 +1,7 @@
 """Search with LangChain: python examples/search/langchain_store.py [MODEL] [QUERY]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`. `HuggingFaceEmbeddings` of the package langchain-huggingface
-takes the same folder, if you have that package.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`. `HuggingFaceEmbeddings` of the package
+langchain-huggingface takes the same folder, if you have that package.
 """
 
 import sys
