@@ -38,7 +38,7 @@ from opencse.evaluation.correlation import spearman
 from opencse.io.corpus import column_names, read_rows
 from opencse.io.files import write_text
 from opencse.recipes import Recipe, load_recipe
-from opencse.training.polarity import Head, constructed_pairs, train_head
+from opencse.training.polarity import PolarityProjection, constructed_pairs, train_head
 
 OPPOSED = {
     "antonym_swap": "text",
@@ -203,7 +203,7 @@ def main() -> None:
         width = trained_on.shape[1] * len(settings.depths) // len(whole.depths)  # the last layer comes first
         means = trained_on[:, :width].contiguous()
         started = time.process_time()
-        head = Head(width, settings.width, settings.hidden)
+        head = PolarityProjection(width, settings.width, settings.hidden)
         train_head(head, means, pairs, settings, seed=options.seed)
         seconds = time.process_time() - started
         with torch.no_grad():

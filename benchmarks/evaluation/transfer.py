@@ -63,7 +63,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sets = [load_labelled(arguments.data, name) for name in arguments.tasks]
     tasks = {
-        classifier: [TransferTask(data=each, how=CrossValidation(classifier=classifier)) for each in sets]
+        classifier: [TransferTask(data=each, protocol=CrossValidation(classifier=classifier)) for each in sets]
         for classifier in ("senteval", "sklearn")
     }
     texts = distinct_texts(tasks["senteval"])

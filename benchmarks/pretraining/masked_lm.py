@@ -36,7 +36,7 @@ SENTENCES = (
 
 def scores(model_name: str, corpora: list[str], share: float, limit: int | None, progress: bool = True) -> dict:
     from opencse.encoder import special_frame
-    from opencse.pretraining.heldout import Counts, choose, count_scores, model_scores
+    from opencse.pretraining.heldout import NgramCounts, count_scores, mask_sentences, model_scores
     from opencse.pretraining.model import load_model, load_tokenizer
     from opencse.pretraining.pretrain import DEV_SENTENCES
     from opencse.pretraining.store import open_sentences
@@ -46,9 +46,9 @@ def scores(model_name: str, corpora: list[str], share: float, limit: int | None,
     longest = min(256, tokenizer.model_max_length)
     train, held_out, _ = open_sentences(corpora, tokenizer, longest, share, progress=progress)
     texts = [held_out[i] for i in range(DEV_SENTENCES, len(held_out))][:limit]
-    guesses = choose(texts, tokenizer, MASKING, max_length=longest)
+    guesses = mask_sentences(texts, tokenizer, MASKING, max_length=longest)
     frame = special_frame(tokenizer)
-    counts = Counts(train, (frame.before, frame.after), len(tokenizer))
+    counts = NgramCounts(train, (frame.before, frame.after), len(tokenizer))
     told = count_scores(counts, guesses, True, progress)
     found = count_scores(counts, guesses, False, progress)
     found |= {f"{name}, told": told[name] for name in ("bigram", "both neighbours")}

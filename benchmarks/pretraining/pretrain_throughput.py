@@ -81,7 +81,7 @@ def main() -> None:
     operations = [
         6 * weights * batch.tokens
         + sum(12 * shape.layers * shape.width * float((g.mask.sum(1) ** 2).sum()) for g in batch.groups)
-        + 6 * shape.width * (vocabulary + shape.width) * batch.guesses
+        + 6 * shape.width * (vocabulary + shape.width) * batch.predicted
         for batch in own
     ]
     rate, taken = matrix_rate(clock), times[WARM:]

@@ -24,7 +24,7 @@ class OpencseError(Exception):
 
 
 def _shortened(text: str) -> str:
-    """A text of at most `LONGEST` characters: a file may hold a name or a number of any length."""
+    """Return a text of at most `LONGEST` characters: a file may hold a name or a number of any length."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST * 2 // 3]} … {text[-LONGEST // 4 :]}"
 
 

@@ -59,7 +59,7 @@ def test_dropout_can_be_set(tmp_path) -> None:
 
 def test_an_unloadable_model_is_one_clear_line(tmp_path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(OpencseError, match=r"holds no model\.safetensors"):
+    with pytest.raises(OpencseError, match=r"contains no model\.safetensors"):
         load_encoder(tmp_path, pooling="cls")
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import ClassificationTask, Labelled, LabelledSet, evaluate
+from opencse.evaluation import ClassificationTask, LabelledSet, LabelledTexts, evaluate
 from opencse.evaluation.classification import few_shot_draws
 
 
-def labelled(count: int, start: int = 0) -> Labelled:
+def labelled(count: int, start: int = 0) -> LabelledTexts:
     rows = range(start, start + count)
-    return Labelled(texts=[f"t{i}" for i in rows], labels=["abc"[i % 3] for i in rows])
+    return LabelledTexts(texts=[f"t{i}" for i in rows], labels=["abc"[i % 3] for i in rows])
 
 
 def encode(texts):

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.evaluation.cross_validation import CrossValidation, cross_validated, nested, split
-from opencse.evaluation.linear_probes import Fit, Training, train_probes
+from opencse.evaluation.cross_validation import (
+    CrossValidation,
+    cross_validation,
+    nested_cross_validation,
+    train_dev_test,
+)
+from opencse.evaluation.linear_probes import ClassifierTraining, Fit, train_probes
 from tests.reference import senteval
 
-SHORT = Training(epochs_per_round=2, patience=1, max_epochs=8)
+SHORT = ClassifierTraining(epochs_per_round=2, patience=1, max_epochs=8)
 LOOPS = {"passes": 2, "patience": 1, "limit": 8}
 
 
@@ -40,16 +45,16 @@ def test_every_classifier_is_what_it_would_be_alone(learning_rate):
 def test_the_three_protocols_equal_the_loops():
     x, y = data(160, seed=2)
     how = CrossValidation(folds=3, training=SHORT)
-    found = nested(x, y, how)
+    found = nested_cross_validation(x, y, how)
     assert found.accuracy == pytest.approx(np.mean(senteval.nested(x, y, 3, count=3, **LOOPS)), abs=0.005)
     assert len(found.penalties) == 3
     x_test, y_test = data(90, seed=3)
-    found = cross_validated(x, y, x_test, y_test, how)
+    found = cross_validation(x, y, x_test, y_test, how)
     predicted, penalty = senteval.cross_validated(x, y, x_test, 3, count=3, **LOOPS)
     assert (found.classes == predicted).all()
     assert found.penalties == (penalty,)
     x_dev, y_dev = data(50, seed=4)
-    found = split(x, y, x_dev, y_dev, x_test, y_test, how)
+    found = train_dev_test(x, y, x_dev, y_dev, x_test, y_test, how)
     predicted, penalty = senteval.split(x, y, (x_dev, y_dev), x_test, 3, **LOOPS)
     assert (found.classes == predicted).all()
     assert found.penalties == (penalty,)

@@ -47,7 +47,7 @@ def test_a_collapsed_model_has_no_score():
     search = RetrievalTask(name="s", queries=["a"], corpus=["b", "c"], relevant=[{0: 1.0}])
     for result in evaluate(lambda texts: np.ones((len(texts), 3)), [task, search]).results:
         assert result.score is None
-        assert result.undefined["map"] == "the model scores all texts alike"
+        assert result.undefined["map"] == "the model gives all texts the same score"
 
 
 def test_impossible_tasks():

@@ -80,7 +80,7 @@ def test_undefined_is_named_and_never_averaged(some_pairs):
     assert results["half"].undefined["spearman_mean"] == "undefined in v"
     assert results.average is None
     collapsed = evaluate(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [PairsTask(pairs=some_pairs)])
-    assert collapsed["toy"].undefined["pearson"] == "the model scores all pairs alike"
+    assert collapsed["toy"].undefined["pearson"] == "the model gives all pairs the same score"
 
 
 def test_correlations_against_scipy():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import SUITES, evaluate_suites, load_reranking, load_retrieval, load_suites, sources
+from opencse.evaluation import SUITES, evaluate_suites, load_reranking, load_retrieval, load_suites, sts_sources
 
 
 def lines(path, *rows):
@@ -17,7 +17,7 @@ def lines(path, *rows):
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """One small task of every kind."""
-    monkeypatch.setattr(sources, "PUBLISHED_ROWS", {("STS-B", "test"): 4, ("STS-B", "dev"): 4})
+    monkeypatch.setattr(sts_sources, "PUBLISHED_ROWS", {("STS-B", "test"): 4, ("STS-B", "dev"): 4})
     stsb = "score\tsentence1\tsentence2\n5\ta\tb\n5.0\ta\tc\n1\tc\td\n0\te\tf\n"
     (tmp_path / "STSB").mkdir()
     for split in ("test", "dev"):
@@ -76,7 +76,11 @@ def test_beir_layout(data):
     task = load_retrieval(data, "search")
     assert (task.queries, task.corpus, task.relevant) == (["a"], ["c d", "b"], [{1: 1.0}])
     qrels = data / "search" / "qrels" / "test.tsv"
-    for row, message in (("q\t3\t1", "no text '3'"), ("p\t2\t1", "no text 'p'"), ("q\t2\tyes", "'yes' is no number")):
+    for row, message in (
+        ("q\t3\t1", "no text '3'"),
+        ("p\t2\t1", "no text 'p'"),
+        ("q\t2\tyes", "'yes' is not a number"),
+    ):
         qrels.write_text(f"query-id\tcorpus-id\tscore\n{row}\n")
         with pytest.raises(OpencseError, match=message):
             load_retrieval(data, "search")

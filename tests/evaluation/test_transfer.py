@@ -5,16 +5,16 @@ import pytest
 from sklearn.metrics import f1_score
 
 from opencse.errors import OpencseError
-from opencse.evaluation import CrossValidation, Embeddings, Labelled, LabelledSet, TransferTask, evaluate
+from opencse.evaluation import CrossValidation, Embeddings, LabelledSet, LabelledTexts, TransferTask, evaluate
 from opencse.evaluation.labelled import features
-from opencse.evaluation.linear_probes import Training
+from opencse.evaluation.linear_probes import ClassifierTraining
 
-HOW = CrossValidation(folds=3, training=Training(epochs_per_round=1, patience=0, max_epochs=2))
+HOW = CrossValidation(folds=3, training=ClassifierTraining(epochs_per_round=1, patience=0, max_epochs=2))
 
 
-def labelled(count: int, start: int = 0, *, pairs: bool = False, classes: int = 2) -> Labelled:
+def labelled(count: int, start: int = 0, *, pairs: bool = False, classes: int = 2) -> LabelledTexts:
     rows = range(start, start + count)
-    return Labelled(
+    return LabelledTexts(
         texts=[f"t{i}" for i in rows],
         labels=[str(i % classes) for i in rows],
         seconds=[f"s{i}" for i in rows] if pairs else None,
@@ -38,8 +38,10 @@ def encode(texts):
     ],
 )
 def test_parts_choose_the_protocol(classifier, parts):
-    how = CrossValidation(classifier=classifier, folds=3, training=Training(max_epochs=40, learning_rate=0.05))
-    task = TransferTask(data=LabelledSet(name="toy", **parts), how=how)
+    how = CrossValidation(
+        classifier=classifier, folds=3, training=ClassifierTraining(max_epochs=40, learning_rate=0.05)
+    )
+    task = TransferTask(data=LabelledSet(name="toy", **parts), protocol=how)
     result = evaluate(encode, [task])["toy"]
     assert result.score > 80
     assert result.rows == len(parts.get("test", parts["train"]))
@@ -49,7 +51,7 @@ def test_parts_choose_the_protocol(classifier, parts):
 
 def test_pairs_have_senteval_features_and_f1():
     train, test = labelled(40, pairs=True), labelled(30, 40, pairs=True)
-    task = TransferTask(data=LabelledSet(name="MRPC", train=train, test=test), how=HOW)
+    task = TransferTask(data=LabelledSet(name="MRPC", train=train, test=test), protocol=HOW)
     texts = list(task.texts())
     embeddings = Embeddings(texts, np.asarray(encode(texts)))
     u, v = embeddings(test.texts), embeddings(test.seconds)
@@ -67,8 +69,8 @@ def test_data_that_cannot_be_scored_is_named():
     with pytest.raises(OpencseError, match="x test: the class '2' does not occur"):
         LabelledSet(name="x", train=labelled(9), test=labelled(9, classes=3))
     with pytest.raises(OpencseError, match="unequal length"):
-        Labelled(texts=["a"], labels=["0", "1"])
-    few = TransferTask(data=LabelledSet(name="x", train=labelled(5)), how=HOW)
+        LabelledTexts(texts=["a"], labels=["0", "1"])
+    few = TransferTask(data=LabelledSet(name="x", train=labelled(5)), protocol=HOW)
     with pytest.raises(OpencseError, match="class '1' has 2 training texts, and cross-validation in 3 folds needs 3"):
         evaluate(encode, [few])
     with pytest.raises(OpencseError, match="classifier 'svm' is unknown"):

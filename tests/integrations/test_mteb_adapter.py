@@ -9,8 +9,8 @@ import torch
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import (
     ClassificationTask,
-    Labelled,
     LabelledSet,
+    LabelledTexts,
     PairsTask,
     ScoredPairs,
     distinct_texts,
@@ -42,8 +42,8 @@ def test_few_shot_classification_equals_mteb(tiny_model):
     labels = [[len(text.split()) % 3 for text in part] for part in (train, test)]
     data = LabelledSet(
         name="Banking77",
-        train=Labelled(texts=train, labels=[str(label) for label in labels[0]]),
-        test=Labelled(texts=test, labels=[str(label) for label in labels[1]]),
+        train=LabelledTexts(texts=train, labels=[str(label) for label in labels[0]]),
+        test=LabelledTexts(texts=test, labels=[str(label) for label in labels[1]]),
     )
     vectors = Kept(tiny_model, [ClassificationTask(data=data)])
     ours = evaluate(vectors, [ClassificationTask(data=data)])["Banking77"].metrics

@@ -1,4 +1,4 @@
-"""Scores of guesses, beside literal counts and full softmaxes."""
+"""Scores of masked tokens, beside literal counts and full softmaxes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from opencse.pretraining.heldout import Counts, Scores, choose, count_scores, model_scores
+from opencse.pretraining.heldout import NgramCounts, PredictionScores, count_scores, mask_sentences, model_scores
 from opencse.pretraining.settings import Masking
 from tests.pretraining.helpers import SENTENCES
 from tests.pretraining.test_initial import Store
@@ -29,15 +29,15 @@ def store(tokenizer, texts) -> Store:
 
 
 def test_scores() -> None:
-    scores = Scores.of(np.log([2.0, 8.0]), np.array([0, 4]))
+    scores = PredictionScores.of(np.log([2.0, 8.0]), np.array([0, 4]))
     assert (scores.tokens, scores.perplexity, scores.top1, scores.top5) == (2, pytest.approx(4), 50, 100)
 
 
 def test_model_scores_are_those_of_full_softmaxes(model) -> None:
     network, tokenizer = model
-    guesses = choose(store(tokenizer, SENTENCES[:30]), tokenizer, ALL_MASKED)
+    masked = mask_sentences(store(tokenizer, SENTENCES[:30]), tokenizer, ALL_MASKED)
     losses, ranks = [], []
-    for group in guesses.batches:
+    for group in masked.batches:
         with torch.no_grad():
             probabilities = network(input_ids=group.ids, attention_mask=group.mask).logits.softmax(-1).flatten(0, 1)
         for position, label in zip(group.positions.tolist(), group.labels.tolist(), strict=True):
@@ -46,16 +46,16 @@ def test_model_scores_are_those_of_full_softmaxes(model) -> None:
                 row = probabilities[position]
                 losses.append(-float(row[label].log()))
                 ranks.append(int((row > row[label]).sum()))
-    found = model_scores(network, guesses, progress=False)
-    expected = Scores.of(np.array(losses), np.array(ranks))
-    assert found.tokens == expected.tokens == len(guesses.labels)
+    found = model_scores(network, masked, progress=False)
+    expected = PredictionScores.of(np.array(losses), np.array(ranks))
+    assert found.tokens == expected.tokens == len(masked.labels)
     assert found.perplexity == pytest.approx(expected.perplexity, rel=1e-4)
     assert (found.top1, found.top5) == (expected.top1, expected.top5)
 
 
 def test_the_choice_is_always_the_same(model) -> None:
     _, tokenizer = model
-    a, b = (choose(store(tokenizer, SENTENCES[:30]), tokenizer, ALL_MASKED) for _ in range(2))
+    a, b = (mask_sentences(store(tokenizer, SENTENCES[:30]), tokenizer, ALL_MASKED) for _ in range(2))
     assert (a.labels == b.labels).all()
     assert all((x.ids == y.ids).all() for x, y in zip(a.batches, b.batches, strict=True))
 
@@ -64,21 +64,21 @@ def test_neighbours(model) -> None:
     """Each guess with its neighbours, found again in the sentences one by one."""
     _, tokenizer = model
     texts = SENTENCES[:40]
-    guesses = choose(store(tokenizer, texts), tokenizer, Masking(rate=0.5, random=0, keep=0))
+    masked = mask_sentences(store(tokenizer, texts), tokenizer, Masking(rate=0.5, random=0, keep=0))
     rows = [tokenizer(t)["input_ids"] for t in texts]
     triples = {(row[i - 1], row[i], row[i + 1]) for row in rows for i in range(1, len(row) - 1)}
-    found = list(zip(guesses.told[0], guesses.labels, guesses.told[1], strict=True))
+    found = list(zip(masked.true_neighbours[0], masked.labels, masked.true_neighbours[1], strict=True))
     assert set(found) <= triples
-    hidden = guesses.seen == tokenizer.mask_token_id
+    hidden = masked.visible_neighbours == tokenizer.mask_token_id
     assert 0 < hidden.mean() < 1
-    assert (guesses.seen == guesses.told)[~hidden].all()
+    assert (masked.visible_neighbours == masked.true_neighbours)[~hidden].all()
 
 
 def test_counts(model) -> None:
     _, tokenizer = model
     texts = ["the cat sits", "the dog sits on the house", "a cat eats"] * 2
     size, cls, sep = len(tokenizer), tokenizer.cls_token_id, tokenizer.sep_token_id
-    counts = Counts(store(tokenizer, texts), ((cls,), (sep,)), size)
+    counts = NgramCounts(store(tokenizer, texts), ((cls,), (sep,)), size)
     rows = [tokenizer(t)["input_ids"] for t in texts]
     flat = [t for row in rows for t in row[1:-1]]
     unigram = np.array([(flat.count(i) + 0.5) / (len(flat) + 0.5 * size) for i in range(size)])
@@ -98,18 +98,20 @@ def test_counts(model) -> None:
 def test_neighbours_help_where_text_is_regular(model) -> None:
     _, tokenizer = model
     sentences = store(tokenizer, SENTENCES)
-    guesses = choose(sentences, tokenizer, ALL_MASKED)
-    counts = Counts(sentences, ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,)), len(tokenizer))
-    scores, told = (count_scores(counts, guesses, flag, progress=False) for flag in (False, True))
+    masked = mask_sentences(sentences, tokenizer, ALL_MASKED)
+    counts = NgramCounts(sentences, ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,)), len(tokenizer))
+    scores, told = (count_scores(counts, masked, flag, progress=False) for flag in (False, True))
     assert scores["unigram"] == told["unigram"]
     assert told["both neighbours"].perplexity <= scores["both neighbours"].perplexity
     for found in (scores, told):
         assert found["unigram"].perplexity > found["bigram"].perplexity > found["both neighbours"].perplexity
         assert found["unigram"].top1 <= found["bigram"].top1
-        assert all(one.tokens == len(guesses.labels) and one.top1 <= one.top5 for one in found.values())
+        assert all(one.tokens == len(masked.labels) and one.top1 <= one.top5 for one in found.values())
 
 
 def test_a_masked_neighbour_tells_nothing(model) -> None:
     _, tokenizer = model
-    counts = Counts(store(tokenizer, SENTENCES), ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,)), len(tokenizer))
+    counts = NgramCounts(
+        store(tokenizer, SENTENCES), ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,)), len(tokenizer)
+    )
     assert counts.after(np.array([tokenizer.mask_token_id]))[0] == pytest.approx(counts.unigrams)

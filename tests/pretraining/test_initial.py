@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.pretraining.initial import cooccurrences, factorised, piece_counts
+from opencse.pretraining.initial import cooccurrences, factorise, piece_counts
 from opencse.pretraining.store import SentenceIds
 
 TEXTS = [[1, 2, 3, 1, 4, 5], [2], [3, 3], [4, 1, 2, 6, 6, 1, 2, 3]] * 3
@@ -49,7 +49,7 @@ def test_inner_products_are_the_information() -> None:
         for b in range(8):
             if pairs[a, b] >= 1:
                 information[a, b] = max(0.0, np.log(pairs[a, b] / (pairs[a].sum() * contexts[b])))
-    vectors = factorised(sparse.csr_matrix(pairs), 8, seed=0)
+    vectors = factorise(sparse.csr_matrix(pairs), 8, seed=0)
     u, s, _ = np.linalg.svd(information)
     expected = u * np.sqrt(s)
     # The sign of a singular vector is free.

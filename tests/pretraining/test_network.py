@@ -27,7 +27,7 @@ def plain_loss(model, batch):
         labels[group.positions[real]] = group.labels[real]
         found = model(input_ids=group.ids, attention_mask=group.mask, labels=labels.view(group.ids.shape))
         total = total + found.loss * real.sum()
-    return total / batch.guesses
+    return total / batch.predicted
 
 
 @pytest.mark.parametrize("write", [tiny_bert, tiny_roberta])
@@ -40,7 +40,7 @@ def test_equals_the_loss_of_transformers(tmp_path, write, fast) -> None:
     pieces, rng = Pieces.of(tokenizer), np.random.default_rng(0)
     batch = masked_batch(inputs, tokenizer.pad_token_id, pieces, Masking(rate=0.3), rng, overhead=8)
     assert len(batch.groups) > 1
-    assert sum(int((g.labels != -100).sum()) for g in batch.groups) == batch.guesses
+    assert sum(int((g.labels != -100).sum()) for g in batch.groups) == batch.predicted
     network = MaskedLMNetwork(models[0]).train()
     if fast:
         prepare_for_training(models[0])

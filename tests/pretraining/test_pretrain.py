@@ -14,8 +14,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from opencse.encoder import load_encoder
 from opencse.errors import OpencseError
-from opencse.pretraining.settings import Text, load_settings, settings_names
-from opencse.pretraining.store import is_held_out, sentences
+from opencse.pretraining.settings import InputSettings, load_settings, settings_names
+from opencse.pretraining.store import is_held_out, iter_sentences
 from opencse.runs.sampling import Sampler
 from tests.pretraining.helpers import SENTENCES, SMALL, run, write_corpus
 from tests.tiny import tiny_bert, tiny_roberta
@@ -194,7 +194,7 @@ def test_a_masked_lm_keeps_its_head(tmp_path, corpus, write) -> None:
 
 
 def test_held_out_sentences() -> None:
-    share = Text().held_out
+    share = InputSettings().held_out
     flags = [is_held_out(f"sentence number {i}", share) for i in range(20_000)]
     assert np.mean(flags) == pytest.approx(share, abs=0.002)
     assert is_held_out("two  words ", 0.3) == is_held_out("two words", 0.3)
@@ -202,7 +202,7 @@ def test_held_out_sentences() -> None:
 
 
 def test_held_out_and_training_sentences_are_all(corpus) -> None:
-    held, rest = (list(sentences([corpus], 0.1, held_out=flag)) for flag in (True, False))
+    held, rest = (list(iter_sentences([corpus], 0.1, held_out=flag)) for flag in (True, False))
     assert sorted([*held, *rest]) == sorted(SENTENCES)
     assert 10 < len(held) < 60
 

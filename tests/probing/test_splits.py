@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import load_sts
-from opencse.evaluation.sources import PUBLISHED_ROWS
+from opencse.evaluation.sts_sources import PUBLISHED_ROWS
 from opencse.probing import SplitProbe, load_probe_sts
 from opencse.probing.published import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.probing.splits import published_averages

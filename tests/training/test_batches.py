@@ -39,7 +39,7 @@ def test_short_texts_stay_and_long_ones_gain_nine_tokens_at_most(length: int, mo
     found = {len(_with_repetitions(np.arange(length), 0.32, 2)) - length for _ in range(200)}
     assert max(found) == most
     view = ViewTokens(0, FRAME, length, None, 0.32)
-    assert view.most_repeated == most
+    assert view.max_repeated == most
 
 
 def test_only_the_view_that_asks_for_it_is_repeated() -> None:

@@ -14,7 +14,7 @@ from opencse.data.token_store import Source
 from opencse.errors import OpencseError
 from opencse.recipes import PolarityHead, Recipe, Teacher, load_recipe
 from opencse.training import polarity as module
-from opencse.training.polarity import Head, constructed_pairs, train_head
+from opencse.training.polarity import PolarityProjection, constructed_pairs, train_head
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert
 from tests.training.helpers import Imitate, metrics, run
@@ -40,7 +40,7 @@ def signed(count: int = 200) -> tuple[torch.Tensor, list[tuple[float, np.ndarray
 def test_the_head_tells_the_same_from_the_opposite(hidden) -> None:
     means, pairs = signed()
     known = [(polarity, numbers[:150]) for polarity, numbers in pairs]
-    head = Head(17, 4, hidden)
+    head = PolarityProjection(17, 4, hidden)
     train_head(head, means, known, replace(SETTINGS, steps=300))
     with torch.no_grad():
         vectors = head.encode(means)
@@ -52,7 +52,7 @@ def test_the_head_tells_the_same_from_the_opposite(hidden) -> None:
 
 def test_the_seed_determines_the_head_and_the_callers_random_state_is_left_alone() -> None:
     means, pairs = signed(40)
-    heads = [Head(17, 4, 8) for _ in range(3)]
+    heads = [PolarityProjection(17, 4, 8) for _ in range(3)]
     state = torch.get_rng_state()
     for head, seed in zip(heads, (1, 1, 2), strict=True):
         train_head(head, means, pairs, SETTINGS, seed=seed)

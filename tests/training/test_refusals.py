@@ -80,7 +80,7 @@ def test_a_finished_run_is_not_run_again(tmp_path, corpus, backbone) -> None:
     [
         ("encoder.max_length=100", "takes at most 64 tokens"),
         ("encoder.pooling=mask", "needs a prompt"),
-        ("encoder.pooling=backbone", "does not say how to pool"),
+        ("encoder.pooling=backbone", "defines no pooling"),
         ("training.batch_size=1", "at least 2"),
     ],
 )

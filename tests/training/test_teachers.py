@@ -215,7 +215,7 @@ def test_accumulated_parts_see_their_own_rows(tmp_path, student, wise, corpus) -
     ("teacher", "match"),
     [
         ({"model": "./nowhere"}, r"teachers\.wise: \./nowhere: no such model folder"),
-        ({"model": "PLAIN"}, r"teachers\.wise: .*does not say how to pool.*teachers\.wise\.pooling"),
+        ({"model": "PLAIN"}, r"teachers\.wise: .*defines no pooling.*teachers\.wise\.pooling"),
         ({"model": "backbone", "max_length": 500}, r"teachers\.wise: max_length is 500.*at most 64"),
     ],
 )

@@ -44,7 +44,7 @@ class Difference:
 
 
 def spread(scores: Sequence[float | None]) -> Spread:
-    """Return mean and standard deviation, undefined if one score is."""
+    """Return the mean and standard deviation, undefined if one score is."""
     defined = [score for score in scores if score is not None]
     if not defined or len(defined) < len(scores):
         return Spread(mean=None, deviation=None, runs=len(scores))

@@ -74,7 +74,7 @@ def read_passages(path: str | Path, *, column: str | None = None, words: int = 2
 
 
 def is_prose(path: str | Path) -> bool:
-    """Whether a path is a file of running text, or a folder that holds such files or plain text."""
+    """Return whether a path is a file of running text, or a folder that holds such files or plain text."""
     path = Path(path)
     if path.is_dir():
         return not _is_table_folder(path) and any(True for _ in _files(path))
@@ -117,7 +117,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _is_table_folder(folder: Path) -> bool:
-    """Whether a folder is one table: saved by `datasets`, or nothing but Parquet files."""
+    """Return whether a folder is one table: saved by `datasets`, or nothing but Parquet files."""
     return (folder / "state.json").exists() or {ending(f) for f in folder.iterdir() if f.is_file()} == {".parquet"}
 
 

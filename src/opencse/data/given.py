@@ -94,13 +94,13 @@ def given_name(given: Any) -> str:
 
 
 def _in_paragraphs(path: Path, column: str) -> bool:
-    """Whether the rows are longer than sentences are."""
+    """Return whether the rows are longer than sentences are."""
     lengths = [len(text.split()) for text in islice(read_texts(path, column), 1000)]
     return bool(lengths) and median(lengths) > _LONG
 
 
 def _split(path: Path, column: str | None) -> Path:
-    """The sentences of documents, none twice and without headings of one or two words."""
+    """Yield the sentences of documents, none twice and without headings of one or two words."""
 
     def sentences() -> Iterator[str]:
         for passage in read_passages(path, column=column):
@@ -110,7 +110,7 @@ def _split(path: Path, column: str | None) -> Path:
 
 
 def _renamed(path: Path, column: str, present: Sequence[str]) -> Path:
-    """The same table, its column named `text`, with all its other columns of text."""
+    """Return the same table, its column named `text`, with all its other columns of text."""
 
     def columns() -> dict[str, Iterable[str | None]]:
         names = [name for name in present if name == column or (name != "text" and _is_text(path, name))]
@@ -141,7 +141,7 @@ def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
 
 
 def _as_table(given: Any) -> pa.Table:
-    """Texts in memory as an Arrow table."""
+    """Return texts in memory as an Arrow table."""
     if isinstance(given, pa.Table):
         return given
     if hasattr(given, "with_format") and hasattr(given, "column_names"):  # a datasets.Dataset

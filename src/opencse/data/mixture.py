@@ -94,7 +94,7 @@ def _requirement(part: Part) -> str:
 def _drawn(
     sentences: Sequence[tuple[str | None, ...]], count: int, chance: random.Random
 ) -> Iterator[tuple[str | None, ...]]:
-    """So many, at random; each as often as any other, give or take one."""
+    """Yield a random sample of rows; each row occurs equally often, up to one."""
     while count > 0:
         drawn = chance.sample(sentences, min(count, len(sentences)))
         yield from drawn

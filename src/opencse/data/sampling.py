@@ -105,7 +105,7 @@ class _Balanced:
             self._draws.setdefault(word, _Draw(self._most, self._chance)).offer(text)
 
     def kept(self) -> dict[str, str]:
-        """Each sentence, and the adjective that it is there for."""
+        """Return each sentence, and the adjective that it is there for."""
         used = {word: draw for word, draw in sorted(self._draws.items()) if self._opposite[word] in self._draws}
         found: dict[str, str] = {}
         for i in range(self._most):
@@ -118,7 +118,7 @@ class _Balanced:
 
 
 def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> tuple[list[str], dict[str, str]]:
-    """Sentences at random, none twice; and those drawn for an adjective with an opposite, with that adjective."""
+    """Return a random sample of distinct sentences, and those drawn for an adjective with an opposite, with it."""
     plain = _Draw(settings.rows, chance)
     opposed = _Balanced(settings.opposites, random.Random(chance.random()))
     for text in read_texts(corpus):
@@ -147,7 +147,7 @@ def _said(opposed: Mapping[str, str], clauses: float, chance: random.Random) -> 
 
 
 def _cut(texts: Sequence[str], share: float, chance: random.Random) -> list[str]:
-    """A share of the sentences cut to their main clause where that works."""
+    """Return a share of the sentences cut to their main clause where that works."""
     out = list(texts)
     chosen = [i for i in range(len(out)) if chance.random() < share]
     cutter = MainClause().open() if chosen else None

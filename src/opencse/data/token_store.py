@@ -61,7 +61,7 @@ class TokenStore:
             self._ids.append(ids)
 
     def ids(self, source: int, row: int) -> np.ndarray | None:
-        """The token ids of one row (read-only view), or None where the row lacks this source."""
+        """Return the token ids of one row (read-only view), or None where the row lacks this source."""
         if self._lengths[source][row] < 0:
             return None
         start, end = self._offsets[source][row : row + 2]
@@ -125,7 +125,7 @@ def open_store(
 
 
 def usable_rows(corpus: str | Path, sources: Sequence[Source]) -> Iterator[dict[str, str | None] | None]:
-    """The columns of every row of a corpus, by name; None for a row that lacks a source that is not optional.
+    """Yield the columns of every row of a corpus, by name; None for a row that lacks a source that is not optional.
 
     The rows that are not None are those of the token store, in its order.
     """
@@ -176,7 +176,7 @@ def _build(
 def _tokenise(
     records: Sequence[Mapping[str, str | None]], source: Source, tokenizer: Any, max_length: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All ids of the records one after another, and each record's count (-1 where it has no text)."""
+    """Return all ids of the records one after another, and each record's count (-1 where it has no text)."""
     texts = [r[source.column] for r in records]
     wrapped = [t if source.prompt is None else source.prompt.replace("{}", t) for t in texts if t is not None]
     found = iter(

@@ -1,14 +1,14 @@
-"""From sentences to vectors: backbones, prompts, pooling, train-only projectors, export."""
+"""Sentence encoders: backbones, prompts, pooling, projectors for training, export."""
 
 from opencse.encoder.export import save_encoder
 from opencse.encoder.loading import backbone_config, load_encoder
 from opencse.encoder.projectors import build_projector
-from opencse.encoder.prompts import Frame, bake, special_frame, template_frame
+from opencse.encoder.prompts import Frame, bake_template, special_frame, template_frame
 
 __all__ = [
     "Frame",
     "backbone_config",
-    "bake",
+    "bake_template",
     "build_projector",
     "load_encoder",
     "save_encoder",

@@ -1,4 +1,4 @@
-"""A bfloat16 stand-in for a module whose weights go on changing."""
+"""A bfloat16 copy of a module whose weights keep changing."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Bfloat16Copy:
 
     def __init__(self, module: nn.Module) -> None:
         self._source = module
-        # Filling deepcopy's memo with the cast parameters spares a float32 copy and keeps tied weights tied.
+        # Putting the cast parameters into deepcopy's memo avoids a float32 copy and keeps tied weights tied.
         memo: dict[int, Any] = {id(p): _cast(p) for p in module.parameters()}
         self._copy = copy.deepcopy(module, memo).eval()
         use_short_attention(self._copy)
 
     def refresh(self) -> None:
-        """Take over the current values of all parameters and buffers."""
+        """Copy the current values of all parameters and buffers."""
         self._copy.eval()
         with torch.no_grad():
             for kind in ("parameters", "buffers"):
-                for theirs, ours in zip(getattr(self._source, kind)(), getattr(self._copy, kind)(), strict=True):
-                    ours.copy_(theirs)
+                for source, target in zip(getattr(self._source, kind)(), getattr(self._copy, kind)(), strict=True):
+                    target.copy_(source)
 
     def __call__(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Run the copy; every floating output returns in float32 (pooling and what follows need its accuracy)."""
+        """Run the copy; floating-point outputs are cast to float32, which pooling and later modules need."""
         return {name: _to_float32(value) for name, value in self._copy(features).items()}
 
 

@@ -1,7 +1,7 @@
-"""Template denoising (PromptBERT, Jiang et al., EMNLP 2022, §3.3): a prompt's own vector, taken away from a sentence's.
+"""Template denoising (PromptBERT, Jiang et al., EMNLP 2022, §3.3): subtraction of the prompt's own vector.
 
-The template is encoded alone, with its second part at the positions where it stands behind a sentence of ℓ tokens;
-what the mask then holds is the template's own contribution δ(ℓ), and the sentence's vector becomes h − δ(ℓ).
+The template is encoded alone, with its second part at its positions behind a sentence of ℓ tokens. The vector of the
+mask is then the contribution δ(ℓ) of the template, and the sentence vector becomes h − δ(ℓ).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from opencse.errors import OpencseError
 
 
 class TemplateDenoising(nn.Module):
-    """Takes δ(ℓ) away from sentence vectors; as the last module of a `SentenceTransformer`, or by `delta` alone.
+    """Subtracts δ(ℓ) from sentence vectors: as the last module of a `SentenceTransformer`, or with `delta`.
 
     Args:
-        transformer: The transformers encoder, which stays the model's own: its weights are not this module's.
-        frame: The template's ids, with its mask.
-        positions: `model` counts as the model does for sentences. `zero` begins at 0 whatever the model, as
-            PromptBERT's code does; for RoBERTa, whose first position is 2, δ is then that of shifted positions.
-        dropout: A dropout rate of the template's own; None for the model's.
+        transformer: The transformers encoder; its weights do not become weights of this module.
+        frame: Token ids of the template, with its mask.
+        positions: `model` uses the model's position ids. `zero` begins at 0 for every model, like PromptBERT's code;
+            for RoBERTa, whose first position is 2, δ is then computed at shifted positions.
+        dropout: Dropout rate for the template; None for that of the model.
 
     Raises:
         OpencseError: The model takes no position ids.
@@ -37,10 +37,10 @@ class TemplateDenoising(nn.Module):
         super().__init__()
         if getattr(getattr(transformer, "embeddings", None), "position_embeddings", None) is None:
             raise OpencseError(
-                f"template denoising needs position embeddings, which a {type(transformer).__name__} has not",
+                f"template denoising needs position embeddings, which {type(transformer).__name__} lacks",
                 "Switch it off with --set encoder.denoising=none.",
             )
-        self._transformer = (transformer,)  # in a tuple, where PyTorch does not look
+        self._transformer = (transformer,)  # in a tuple, so that PyTorch does not register it
         if frame.mask is None:
             raise ValueError("the frame has no mask")
         self.frame = frame
@@ -49,24 +49,26 @@ class TemplateDenoising(nn.Module):
         self._start = first_position(transformer) if positions == "model" else 0
 
     def delta(self, lengths: Tensor) -> Tensor:
-        """δ(ℓ) for sentences of these numbers of tokens (n,): (n, width), one pass over the distinct lengths.
+        """Return δ(ℓ), (n, width), for the numbers of tokens of n sentences, in one pass over the distinct lengths.
 
         In training mode dropout applies, with one mask for all sentences of one length, and gradients flow.
         """
-        distinct, which = lengths.unique(return_inverse=True)
+        distinct, inverse = lengths.unique(return_inverse=True)
         before, after = len(self.frame.before), len(self.frame.after)
         device = lengths.device
         ids = torch.tensor([*self.frame.before, *self.frame.after], device=device).expand(len(distinct), -1)
-        places = torch.arange(before + after, device=device).expand(len(distinct), -1).clone()
-        places[:, before:] += distinct[:, None]
+        position_ids = torch.arange(before + after, device=device).expand(len(distinct), -1).clone()
+        position_ids[:, before:] += distinct[:, None]
         model: Any = self._transformer[0]
         ones = torch.ones_like(ids)
         with dropout_rate(model, self._dropout):
-            hidden = model(input_ids=ids, attention_mask=ones, position_ids=places + self._start).last_hidden_state
-        return hidden[:, before + self._mask][which]
+            hidden = model(
+                input_ids=ids, attention_mask=ones, position_ids=position_ids + self._start
+            ).last_hidden_state
+        return hidden[:, before + self._mask][inverse]
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Change `sentence_embedding`."""
+        """Subtract δ(ℓ) from `sentence_embedding`."""
         lengths = features["attention_mask"].sum(1) - len(self.frame)
         vectors = features["sentence_embedding"]
         features["sentence_embedding"] = vectors - self.delta(lengths).to(vectors.dtype)

@@ -1,4 +1,4 @@
-"""One choice of device for everything that computes."""
+"""The choice of the device for all computation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ AUTO = "auto"
 
 
 def choose_device(name: str = AUTO) -> torch.device:
-    """Return the device to compute on: the one answer for training, evaluation, mining and probing.
+    """Return the device for training, evaluation, mining and probing.
 
     Args:
-        name: `auto` for what `accelerate` finds (the accelerator of this process, or the CPU), or a device that PyTorch
-            knows: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`.
+        name: `auto` for the choice of `accelerate` (the accelerator of this process, or the CPU), or a device of
+            PyTorch: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`.
 
     Raises:
-        OpencseError: There is no such device here.
+        OpencseError: This machine has no such device.
     """
     if name == AUTO:
         return _detected()
@@ -35,22 +35,22 @@ def choose_device(name: str = AUTO) -> torch.device:
             f"--device {name}: no such kind of device", "Use auto, cpu, cuda, cuda:1, mps or xpu."
         ) from None
     if device.type not in ("cpu", "meta"):
-        found = _detected()
-        if found.type != device.type:
-            raise OpencseError(f"--device {name}: PyTorch finds no such device here", "Use --device auto or cpu.")
+        detected = _detected()
+        if detected.type != device.type:
+            raise OpencseError(f"--device {name}: PyTorch finds no such device", "Use --device auto or cpu.")
         if device.index is not None and device.index >= _count(device.type):
             raise OpencseError(f"--device {name}: there are only {_count(device.type)}", "Count them from 0.")
     return device
 
 
 def use_device(name: str) -> torch.device:
-    """Make a device what `auto` stands for, here, in processes that this one starts, and in accelerate.
+    """Make a device the choice of `auto`: in this process, in its child processes, and in accelerate.
 
     Args:
-        name: As for `choose_device`. Of several processes that accelerate started each keeps its own accelerator.
+        name: As for `choose_device`. Processes started by accelerate keep their own accelerators.
 
     Raises:
-        OpencseError: There is no such device here.
+        OpencseError: This machine has no such device.
     """
     device = choose_device(name)
     if name == AUTO:
@@ -63,7 +63,7 @@ def use_device(name: str) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """What a user would call the device: `cuda:0 (NVIDIA H100)`, `cpu (AMD EPYC, 2 threads)`."""
+    """Return the name of a device for users: `cuda:0 (NVIDIA H100)`, `cpu (AMD EPYC, 2 threads)`."""
     if device.type == "cuda":
         return f"{device} ({torch.cuda.get_device_name(device)})"
     if device.type == "cpu":
@@ -73,13 +73,13 @@ def device_name(device: torch.device) -> str:
 
 
 def processor_name() -> str:
-    """The name of the processor, such as `AMD EPYC`."""
+    """Return the name of the processor, such as `AMD EPYC`."""
     return processor_fields().get("model name") or platform.processor() or platform.machine()
 
 
 @functools.cache
 def processor_fields() -> dict[str, str]:
-    """What Linux says about the first core, by name; empty on other systems."""
+    """Return the fields of the first core in `/proc/cpuinfo`; empty on other systems than Linux."""
     fields: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -91,7 +91,7 @@ def processor_fields() -> dict[str, str]:
 
 
 def _detected() -> torch.device:
-    """Accelerate's own detection, without setting up its state: that would fix the device for the whole process."""
+    """Return the device that accelerate detects, without its state, which would fix the device for the process."""
     from accelerate import PartialState
     from accelerate.utils import parse_flag_from_env
 
@@ -101,7 +101,7 @@ def _detected() -> torch.device:
         return torch.device("cpu")
     device: torch.device = object.__new__(PartialState).default_device
     if device.type == "cuda" and int(os.environ.get("LOCAL_RANK", -1)) >= 0:
-        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))  # one process for each
+        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))  # one process for each GPU
     return device
 
 

@@ -1,9 +1,9 @@
-"""Texts in, float32 matrix out: the fast, exact encode pass that evaluation, mining and dev scoring share.
+"""Texts in, float32 matrix out: the fast and exact encoding for evaluation, mining and development scores.
 
 `SentenceTransformer.encode` sorts by characters, takes 16 to 32 texts at a time and tokenises in between. Here every
-distinct text is tokenised once, batches hold texts of (nearly) one token length under a token budget, so that almost
-nothing is padding, and on a CPU each core runs its own batch instead of all cores sharing every small matrix product.
-The vectors are those of `encode`, to float32 rounding.
+distinct text is tokenised once, a batch has texts of nearly the same number of tokens within a token budget, so that
+there is almost no padding, and on a CPU each core runs its own batch instead of sharing every small matrix product. The
+vectors equal those of `encode`, up to float32 rounding.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from opencse.progress import Phase
 
 Precision = Literal["auto", "fp32", "bf16"]
 
-_CPU_TOKENS = 1024  # from here on matrix products run at full speed; more only takes memory
+_CPU_TOKENS = 1024  # enough for matrix products at full speed; more only takes memory
 _GPU_TOKENS = 32768
-_CHUNK = 1024  # texts per tokenizer call: its Python lists and offsets take some 10 kB a text
+_CHUNK = 1024  # texts per tokenizer call, whose Python lists and offsets take about 10 kB per text
 
 
 class Embedder:
-    """Turns texts into a float32 matrix with any loaded `SentenceTransformer`.
+    """Function from texts to a float32 matrix, for any loaded `SentenceTransformer`.
 
-    Construct it once and call it as often as you like: it reads the model's current weights at every call, so a
-    training loop can score its dev set with one `Embedder` and one `PreparedTexts`. Train or eval mode of every module,
-    random state and weights are left as they were found. A surrounding autocast has no effect.
+    It reads the current weights of the model at every call, so a training loop can score its development set with one
+    `Embedder` and one `PreparedTexts`. Training mode, random state and weights of the model stay unchanged. A
+    surrounding autocast has no effect.
 
-    The cost is one forward over the *distinct* texts, linear in their tokens (attention adds a term quadratic in the
-    length of single texts); memory is the model's, plus half of it again in bf16, plus one token budget of activations
-    per core, plus the result. A text that occurs in ten tasks costs as much as one that occurs once.
+    The cost is one forward pass over the *distinct* texts, linear in their tokens (plus attention, quadratic in the
+    length of each text). Memory is that of the model, plus half of it in bf16, one token budget of activations per
+    core, and the result. A text that occurs in ten tasks costs as much as one that occurs once.
 
-    Models whose first module is no plain text transformer (`StaticEmbedding`, routers, chat-templated or multimodal
-    models) go through `model.encode`, in the precision they were loaded in.
+    Models whose first module is not a plain text transformer (`StaticEmbedding`, routers, chat-templated or multimodal
+    models) are run by `model.encode`, in the precision of their weights.
 
     Args:
-        model: Any loaded `SentenceTransformer`. Its own `max_seq_length`, default prompt, `truncate_dim` and every
-            module behind the transformer apply, as in `model.encode`.
+        model: Any loaded `SentenceTransformer`. Its `max_seq_length`, default prompt, `truncate_dim` and all modules
+            after the transformer apply, as in `model.encode`.
         precision: `"fp32"` runs the weights as they are. `"bf16"` runs the transformer on a bfloat16 copy of its
-            weights and everything behind it (pooling, projection, normalisation) in float32: about twice as fast where
-            the processor has bfloat16 instructions. On all-MiniLM-L6-v2 it moved no STS score by more than 0.02
-            points (of 100), the same as autocast, and was a little faster. `"auto"` is whichever multiplies faster on
-            this machine (`opencse.encoder.precision_choice`); the attribute `precision` then says which.
-        token_budget: Tokens per batch; by default chosen for the device, and cut where there are few texts for many
-            cores. With a budget of your own, what shares a batch does not depend on the number of cores.
+            weights and the later modules (pooling, projection, normalisation) in float32: about twice as fast if the
+            processor has bfloat16 instructions. On all-MiniLM-L6-v2 it changed no STS score by more than 0.02 points
+            (of 100), the same as autocast, and was a little faster. `"auto"` is the faster one on this machine
+            (`opencse.encoder.precision_choice`); the attribute `precision` is the choice.
+        token_budget: Tokens per batch; by default chosen for the device, and less for few texts on many cores. With a
+            given budget, the batches do not depend on the number of cores.
         prompt: Text put before every text, instead of the model's default prompt.
-        progress: Label under which progress is shown, or `None` to show none.
+        progress: Label of the progress bar; None for no bar.
 
     Example:
         >>> embedder = Embedder(SentenceTransformer("path/to/model"), precision="bf16")  # doctest: +SKIP
@@ -84,18 +84,18 @@ class Embedder:
 
     @property
     def dimension(self) -> int:
-        """Width d of the matrices."""
+        """Dimension d of the vectors."""
         width = self.model.get_embedding_dimension() or 0
         return min(width, self.model.truncate_dim or width)
 
     def prepare(self, texts: Sequence[str]) -> PreparedTexts:
-        """Deduplicate and tokenise `texts`, to be encoded once or many times.
+        """Deduplicate and tokenise texts, for encoding them once or many times.
 
         Args:
             texts: n texts, in any order, with any repetitions; empty ones are allowed.
 
         Raises:
-            OpencseError: An item is no string.
+            OpencseError: An item is not a string.
         """
         index: dict[str, int] = {}
         rows = np.empty(len(texts), dtype=np.int64)
@@ -111,7 +111,7 @@ class Embedder:
         """Embed n texts.
 
         Args:
-            texts: The texts, or what `prepare` made of them. A prepared set belongs to the tokenizer that made it.
+            texts: The texts, or the result of `prepare` with the same tokenizer.
 
         Returns:
             Float32 matrix (n, d), row i for text i; (0, d) for no texts.
@@ -127,7 +127,7 @@ class Embedder:
                 matrix = self._encode_tokens(prepared.tokens)
         if not np.isfinite(matrix).all():
             raise OpencseError(
-                "the model gives vectors that are not finite", "Its weights are damaged: train it again."
+                "the model returns vectors that are not finite", "Its weights are damaged: train it again."
             )
         repeats = len(prepared.rows) != len(prepared.texts)
         return matrix[prepared.rows] if repeats else matrix  # without repeats, rows is 0, 1, 2, …
@@ -135,7 +135,7 @@ class Embedder:
     __call__ = encode
 
     def _tokenize(self, texts: list[str]) -> TokenTable:
-        """Tokenise distinct texts as the model's own `preprocess` does, without padding."""
+        """Tokenise distinct texts like the model's `preprocess`, without padding."""
         tokenizer: Any = self.model[0].tokenizer
         table = TokenTable.builder(tokenizer)
         with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
@@ -158,7 +158,7 @@ class Embedder:
         out: np.ndarray | None = None
 
         def run(batch: np.ndarray) -> tuple[np.ndarray, Tensor]:
-            # Inference mode and autocast belong to the thread, so each worker enters them itself.
+            # Inference mode and autocast are per thread, so each worker enters them itself.
             with torch.inference_mode(), torch.autocast(device.type, enabled=False):
                 features = {name: tensor.to(device) for name, tensor in tokens.batch(batch).items()}
                 vectors = forward({**features, **constants})["sentence_embedding"]
@@ -175,14 +175,14 @@ class Embedder:
         return out
 
     def _constant_features(self) -> dict[str, Any]:
-        """Features that are the same for every batch: what kind of input it is, and the prompt's length in tokens."""
+        """Return the features that all batches share: the modality, and the length of the prompt in tokens."""
         constants: dict[str, Any] = {"modality": "text"}
         if self.prompt:
             constants["prompt_length"] = self.model.preprocess(["a"], prompt=self.prompt).get("prompt_length")
         return constants
 
     def _forward(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """The model as a function of features, in the precision asked for."""
+        """Return the model as a function of features, in the chosen precision."""
         modules: list[Callable[[dict[str, Any]], dict[str, Any]]] = list(self.model)
         if self.precision == "bf16":
             if self._copy is None:
@@ -190,7 +190,7 @@ class Embedder:
             self._copy.refresh()
             modules[0] = self._copy
 
-        # Module by module, as the model's own forward does, because training frameworks wrap the latter in autocast.
+        # Module by module like the model's forward, which training frameworks wrap in autocast.
         def forward(features: dict[str, Any]) -> dict[str, Any]:
             for module in modules:
                 features = module(features)
@@ -202,11 +202,11 @@ class Embedder:
 def _run_all(
     run: Callable[[np.ndarray], tuple[np.ndarray, Tensor]], batches: list[np.ndarray], workers: int
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """Run every batch; results in order.
+    """Run every batch, and yield the results in order.
 
     With workers, each batch runs on one thread and one core. Cores that share a matrix product wait for each other at
-    its end, spinning; on a busy machine that takes longer than the product. On idle cores nothing is lost by this.
-    Without workers (a GPU), the next batch is launched before the last one is fetched.
+    its end, which takes longer than the product on a busy machine. Without workers (a GPU), the next batch is launched
+    before the last one is fetched.
     """
     if min(workers, len(batches)) > 1:
         threads = torch.get_num_threads()
@@ -230,13 +230,13 @@ def _run_all(
 
 
 def _default_prompt(model: SentenceTransformer) -> str | None:
-    """The prompt that `model.encode` would apply when none is named."""
+    """Return the prompt that `model.encode` applies by default."""
     name = model.default_prompt_name
     return model.prompts.get(name) if name is not None else None
 
 
 def _is_plain_text_transformer(model: SentenceTransformer) -> bool:
-    """Whether `tokenizer(texts)` is all that the model's own preprocessing does to texts."""
+    """Return whether the model's preprocessing of texts is only `tokenizer(texts)`."""
     from sentence_transformers.sentence_transformer.modules import Transformer
 
     first = model[0]
@@ -253,7 +253,7 @@ def _is_plain_text_transformer(model: SentenceTransformer) -> bool:
 
 @contextmanager
 def _eval_mode(model: nn.Module) -> Iterator[None]:
-    """Put `model` in eval mode, and afterwards every module back in the mode it was in."""
+    """Put the model into evaluation mode, and restore the mode of every module afterwards."""
     with ExitStack() as stack:
         for module in model.modules():
             if module.training:

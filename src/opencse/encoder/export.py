@@ -1,4 +1,4 @@
-"""Writing a trained encoder as a folder of core sentence-transformers modules."""
+"""Export of a trained encoder as a folder of core sentence-transformers modules."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def save_encoder(model: SentenceTransformer, folder: str | Path, card: str | None = None) -> None:
     """Write a model so that `SentenceTransformer(folder)` loads it, without `trust_remote_code`.
 
-    The folder appears whole or not at all; one that is there is replaced.
+    The folder is written atomically; an existing one is replaced.
 
     Args:
-        model: The encoder; projectors and other parts of the training are not among its modules.
-        folder: Where to write.
-        card: The text of `README.md`; sentence-transformers' own card where None.
+        model: The encoder, without projectors and other parts of the training.
+        folder: The folder.
+        card: Text of `README.md`; None for the card of sentence-transformers.
 
     Raises:
         OpencseError: A weight is not finite, or the folder cannot be written.

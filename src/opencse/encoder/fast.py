@@ -1,4 +1,4 @@
-"""Everything that makes a training step of an encoder fast, in one call."""
+"""Fast training steps: fast dropout, attention and packing in one call."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from opencse.encoder.packing import use_packing
 
 
 def prepare_for_training(encoder: nn.Module) -> bool:
-    """Gives every dropout of `encoder` cheap masks, and its transformers fast attention and packed batches.
+    """Give an encoder fast dropout masks, fast attention and packed batches, in place.
 
-    In place and only where a model supports it. Weights, state dicts, saved configurations and results in evaluation
-    mode stay the same; in training mode the dropout masks are others than PyTorch's for the same seed.
+    Only what a model supports is changed. Weights, state dicts, saved configurations and results in evaluation mode
+    stay the same; in training mode the dropout masks differ from PyTorch's for the same seed.
 
     Args:
-        encoder: A `SentenceTransformer`, a transformers encoder or a module that holds some.
+        encoder: A `SentenceTransformer`, a transformers encoder or a module with such encoders.
 
     Returns:
         Whether all transformers in `encoder` compute packed batches; if not, length groups
-        (`opencse.runs.grouping`) are the next best way to cut padding.
+        (`opencse.runs.grouping`) are the next best way to reduce padding.
     """
     use_fast_dropout(encoder)
     packed: list[bool] = []

@@ -1,4 +1,4 @@
-"""A model that a user has in memory, as the folder that everything else loads."""
+"""Models given as names, folders or loaded objects, resolved to a name or a folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from opencse.io.cache import cache_place
 
 
 def model_source(given: Any) -> str:
-    """Return the name of a model: itself, or the folder in the cache to which a loaded one is saved once.
+    """Return the name of a model; a loaded model is saved once to a folder in the cache.
 
     Args:
         given: A folder, a hub id, a bundled name, or a `SentenceTransformer`.
 
     Raises:
-        OpencseError: It is none of these.
+        OpencseError: The model is none of these.
     """
     if isinstance(given, str | Path):
         return str(given)

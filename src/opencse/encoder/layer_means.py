@@ -1,4 +1,4 @@
-"""Token averages of several hidden layers, side by side: what a probe of a frozen encoder reads."""
+"""Token averages of several hidden layers, concatenated: features of a frozen encoder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opencse.errors import OpencseError
 
 
 class LayerMeans(nn.Module):
-    """Mean over the tokens of each chosen layer's hidden states, each scaled to length 1, concatenated.
+    """Token averages of chosen layers, each scaled to length 1, concatenated.
 
     Args:
         layers: Indices into the hidden states; 0 is the embedding layer.
@@ -45,14 +45,14 @@ class LayerMeans(nn.Module):
 def with_layer_means(encoder: SentenceTransformer, depths: Sequence[float]) -> SentenceTransformer:
     """Return an encoder that shares the transformer of `encoder` and ends in `LayerMeans`.
 
-    Its hidden states are kept from now on, which costs memory: pass an encoder of its own, not one in training.
+    The transformer then outputs all hidden states, which costs memory: pass an encoder that is not trained.
 
     Args:
-        encoder: Its first module must be a transformer.
-        depths: Shares of the depth: 1 is the last layer, 0 the embedding layer.
+        encoder: An encoder whose first module is a transformer.
+        depths: Relative depths of the layers: 1 is the last layer, 0 the embedding layer.
 
     Raises:
-        OpencseError: The first module is no transformer with hidden layers.
+        OpencseError: The first module is not a transformer with hidden layers.
     """
     transformer: Any = encoder[0]
     config = getattr(getattr(transformer, "auto_model", None), "config", None)

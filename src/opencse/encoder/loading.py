@@ -1,4 +1,4 @@
-"""Backbones: any transformers encoder or sentence-transformers folder, as a `SentenceTransformer`."""
+"""Loading of backbones: any transformers encoder or sentence-transformers folder, as a `SentenceTransformer`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from opencse.encoder.device import choose_device
 from opencse.encoder.model_folder import check_loaded, check_model_folder, transformer_folder
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
-from opencse.encoder.prompts import bake
+from opencse.encoder.prompts import bake_template
 from opencse.errors import OpencseError
 from opencse.io.reading import reason
 from opencse.models import resolve
@@ -32,22 +32,22 @@ def load_encoder(
     dropout: float | None = None,
     device: str | torch.device | None = None,
 ) -> SentenceTransformer:
-    """Load a backbone, with its own pooling or another.
+    """Load a backbone with its own pooling or another.
 
     Args:
         name: A folder, a hub id or a bundled name (`opencse.models.resolve`).
-        pooling: `backbone` for what the model's folder says (a plain transformers encoder says nothing, and is an
-            error then), or one of `POOLINGS`, which replaces everything after the transformer.
-        prompt: The template for `mask` pooling, which is baked into the tokenizer.
-        final_mark: With `mask` pooling, put behind every text that ends in no punctuation mark (`Encoder.final_mark`).
-        dropout: A rate to set in the configuration; the model's own where None.
-        device: Where to put the weights; by default what `opencse.encoder.device.choose_device` says.
+        pooling: `backbone` for the pooling of the model's folder (an error for a plain transformers encoder, which has
+            none), or one of `POOLINGS`, which replaces all modules after the transformer.
+        prompt: Template of `mask` pooling, which becomes part of the tokenizer.
+        final_mark: With `mask` pooling, appended to texts without final punctuation (`Encoder.final_mark`).
+        dropout: Dropout rate of the configuration; None for that of the model.
+        device: Device of the weights; by default that of `opencse.encoder.device.choose_device`.
 
     Returns:
         The model in fp32, in training mode as sentence-transformers leaves it.
 
     Raises:
-        OpencseError: There is no such model, it is not a text encoder, or pooling and model do not go together.
+        OpencseError: There is no such model, it is not a text encoder, or pooling and model do not match.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -61,9 +61,9 @@ def load_encoder(
 
         settings |= dropout_config_overrides(_load_config(source), dropout)
     if pooling == "backbone" and not is_sentence_transformer(source):
-        _load_config(source)  # says so where there is no such model at all
+        _load_config(source)  # an error if there is no such model
         raise OpencseError(
-            f"{name}: a plain transformers encoder, which does not say how to pool its tokens",
+            f"{name}: a plain transformers encoder, which defines no pooling",
             f"Choose a pooling: {', '.join(POOLINGS)} (for example --set encoder.pooling=cls).",
         )
     with readable_errors(name), quiet():
@@ -83,19 +83,19 @@ def load_encoder(
         if prompt is None:
             raise OpencseError("pooling 'mask' needs a prompt with {mask}")
         mask = model.tokenizer.mask_token_id
-        baked = bake(model.tokenizer, prompt, final_mark)
-        baked.model_max_length = model.max_seq_length or baked.model_max_length
-        transformer.processor = baked
+        tokenizer = bake_template(model.tokenizer, prompt, final_mark)
+        tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
+        transformer.processor = tokenizer
     return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer, mask)], device=device)
 
 
 def backbone_config(name: str | Path) -> dict[str, Any]:
-    """The transformers configuration of a backbone, as a plain table."""
+    """Return the transformers configuration of a backbone as a dictionary."""
     return _load_config(resolve(name)).to_dict()
 
 
 def is_sentence_transformer(source: str) -> bool:
-    """Whether a folder or hub id holds a sentence-transformers model rather than a bare encoder."""
+    """Return whether a folder or hub id is a sentence-transformers model, not a plain encoder."""
     if os.path.isdir(source):
         return (Path(source) / "modules.json").is_file()
     from sentence_transformers.util import is_sentence_transformer_model
@@ -116,21 +116,21 @@ def _load_config(source: str) -> Any:
 
 @contextlib.contextmanager
 def readable_errors(name: object) -> Iterator[None]:
-    """Loading fails in many ways; the user needs to know which model, why in a line, and what to try."""
+    """Turn errors of loading into one line with the model, the reason and a remedy."""
     try:
         yield
     except OpencseError:
         raise
-    except Exception as error:  # three libraries and their parsers, which have no error in common
+    except Exception as error:  # three libraries and their parsers, without a common error class
         raise OpencseError(
             f"{name}: the model cannot be loaded ({reason(error)})",
-            "Pass a folder that holds it, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
+            "Pass the folder of the model, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
         ) from error
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the progress bars and load reports of transformers off the screen."""
+    """Hide the progress bars and load reports of transformers."""
     from transformers.utils import logging as hf_logging
 
     level, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()

@@ -1,4 +1,4 @@
-"""The door for model folders: what a folder from outside must look like before any library loads it."""
+"""Checks of a model folder before any library loads it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from opencse.io.reading import read_json, read_text, reason
 
 _REMEDY = "Download or save the model again."
 _MODULES = "sentence_transformers."
-"""Modules of other packages would be imported, which is running code that the folder chose."""
+"""Modules of other packages are refused: importing them would run code chosen by the folder."""
 
 
 def check_model_folder(folder: Path) -> None:
-    """Refuse a folder that a loader would stumble over, leave, or run code from.
+    """Check that a folder can be loaded without errors, without leaving it and without running its code.
 
     Raises:
         OpencseError: A file is missing, damaged or of the wrong form; a module lies outside the folder or is not one of
@@ -25,20 +25,20 @@ def check_model_folder(folder: Path) -> None:
     """
     first = _modules(folder)[0] if (folder / "modules.json").exists() else {"path": "", "type": "Transformer"}
     transformer = folder / first["path"]
-    if first["type"].endswith("Transformer"):  # static embeddings, for one, have neither of the two
+    if first["type"].endswith("Transformer"):  # static embeddings, for example, have neither
         read_json(transformer / "config.json", _REMEDY)
         _check_weights(transformer)
     for name in ("config_sentence_transformers.json", "sentence_bert_config.json", "tokenizer_config.json"):
-        for place in {folder, transformer}:
-            if (place / name).exists():
-                _check_settings(place / name, read_json(place / name, _REMEDY))
+        for subfolder in {folder, transformer}:
+            if (subfolder / name).exists():
+                _check_settings(location / name, read_json(subfolder / name, _REMEDY))
 
 
 def transformer_folder(folder: Path) -> Path:
-    """Where the first module of a sentence-transformers folder lies.
+    """Return the folder of the first module of a sentence-transformers model.
 
     Raises:
-        OpencseError: `modules.json` is no list of modules, or names a folder outside or a module of another package.
+        OpencseError: `modules.json` is not a list of modules, or names a folder outside or a module of another package.
     """
     return folder / _modules(folder)[0]["path"]
 
@@ -62,13 +62,13 @@ def _modules(folder: Path) -> list[dict[str, str]]:
 def _check_module(path: Path, module: Any) -> None:
     if not isinstance(module, dict) or not all(isinstance(module.get(key), str) for key in ("path", "type")):
         raise OpencseError(f"{path}: a module without a path or a type", _REMEDY)
-    place = Path(module["path"])
-    if place.is_absolute() or ".." in place.parts:
-        raise OpencseError(f"{path}: the module '{place}' lies outside the model's folder", _REMEDY)
+    location = Path(module["path"])
+    if location.is_absolute() or ".." in location.parts:
+        raise OpencseError(f"{path}: the module '{location}' is outside the model's folder", _REMEDY)
     if not module["type"].startswith(_MODULES):
         raise OpencseError(
             f"{path}: '{module['type']}' is not a module of sentence-transformers",
-            "Models that bring code are not run.",
+            "Models with their own code are not run.",
         )
 
 
@@ -80,11 +80,11 @@ def _check_weights(folder: Path) -> None:
             f"{pickled[0]}: pickled weights, which can run code when they are loaded", "Save the model as safetensors."
         )
     if not whole:
-        raise OpencseError(f"{folder}: holds no model.safetensors, or an empty one", _REMEDY)
+        raise OpencseError(f"{folder}: contains no model.safetensors, or an empty one", _REMEDY)
 
 
 def _check_settings(path: Path, settings: dict[str, Any]) -> None:
-    """The settings whose wrong types show late, inside a library."""
+    """Check the settings whose wrong types would only fail later, inside a library."""
     prompts = settings.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise OpencseError(f"{path}: a prompt is not text", _REMEDY)
@@ -98,26 +98,26 @@ def _check_settings(path: Path, settings: dict[str, Any]) -> None:
 
 
 def check_loaded(name: object, transformer: Any, tokenizer: Any) -> None:
-    """Refuse a model whose tokenizer knows more tokens than it has embeddings, or whose weights are not finite.
+    """Check that the model has an embedding for every token, and that its weights are finite.
 
     Raises:
-        OpencseError: Either holds.
+        OpencseError: It lacks embeddings, or a weight is not finite.
     """
     embeddings = transformer.get_input_embeddings()
     rows, tokens = embeddings.weight.shape[0], len(tokenizer)
     if tokens > rows:
         raise OpencseError(
-            f"{name}: the tokenizer knows {tokens} tokens, the model only {rows}", "Take the tokenizer of this model."
+            f"{name}: the tokenizer has {tokens} tokens, the model only {rows}", "Use the tokenizer of this model."
         )
     require_finite(transformer, str(name))
 
 
 def require_finite(module: torch.nn.Module, name: str) -> None:
-    """Refuse weights that hold NaN or infinity.
+    """Check that all weights are finite.
 
     Raises:
         OpencseError: A weight is not finite.
     """
     for key, tensor in module.state_dict().items():
         if tensor.is_floating_point() and not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
-            raise OpencseError(f"{name}: the weights {key} hold a number that is not finite", _REMEDY)
+            raise OpencseError(f"{name}: the weights {key} contain a number that is not finite", _REMEDY)

@@ -1,4 +1,4 @@
-"""From token vectors to one sentence vector, with modules that every sentence-transformers user can load."""
+"""Pooling of token vectors to one sentence vector, with core sentence-transformers modules."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ POOLINGS = ("cls", "mean", "first_last", "mask")
 
 
 def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> list[torch.nn.Module]:
-    """The core sentence-transformers modules that come after the transformer.
+    """Return the sentence-transformers modules for a pooling, which follow the transformer.
 
     Args:
         kind: `cls`, `mean`, `first_last` (the mean over tokens of the mean of the first and the last layer's output, as
-            in SimCSE's evaluation since 2024) or `mask`: the mean over tokens, where only the mask token has a weight.
+            in SimCSE's evaluation since 2024) or `mask`: the mean over tokens, in which only the mask token has a
+            weight.
         transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its configuration.
         mask: Id of the mask token, for `mask`.
     """
@@ -30,7 +31,7 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
         mix.layer_weights.requires_grad_(False)
         return [mix, Pooling(width, "mean")]
     if kind == "mask":
-        # The names stand for ids: only the number of rows and the weights matter.
+        # The words are ids: only their number and the weights matter.
         ids = [str(i) for i in range(transformer.config.vocab_size)]
         only_mask = WordWeights(ids, {str(mask): 1.0}, unknown_word_weight=0.0)
         return [only_mask.requires_grad_(False), Pooling(width, "mean")]
@@ -38,6 +39,6 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
 
 
 def pools_the_mask(module: torch.nn.Module) -> bool:
-    """Whether a module gives a weight to one token id only, as those of `mask` pooling do."""
+    """Return whether a module is the word weighting of `mask` pooling: one token id has a weight."""
     weight = getattr(getattr(module, "emb_layer", None), "weight", None)
     return type(module).__name__ == "WordWeights" and weight is not None and int((weight != 0).sum()) == 1

@@ -1,8 +1,8 @@
 """Mixed precision for the training loop: fp32 weights, bf16 or fp16 matrix products.
 
 The weights of the model stay in fp32, and `torch.autocast` casts them once per forward pass. So gradients are
-accumulated, averaged between processes and clipped in fp32, and checkpoints hold the full weights. (Keeping a second,
-bf16 copy of the weights instead would save less than 1 % of a step: the casts cost little beside the products.)
+accumulated, averaged between processes and clipped in fp32, and checkpoints contain the full weights. (A second, bf16
+copy of the weights would save less than 1 % of a step, because the casts cost little compared with the products.)
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from torch import Tensor, nn
 
 from opencse.errors import OpencseError
 
-Precision = Literal["fp32", "bf16", "fp16"]
+TrainingPrecision = Literal["fp32", "bf16", "fp16"]
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def _leave_in_autocast_type(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+def _cast_to_autocast_type(module: nn.Module, args: Any, output: Tensor) -> Tensor:
     if output.device.type == "cpu" and output.dtype == torch.float32 and torch.is_autocast_enabled("cpu"):
         return output.to(torch.get_autocast_dtype("cpu"))
     return output
 
 
 def keep_activations_low(model: nn.Module) -> int:
-    """Makes activations between layers bf16 under CPU autocast, in place.
+    """Make the activations between layers bf16 under CPU autocast, in place.
 
     Autocast leaves the embeddings in fp32, and fp32 then spreads along the residual connections: every layer adds and
     normalises in fp32 and casts to bf16 again before each product. Here the outputs of `LayerNorm` are cast once; its
@@ -39,10 +39,10 @@ def keep_activations_low(model: nn.Module) -> int:
         Number of `LayerNorm` modules changed.
     """
     norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
-    fresh = [module for module in norms if _leave_in_autocast_type not in module._forward_hooks.values()]
-    for module in fresh:
-        module.register_forward_hook(_leave_in_autocast_type)
-    return len(fresh)
+    unchanged = [module for module in norms if _cast_to_autocast_type not in module._forward_hooks.values()]
+    for module in unchanged:
+        module.register_forward_hook(_cast_to_autocast_type)
+    return len(unchanged)
 
 
 class MixedPrecision:
@@ -50,11 +50,11 @@ class MixedPrecision:
 
     Args:
         name: `fp32`, `bf16` or `fp16`.
-        network: The module whose parameters are trained, not wrapped for distribution.
-        device: Where it is.
+        network: The trained module, not wrapped for distribution.
+        device: Device of the network.
 
     Raises:
-        OpencseError: fp16 on a CPU.
+        OpencseError: fp16 was chosen on a CPU.
 
     Example:
         ```python
@@ -67,7 +67,7 @@ class MixedPrecision:
         ```
     """
 
-    def __init__(self, name: Precision, network: nn.Module, device: torch.device) -> None:
+    def __init__(self, name: TrainingPrecision, network: nn.Module, device: torch.device) -> None:
         if name == "fp16" and device.type == "cpu":
             raise OpencseError("fp16 does not run on a CPU", "Use bf16 or fp32 (--set training.precision=bf16).")
         self.name = name
@@ -78,19 +78,19 @@ class MixedPrecision:
             keep_activations_low(network)
 
     def forward(self) -> torch.autocast:
-        """The context for forward passes; compute the loss itself in fp32."""
+        """Return the context for forward passes; compute the loss itself in fp32."""
         return torch.autocast(self.device.type, _DTYPES[self.name], enabled=self.name != "fp32")
 
     def backward(self, loss: Tensor) -> None:
-        """Adds the gradients of `loss` to the parameters'."""
+        """Add the gradients of the loss to those of the parameters."""
         self._scaler.scale(loss).backward()
 
     def collect_gradients(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
-        """Undoes the loss scale of fp16 and clips, once all of a step's gradients are there.
+        """Undo the loss scale of fp16 and clip the gradients of a step.
 
         Args:
-            optimizer: The one that will step.
-            max_norm: Largest Euclidean norm of all gradients together; infinity clips nothing.
+            optimizer: The optimizer of the step.
+            max_norm: Maximum Euclidean norm of all gradients together; infinity for no clipping.
 
         Returns:
             The norm before clipping, a scalar.
@@ -99,16 +99,16 @@ class MixedPrecision:
         return nn.utils.clip_grad_norm_(self._parameters, max_norm)
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Updates the weights, unless fp16 gradients overflowed, and clears the gradients."""
+        """Update the weights, unless fp16 gradients overflowed, and clear the gradients."""
         self._scaler.step(optimizer)
         self._scaler.update()
         optimizer.zero_grad(set_to_none=True)
 
     def state_dict(self) -> dict[str, Any]:
-        """The loss scale of fp16; empty otherwise."""
+        """Return the loss scale of fp16; empty otherwise."""
         return self._scaler.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes the loss scale of fp16 back."""
+        """Restore the loss scale of fp16."""
         if state:
             self._scaler.load_state_dict(state)

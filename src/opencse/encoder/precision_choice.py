@@ -1,8 +1,8 @@
-"""`precision = "auto"`: bf16 or fp32, whichever this machine multiplies faster.
+"""`precision = "auto"`: bf16 or fp32, whichever is faster on this machine.
 
 Processors with bf16 units multiply two to four times as fast in bf16; those without emulate it and are slower than in
-fp32. No flag tells them apart reliably: some that report `avx512_bf16` are slower in bf16 all the same. So a few
-products of the model's own shapes are timed, once per machine, and the outcome is kept in the cache.
+fp32. No flag distinguishes them reliably: some that report `avx512_bf16` are still slower in bf16. So a few
+products with the shapes of the model are timed, once per machine, and the result is cached.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from opencse.io.files import write_json
 ChosenPrecision = Literal["fp32", "bf16"]
 
 _GAIN = 0.9
-"""bf16 has to take at most this share of fp32's time: it is less exact, so a tie goes to fp32."""
+"""Maximum time of bf16 relative to fp32 for choosing bf16, which is less exact."""
 _SECONDS = 0.25
 _TOKENS = (16, 256)
-"""Rows of the probed products: first few, because an emulated bf16 product can be a hundred times as slow."""
-_HOPELESS = 4.0
+"""Rows of the timed products; the small one first, because emulated bf16 can be a hundred times slower."""
+_MAX_RATIO = 4.0
 _WIDTHS = ("hidden_size", "dim", "d_model", "n_embd")
 _INNER_WIDTHS = ("intermediate_size", "hidden_dim", "d_ff", "n_inner", "encoder_ffn_dim")
 
 
 @dataclass(frozen=True)
 class PrecisionChoice:
-    """What `precision = "auto"` came to.
+    """The result of `precision = "auto"`.
 
     Attributes:
         precision: `fp32` or `bf16`.
@@ -50,52 +50,57 @@ class PrecisionChoice:
 
     @property
     def reason(self) -> str:
-        """Why, for the user."""
+        """The reason for the choice, for the user."""
         if self.ratio is None:
             return "chosen for the accelerator"
-        return f"chosen by a probe: matrix products in bf16 take {self.ratio:.2f} of the time of fp32 here"
+        return f"chosen by timing: matrix products in bf16 take {self.ratio:.2f} of the time of fp32"
 
 
 def choose_precision(config: Any, device: str | torch.device) -> PrecisionChoice:
     """Choose between bf16 and fp32 for a model on a device.
 
-    On a CPU the first call for a processor, a version of PyTorch and a model's shapes takes about 0.3 s; the outcome is
-    kept in the cache (`opencse.io.cache.cache_root`). An accelerator gets bf16 if it computes in it.
+    On a CPU, the first call for a processor, a version of PyTorch and the shapes of a model takes about 0.3 s; the
+    result is cached (`opencse.io.cache.cache_root`). An accelerator gets bf16 if it supports it.
 
     Args:
         config: Configuration of the model: a transformers configuration, or its values by name.
-        device: Where the model runs.
+        device: Device of the model.
     """
     device = torch.device(device)
     if device.type != "cpu":
         return PrecisionChoice("bf16" if _accelerator_has_bf16(device) else "fp32")
     width, inner = matrix_widths(config)
-    key: dict[str, Any] = {"processor": processor(), "torch": torch.__version__, "width": width, "inner_width": inner}
+    key: dict[str, Any] = {
+        "processor": processor_id(),
+        "torch": torch.__version__,
+        "width": width,
+        "inner_width": inner,
+    }
     name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()
     path = cache_root() / "precision" / f"{name}.json"
     ratio = _read(path)
     if ratio is None:
         ratio = bf16_time_ratio(width, inner)
-        with contextlib.suppress(OSError, OpencseError):  # a cache that may only be read
+        with contextlib.suppress(OSError, OpencseError):  # a read-only cache
             write_json(path, key | {"bf16_to_fp32_time": ratio})
     return PrecisionChoice("bf16" if ratio <= _GAIN else "fp32", ratio)
 
 
-def resolve_precision(asked: str, config: Any, device: str | torch.device) -> Any:
-    """Return the precision asked for, or for `auto` the chosen one."""
-    return choose_precision(config, device).precision if asked == "auto" else asked
+def resolve_precision(requested: str, config: Any, device: str | torch.device) -> Any:
+    """Return the requested precision, or the chosen one for `auto`."""
+    return choose_precision(config, device).precision if requested == "auto" else requested
 
 
-def describe(asked: str, config: Any, device: torch.device) -> str:
-    """Say where and in which precision a model computes, and why: the first line of every command that runs one."""
-    if asked != "auto":
-        return f"on {device_name(device)}, {asked}"
+def describe(requested: str, config: Any, device: torch.device) -> str:
+    """Return a line with device and precision of a model and the reason, the first output of many commands."""
+    if requested != "auto":
+        return f"on {device_name(device)}, {requested}"
     choice = choose_precision(config, device)
     return f"on {device_name(device)}, {choice.precision} ({choice.reason})"
 
 
 def model_config(model: Any) -> Any:
-    """The transformers configuration inside a `SentenceTransformer`; an empty one where there is none."""
+    """Return the transformers configuration inside a `SentenceTransformer`; empty if there is none."""
     for module in model.modules():
         if hasattr(getattr(module, "config", None), "to_dict"):
             return module.config
@@ -103,7 +108,7 @@ def model_config(model: Any) -> Any:
 
 
 def matrix_widths(config: Any) -> tuple[int, int]:
-    """The widths of hidden states and feed-forward layers: the sides of most of a model's matrices."""
+    """Return the widths of hidden states and feed-forward layers, the shapes of most matrices of a model."""
 
     def first(names: tuple[str, ...], default: int) -> int:
         for name in names:
@@ -117,9 +122,9 @@ def matrix_widths(config: Any) -> tuple[int, int]:
 
 
 def bf16_time_ratio(width: int, inner: int) -> float:
-    """Time a few products in both precisions in turn, on one thread; return bf16's best time divided by fp32's.
+    """Time a few products in both precisions on one thread; return the best time of bf16 divided by that of fp32.
 
-    The ratio of one thread is that of several, and far less disturbed by whatever else the machine is doing.
+    One thread gives the same ratio as several, and is less disturbed by other processes.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -145,29 +150,29 @@ def _time_ratio(width: int, inner: int, deadline: float) -> float:
             if best[torch.bfloat16] > 1.0:
                 break
         ratio = best[torch.bfloat16] / best[torch.float32]
-        if ratio > _HOPELESS:
+        if ratio > _MAX_RATIO:
             break
     return ratio
 
 
-def processor() -> str:
-    """The name of the processor and a hash of its abilities: two that share a name may differ in them."""
+def processor_id() -> str:
+    """Return the name of the processor and a hash of its features, which may differ for the same name."""
     fields = processor_fields()
-    abilities = " ".join(fields.get(name, "") for name in ("cpu family", "model", "stepping", "flags", "Features"))
-    digest = hashlib.blake2b(abilities.encode(), digest_size=4).hexdigest()
+    features = " ".join(fields.get(name, "") for name in ("cpu family", "model", "stepping", "flags", "Features"))
+    digest = hashlib.blake2b(features.encode(), digest_size=4).hexdigest()
     return f"{processor_name()} {digest}"
 
 
 def _operands(tokens: int, rows: int, columns: int, kind: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    # Zeros would do for the products, but not denormal or infinite values: ones are neither.
+    # Ones, because denormal or infinite values would change the time.
     return torch.ones(tokens, columns, dtype=kind), torch.ones(rows, columns, dtype=kind)
 
 
 @torch.inference_mode()
 def _seconds(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> float:
-    # The thread's own processor time: other work on the machine does not count.
-    fine = time.get_clock_info("thread_time").resolution <= 1e-6
-    clock = time.thread_time if fine else time.perf_counter
+    # Processor time of the thread, which excludes other processes.
+    precise = time.get_clock_info("thread_time").resolution <= 1e-6
+    clock = time.thread_time if precise else time.perf_counter
     started = clock()
     with torch.autocast("cpu", enabled=False):
         for inputs, weights in pairs:

@@ -1,4 +1,4 @@
-"""Heads between the sentence vector and the loss, used in training only."""
+"""Projectors between the sentence vector and the loss, for training only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import nn
 
 
 def build_projector(kind: str, width: int) -> nn.Module:
-    """Make a projector from (rows, width) to (rows, width).
+    """Return a new projector from (rows, width) to (rows, width).
 
     Args:
         kind: `none`; `simcse`, Linear + Tanh (SimCSE §3, `mlp_only_train`); or `diffcse`, two layers with BatchNorm

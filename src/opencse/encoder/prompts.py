@@ -1,8 +1,8 @@
 """Tokens around a sentence: special tokens, and prompt templates with a mask.
 
 A template such as `'This sentence of "{}" means {mask}.'` (PromptBERT, Jiang et al., EMNLP 2022) makes the vector at
-the mask stand for the sentence. It is put around the sentence's *tokens*, so that no sentence, however long or odd, can
-push the mask out or add another. After the template come the special tokens that end every text, such as `[SEP]`.
+the mask represent the sentence. It is put around the *tokens* of the sentence, so that no sentence can push the mask
+out or add another. After the template come the final special tokens of every text, such as `[SEP]`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 from opencse.errors import OpencseError
 
 MASK = "{mask}"
-# The end of a text, with the spaces there, behind a character that is neither a space nor ASCII punctuation.
+# The end of a text and its spaces, after a character that is neither a space nor ASCII punctuation.
 _UNMARKED_END = r"(?<=[^!-/:-@\[-`{-~\s])\s*\z"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Token ids that stand before and after the tokens of a sentence.
+    """Token ids before and after the tokens of a sentence.
 
     Attributes:
         before: Ids before the sentence.
-        after: Ids after it.
-        mask: Index of the mask in `after`; None for a frame without one.
+        after: Ids after the sentence.
+        mask: Index of the mask in `after`; None without a mask.
     """
 
     before: tuple[int, ...]
@@ -37,7 +37,7 @@ class Frame:
 
 
 def special_frame(tokenizer: Any) -> Frame:
-    """The special tokens that a tokenizer puts around a single text, such as `[CLS]` and `[SEP]`."""
+    """Return the special tokens that a tokenizer puts around a single text, such as `[CLS]` and `[SEP]`."""
     probe = "a"
     bare = tokenizer(probe, add_special_tokens=False)["input_ids"]
     full = tokenizer(probe)["input_ids"]
@@ -48,21 +48,21 @@ def special_frame(tokenizer: Any) -> Frame:
 
 
 def template_frame(tokenizer: Any, prompt: str) -> Frame:
-    """The ids around a sentence under a template with `{mask}`, special tokens included.
+    """Return the ids around a sentence in a template with `{mask}`, special tokens included.
 
-    Prefix and suffix are tokenised apart from the sentence, spaces included, as the authors of PromptBERT and SNCSE do.
+    Prefix and suffix are tokenised separately, spaces included, like in the code of PromptBERT and SNCSE.
 
     Args:
-        tokenizer: A fast tokenizer that still knows its mask token.
-        prompt: The template: `{}` for the sentence, and `{mask}` once behind it. Text may follow the mask.
+        tokenizer: A fast tokenizer with its mask token.
+        prompt: The template: `{}` for the sentence, and `{mask}` once after it. Text may follow the mask.
 
     Raises:
-        OpencseError: The template has no mask behind its sentence, or more than one, or the tokenizer has none.
+        OpencseError: The template has no mask after its sentence, or several, or the tokenizer has no mask token.
     """
     prefix, suffix = prompt.split("{}")
     if prompt.count(MASK) != 1 or MASK not in suffix:
         raise OpencseError(
-            f"prompt '{prompt}': must hold {{mask}} once, behind {{}}",
+            f"prompt '{prompt}': must contain {{mask}} once, after {{}}",
             """For example 'This sentence of "{}" means {mask}.'.""",
         )
     if tokenizer.mask_token is None:
@@ -71,21 +71,21 @@ def template_frame(tokenizer: Any, prompt: str) -> Frame:
     before = tokenizer(prefix, add_special_tokens=False)["input_ids"]
     after = tokenizer(suffix.replace(MASK, tokenizer.mask_token), add_special_tokens=False)["input_ids"]
     if after.count(tokenizer.mask_token_id) != 1:
-        raise OpencseError(f"prompt '{prompt}': this tokenizer does not make one mask of {{mask}}")
+        raise OpencseError(f"prompt '{prompt}': this tokenizer does not turn {{mask}} into one mask token")
     mask = after.index(tokenizer.mask_token_id)
     return Frame((*special.before, *before), (*after, *special.after), mask)
 
 
-def bake(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
-    """A copy of a tokenizer that puts the template around every text by itself.
+def bake_template(tokenizer: Any, prompt: str, final_mark: str = "") -> Any:
+    """Return a copy of a tokenizer that adds the template to every text.
 
-    The copy does not know the mask token as such, so that a sentence that contains `[MASK]` is read as plain text. It
-    is of the generic fast class: a model's own class rebuilds its post-processor at load and would lose the template.
+    The copy has no mask token, so that `[MASK]` in a sentence is read as plain text. It is of the generic fast class,
+    because the class of a model rebuilds its post-processor at load and would lose the template.
 
     Args:
         tokenizer: A fast tokenizer.
         prompt: The template.
-        final_mark: Put behind every text that ends in no ASCII punctuation mark, as SNCSE does with `" ."`.
+        final_mark: Appended to texts that do not end in ASCII punctuation, like `" ."` in SNCSE.
     """
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast

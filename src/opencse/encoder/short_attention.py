@@ -1,9 +1,9 @@
-"""Attention for many short sentences on a CPU, several times as fast as PyTorch's kernel there.
+"""Attention for many short sentences on a CPU, several times as fast as PyTorch's kernel.
 
-`scaled_dot_product_attention` works through the (sentence, head) pairs one by one and leaves vector instructions idle
-where a sentence's length is no multiple of their width; at 8 to 20 tokens it takes more than half of the time of a
-feed-forward layer's product. Here all pairs go through two batched products, and the softmax runs over keys padded to
-whole vectors.
+`scaled_dot_product_attention` computes the (sentence, head) pairs one by one and uses vector instructions poorly if the
+length of a sentence is not a multiple of their width; at 8 to 20 tokens it takes more than half of the time of the
+product of a feed-forward layer. Here all pairs are computed in two batched products, and the softmax runs over keys
+padded to whole vectors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 NAME = "opencse_short"
 _VECTOR = 16  # float32 numbers in the widest vector register
-_LONGEST = 32  # from about here PyTorch's kernel is as fast
+_MAX_LENGTH = 32  # PyTorch's kernel is as fast for longer sentences
 
 
 def short_attention(
@@ -32,27 +32,27 @@ def short_attention(
     is_causal: bool | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Softmax(Q K^T · scaling) V in a transformers model; scores and softmax in float32.
+    """Return softmax(Q K^T · scaling) V, with scores and softmax in float32.
 
-    Whatever is not plain bidirectional self-attention over short, unpadded texts goes to transformers' own function.
+    Inputs other than plain bidirectional self-attention over short, unpadded texts go to transformers' own function.
 
     Args:
         module: The attention module.
         query: (batch, heads, n, d).
-        key: Likewise.
-        value: Likewise.
-        attention_mask: `None` where nothing is masked.
-        dropout: Probability, 0 outside training.
-        scaling: Factor on the scores; by default 1/sqrt(d).
+        key: Like `query`.
+        value: Like `query`.
+        attention_mask: None if nothing is masked.
+        dropout: Dropout rate, 0 outside training.
+        scaling: Factor of the scores; by default 1/sqrt(d).
         is_causal: As in transformers.
         kwargs: Further arguments of transformers' function.
 
     Returns:
-        (batch, n, heads, d), and no weights.
+        Shape (batch, n, heads, d), and None in place of attention weights.
     """
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     special = any(kwargs.get(name) is not None for name in ("position_bias", "cache", "softcap"))
-    same_shape = query.shape == key.shape == value.shape and query.shape[2] <= _LONGEST
+    same_shape = query.shape == key.shape == value.shape and query.shape[2] <= _MAX_LENGTH
     if attention_mask is not None or dropout or causal or special or not same_shape or query.device.type != "cpu":
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, is_causal=is_causal, **kwargs
@@ -77,7 +77,7 @@ def short_attention(
 
 
 def use_short_attention(module: nn.Module) -> None:
-    """Let the transformers model inside `module` attend this way, if it runs on the CPU with PyTorch's attention."""
+    """Switch the transformers model in `module` to this attention, if it runs on the CPU with PyTorch's."""
     model = next((part for part in module.modules() if isinstance(part, PreTrainedModel)), None)
     if model is not None and model.device.type == "cpu" and model.config._attn_implementation == "sdpa":
         AttentionInterface.register(NAME, short_attention)

@@ -1,4 +1,4 @@
-"""Token ids of many texts, held flat, and the batches that waste no computation on padding."""
+"""Token ids of many texts in flat arrays, and batches with little padding."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PreparedTexts:
     """Deduplicated, tokenised texts; made by `Embedder.prepare`, read by `Embedder.encode`.
 
     Args:
-        rows: (n,) for each text asked for, which distinct text it is.
+        rows: Index of the distinct text of each given text, (n,).
         texts: The distinct texts, in order of first occurrence.
-        tokens: Their token ids, or `None` where the model does its own tokenising.
+        tokens: Their token ids; None if the model tokenises itself.
     """
 
     rows: np.ndarray
@@ -36,13 +36,13 @@ class PreparedTexts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenTable:
-    """Token ids (and their companions, such as segment ids) of m texts: 4 bytes a token, no padding.
+    """Token ids and other inputs, such as segment ids, of m texts: 4 bytes per token, no padding.
 
     Args:
-        lengths: (m,) tokens per text.
-        columns: For each model input its value at every token, texts end to end; a single number where it is the
-            same at all of them (attention masks are 1, BERT's segment ids 0).
-        padding: For each model input the value at padding.
+        lengths: Number of tokens of each text, (m,).
+        columns: Values of each model input at every token, texts concatenated; one number if all values are equal
+            (attention masks are 1, BERT's segment ids 0).
+        padding: Padding value of each model input.
         left: Whether the tokenizer pads on the left.
     """
 
@@ -57,17 +57,17 @@ class TokenTable:
 
     @staticmethod
     def builder(tokenizer: Any) -> TokenTableBuilder:
-        """Start a table for the texts of `tokenizer`."""
+        """Return a new builder for the output of a tokenizer."""
         return TokenTableBuilder(tokenizer)
 
     def batch(self, rows: np.ndarray) -> dict[str, Tensor]:
-        """Model inputs for the texts `rows`: int64 tensors (len(rows), longest), padded as the tokenizer pads."""
+        """Return the model inputs of some texts: int64 tensors (len(rows), longest), padded like the tokenizer."""
         lengths = self.lengths[rows]
         width = int(lengths.max())
         position = np.arange(width)
         offset = (width - lengths if self.left else np.zeros_like(lengths))[:, None]
         real = (position >= offset) & (position < offset + lengths[:, None])
-        # Where each cell's token lies in the flat columns; at padding any valid index will do.
+        # Index of each cell's token in the flat columns; any valid index at padding.
         source = np.where(real, self.starts[rows][:, None] + position - offset, 0)
         cells = {
             name: np.where(real, column if isinstance(column, int) else column[source], self.padding[name])
@@ -77,7 +77,7 @@ class TokenTable:
 
 
 class TokenTableBuilder:
-    """Collects a tokenizer's output chunk by chunk into a `TokenTable`."""
+    """Builder of a `TokenTable` from the output of a tokenizer, chunk by chunk."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._padding = {
@@ -89,7 +89,7 @@ class TokenTableBuilder:
         self._columns: dict[str, list[np.ndarray]] = {}
 
     def add(self, encoded: Mapping[str, list[list[int]]]) -> None:
-        """Add the tokenizer's unpadded output for some texts."""
+        """Add the unpadded output of the tokenizer for some texts."""
         lengths = np.fromiter(map(len, encoded["input_ids"]), dtype=np.int64, count=len(encoded["input_ids"]))
         self._lengths.append(lengths)
         tokens = int(lengths.sum())
@@ -98,7 +98,7 @@ class TokenTableBuilder:
             self._columns.setdefault(name, []).append(flat)
 
     def build(self) -> TokenTable:
-        """The finished table.
+        """Return the finished table.
 
         Raises:
             OpencseError: The tokenizer has no padding token and the texts differ in length.
@@ -120,18 +120,17 @@ def _constant_or_array(column: np.ndarray) -> np.ndarray | int:
 def plan_batches(lengths: np.ndarray, budget: int, *, workers: int = 1) -> list[np.ndarray]:
     """Group texts into batches of nearly equal length.
 
-    Texts are sorted by token length, longest first (the largest batch comes first, so memory runs out at once or not at
-    all). A batch closes when it holds `budget` padded tokens; it closes at a change of length already at a quarter of
-    the budget, so that padding is confined to lengths that only few texts have. The budget is cut when
-    there would not be a few batches for each worker.
+    Texts are sorted by token length, longest first, so that memory runs out in the first batch or never. A batch ends
+    at `budget` padded tokens, or at a change of length from a quarter of the budget on, so that only rare lengths are
+    padded. The budget is reduced if there would be too few batches for the workers.
 
     Args:
-        lengths: (m,) tokens per text.
-        budget: Most tokens per batch, padding included; a longer text is a batch of its own.
-        workers: Batches that run at the same time.
+        lengths: Number of tokens of each text, (m,).
+        budget: Maximum number of tokens per batch, padding included; a longer text is a batch of its own.
+        workers: Number of batches that run at the same time.
 
     Returns:
-        Index arrays that together hold 0 … m-1, each once.
+        Index arrays that partition 0 … m-1.
     """
     if workers > 1:
         budget = min(budget, max(256, int(lengths.sum()) // (4 * workers)))

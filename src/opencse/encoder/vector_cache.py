@@ -1,4 +1,4 @@
-"""The vectors of one model for one set of texts, kept on disk: an untouched backbone is measured before many a run."""
+"""Vectors of a model for a set of texts, cached on disk, because many runs measure the same untouched backbone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from opencse.io.cache import sealed_store
 
 
 def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
-    """As `embedder.encode(texts)`, float32 (n, d), computed once; 4 n d bytes below `opencse.io.cache.cache_root`.
+    """Return `embedder.encode(texts)`, float32 (n, d), from the cache if possible; it takes 4 n d bytes.
 
-    The key is a hash of the model, of the prompt, of the precision and of the texts in their order.
+    The key is a hash of the model, the prompt, the precision and the texts in order.
     """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps([weights_hash(embedder.model), embedder.prompt, embedder.precision]).encode())

@@ -1,4 +1,4 @@
-"""One hash for what a model computes: the key of caches and result files, where names collide."""
+"""Hash of a model for the keys of caches and result files, because names collide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from opencse.encoder.pooling import pools_the_mask
 
-# What changes the vectors though no weight does. Deliberately few: a library update that adds keys to a
+# Settings that change the vectors without changing a weight. Few on purpose: a library update that adds keys to a
 # configuration must not change the hash of an unchanged model.
 _CONFIG_KEYS = ("model_type", "num_attention_heads", "hidden_act", "layer_norm_eps", "position_embedding_type")
 # The tokenizer's state after its last call, not its definition.
@@ -20,13 +20,13 @@ _TOKENIZER_STATE = ("truncation", "padding")
 
 
 def weights_hash(model: SentenceTransformer) -> str:
-    """SHA-256 of a model's weights, tokenizer, and the settings of its modules.
+    """Return the SHA-256 of the weights and the tokenizer of a model, and the settings of its modules.
 
-    Equal for a model and its saved and reloaded self, on any device; different after any change of a weight, of the
-    vocabulary, of pooling, of a prompt or of the maximum length. Names, paths and library versions do not enter. A
-    BERT-like pooler head that nothing reads is left out: loading fills it at random where the checkpoint has none.
+    It is the same after saving and loading, on any device, and changes with any weight, the vocabulary, the pooling, a
+    prompt or the maximum length. Names, paths and library versions do not enter. An unused BERT-like pooler head is
+    left out, because loading initialises it at random if the checkpoint has none.
 
-    Takes time linear in the weights' bytes: about a tenth of a second for 100 MB.
+    The time is linear in the size of the weights: about a tenth of a second for 100 MB.
     """
     digest = hashlib.sha256()
     for module in model:
@@ -43,9 +43,9 @@ def weights_hash(model: SentenceTransformer) -> str:
 
 
 def pooling_name(model: SentenceTransformer) -> str:
-    """How token vectors become the sentence vector, for tables: `mean`, `cls`, `mask`, `mean+cls`, … or `none`.
+    """Return the name of the pooling for tables: `mean`, `cls`, `mask`, `mean+cls`, … or `none`.
 
-    A weighted mean of several layers is named in front, as in `layers+mean`.
+    A weighted mean of several layers comes first, as in `layers+mean`.
     """
     if any(pools_the_mask(module) for module in model):
         return "mask"
@@ -60,7 +60,7 @@ def pooling_name(model: SentenceTransformer) -> str:
 
 
 def _settings(module: nn.Module) -> str:
-    """The settings of a module that bear on its output, as sorted JSON."""
+    """Return the settings of a module that affect its output, as sorted JSON."""
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "model_type"):
         settings = {key: getattr(config, key, None) for key in _CONFIG_KEYS}
@@ -72,17 +72,17 @@ def _settings(module: nn.Module) -> str:
 
 
 def _unused_head(module: nn.Module) -> str | None:
-    """Part of the parameter names of a pooler that the token vectors do not depend on."""
+    """Return the common part of the parameter names of an unused pooler, if there is one."""
     return ".pooler." if getattr(module, "module_output_name", None) == "token_embeddings" else None
 
 
 def _bytes(tensor: Tensor) -> memoryview:
-    """The tensor's memory, without a copy where it is on the CPU."""
+    """Return the memory of a tensor, without a copy if it is on the CPU."""
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def _tokenizer_definition(tokenizer: Any) -> str:
-    """A text that determines what the tokenizer does."""
+    """Return a text that determines the behaviour of a tokenizer."""
     backend = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
     if hasattr(backend, "to_str"):
         definition = json.loads(backend.to_str())

@@ -1,17 +1,17 @@
-"""Measure a sentence encoder, seen only as "texts in, matrix out"; one encode pass serves all tasks."""
+"""Evaluation of any function "texts in, matrix out"; every text is encoded once for all tasks."""
 
 from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
 from opencse.evaluation.cross_validation import CrossValidation
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
-from opencse.evaluation.labelled import Labelled, LabelledSet
+from opencse.evaluation.labelled import LabelledSet, LabelledTexts
 from opencse.evaluation.labelled_sources import load_labelled
 from opencse.evaluation.neighbours import NeighbourTask, nearest_rows, neighbour_agreement
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
-from opencse.evaluation.sources import load_sts
 from opencse.evaluation.sts import STS_TASKS, PairsTask
+from opencse.evaluation.sts_sources import load_sts
 from opencse.evaluation.suites import SUITES, load_suites
 from opencse.evaluation.task import (
     Embeddings,
@@ -49,8 +49,8 @@ __all__ = [
     "Embeddings",
     "Encode",
     "GeometryTask",
-    "Labelled",
     "LabelledSet",
+    "LabelledTexts",
     "NeighbourTask",
     "PairsTask",
     "RerankingTask",

@@ -1,4 +1,4 @@
-"""Classification: scikit-learn's logistic regression on frozen vectors, trained on everything and on a few examples."""
+"""Classification: logistic regression (scikit-learn) on frozen vectors, on all training texts and on a few."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from opencse.evaluation.labelled import LabelledSet, features
 from opencse.evaluation.task import Embeddings, TaskResult
 
 CLASSIFICATION_TASKS = ("Banking77", "Emotion", "CLINC150", "AmazonCounterfactual", "TweetSentiment")
-"""The tasks that have a name here; any folder with a training and a test part is one, too."""
+"""Named tasks; any folder with a training and a test part is a task, too."""
 
 EXAMPLES = {"AmazonCounterfactual": 32, "TweetSentiment": 32}
-"""Training texts per class that `mteb` takes, where they are not 8."""
+"""Training texts per class in `mteb`'s protocol, for tasks with another number than 8."""
 
 _DRAWS, _SEED = 10, 42  # mteb's
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassificationTask:
-    """Scores a classifier trained on the training part, on the test part.
+    """Accuracy of a classifier of the frozen vectors on the test part.
 
     Metrics, in percent: `accuracy` (the main one) and macro-averaged `f1` after training on all training texts;
     `few_shot_accuracy` and `few_shot_f1` by `mteb`'s protocol, the mean over ten draws of a few training texts per
-    class. Only the latter compare with `mteb`'s tables.
+    class. Only the latter are comparable with `mteb`'s tables.
 
     Args:
         data: The data set, with a test part.
 
     Raises:
-        OpencseError: It has none.
+        OpencseError: The data set has no test part.
     """
 
     data: LabelledSet
@@ -52,12 +52,12 @@ class ClassificationTask:
         return self.data.name
 
     def texts(self) -> Iterator[str]:
-        """Training and test texts."""
+        """Yield training and test texts."""
         for part in (self.data.train, self.data.test):
             yield from part or ()
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Train and test."""
+        """Train the classifiers and return their scores on the test part."""
         data, test = self.data, self.data.test
         assert test is not None
         x, x_test = features(embeddings, data.train), features(embeddings, test)
@@ -65,9 +65,9 @@ class ClassificationTask:
         examples = EXAMPLES.get(self.name, 8)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # it is mteb's protocol to stop after 100 iterations
-            few = [_scores(x[rows], y[rows], x_test, y_test) for rows in few_shot_draws(y.tolist(), examples)]
+            few_shot = [_scores(x[rows], y[rows], x_test, y_test) for rows in few_shot_draws(y.tolist(), examples)]
         accuracy, f1 = _scores(x, y, x_test, y_test, iterations=1000)
-        few_accuracy, few_f1 = np.mean(few, axis=0).tolist()
+        few_accuracy, few_f1 = np.mean(few_shot, axis=0).tolist()
         return TaskResult(
             task=self.name,
             main="accuracy",
@@ -85,9 +85,9 @@ class ClassificationTask:
 
 
 def few_shot_draws(labels: Sequence[int], examples: int) -> list[list[int]]:
-    """Rows of ten training sets, each with so many rows of every class, as `mteb` draws them from its seed.
+    """Return the rows of ten training sets with `examples` rows of each class, sampled as in `mteb`.
 
-    `mteb` shuffles what the previous draw has shuffled, each time from the same seed.
+    `mteb` shuffles the result of the previous shuffle, each time with the same seed.
     """
     order, draws = list(range(len(labels))), []
     for _ in range(_DRAWS):
@@ -105,6 +105,6 @@ def few_shot_draws(labels: Sequence[int], examples: int) -> list[list[int]]:
 def _scores(
     x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray, iterations: int = 100
 ) -> tuple[float, float]:
-    """Accuracy and macro-averaged F1, in percent."""
+    """Return the accuracy and macro-averaged F1, in percent."""
     predicted = LogisticRegression(max_iter=iterations).fit(x, y).predict(x_test)
     return 100 * float((predicted == y_test).mean()), 100 * float(f1_score(y_test, predicted, average="macro"))

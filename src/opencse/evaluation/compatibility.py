@@ -1,4 +1,4 @@
-"""Can vectors that one model made stay in an index that another model searches?"""
+"""Compatibility of stored vectors of an old model with queries of a new model."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 _TOP = 10
-_COMPATIBLE = 0.9  # share of hits that stay: below, documents should be embedded again
+_COMPATIBLE = 0.9  # recall below which documents should be embedded again
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredVectors:
-    """How an index of old vectors fares with a new model.
+    """Retrieval of a new model among stored vectors of an old model.
 
     Attributes:
-        cosine: Mean cosine of a text's old and new vector; None where their widths differ.
-        recall: Share of the ten nearest texts by new vectors alone that a new query finds among old vectors.
-        texts: Texts that this was measured on.
+        cosine: Mean cosine of the old and the new vector of a text; None if their dimensions differ.
+        recall: Share of the ten nearest texts among new vectors that a new query finds among old vectors.
+        texts: Number of texts measured.
     """
 
     cosine: float | None
@@ -25,15 +25,15 @@ class StoredVectors:
     texts: int
 
     def advice(self) -> str:
-        """Return what to do about an index, in two sentences."""
+        """Return a recommendation for an index, in two sentences."""
         if self.cosine is None or self.recall is None:
             return (
                 "Stored vectors: old and new vectors cannot be compared. Embed your documents again with the new model."
             )
         finding = (
             f"Stored vectors: the old and the new vector of a text have a mean cosine of {self.cosine:.2f}; a new "
-            f"query among old vectors finds {100 * self.recall:.0f} % of the ten texts that it should "
-            f"({self.texts} texts)."
+            f"query among old vectors finds {100 * self.recall:.0f} % of its ten nearest texts ({self.texts} "
+            "texts)."
         )
         if self.recall < _COMPATIBLE:
             return f"{finding} Embed your documents again with the new model; don't mix vectors of both."
@@ -41,11 +41,11 @@ class StoredVectors:
 
 
 def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
-    """Compare the vectors of the same texts by two models.
+    """Compare the vectors of two models for the same texts.
 
     Args:
-        old: Vectors of the n texts by the model that made the index, (n, d).
-        new: Vectors of the same texts by the model that searches it, (n, e).
+        old: Vectors of n texts by the model of the index, (n, d).
+        new: Vectors of the same texts by the model of the queries, (n, e).
     """
     if old.shape != new.shape or len(old) < 2:
         return StoredVectors(cosine=None, recall=None, texts=len(old))
@@ -60,7 +60,7 @@ def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
 
 
 def _nearest(queries: np.ndarray, index: np.ndarray, top: int) -> np.ndarray:
-    """Return the places of the nearest vectors of each query, its own text left out."""
+    """Return the row numbers of the nearest vectors of each query, without its own text."""
     similarity = queries @ index.T
     np.fill_diagonal(similarity, -np.inf)
     return np.argpartition(-similarity, top - 1, axis=1)[:, :top]

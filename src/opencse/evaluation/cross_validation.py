@@ -1,8 +1,8 @@
-"""From features to predictions: SentEval's three protocols, with its classifier or scikit-learn's.
+"""SentEval's three protocols for classifiers of frozen features, with its classifier or scikit-learn's.
 
-`senteval` is SentEval's own logistic regression: Adam, early stopping, L2 penalty from a grid; folds, seeds, order of
-rows and rounding are its, too. `sklearn` is this project's fast variant and no published protocol: scikit-learn's
-logistic regression, whose C is chosen on a single held-out tenth of the training rows.
+`senteval` is SentEval's own logistic regression: Adam, early stopping, L2 penalty from a grid, with SentEval's folds,
+seeds, order of rows and rounding. `sklearn` is a fast variant of this project, not a published protocol: scikit-learn's
+logistic regression, whose C is chosen on one held-out tenth of the training rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from opencse.errors import OpencseError
-from opencse.evaluation.linear_probes import Fit, Fitted, Training, train_probes
+from opencse.evaluation.linear_probes import ClassifierTraining, Fit, Fitted, train_probes
 
 Classifier = Literal["senteval", "sklearn"]
 PENALTIES = tuple(10.0**power for power in range(-5, -1))
@@ -24,23 +24,23 @@ PENALTIES = tuple(10.0**power for power in range(-5, -1))
 STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
 """Values of C for scikit-learn's."""
 
-_SEED = 1111  # of everything in SentEval
-_HELD_OUT = 0.05  # share of the rows that say when to stop, where no development rows are given
+_SEED = 1111  # SentEval's
+_HELD_OUT = 0.05  # share of the rows for early stopping, without development rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrossValidation:
-    """How to classify.
+    """Classifier and folds of a cross-validation.
 
     Args:
         classifier: `senteval` or `sklearn`.
-        folds: Of cross-validation, inner and outer.
-        training: How SentEval's classifier is trained.
+        folds: Number of folds, inner and outer.
+        training: ClassifierTraining settings of SentEval's classifier.
     """
 
     classifier: Classifier = "senteval"
     folds: int = 10
-    training: Training = field(default_factory=Training)
+    training: ClassifierTraining = field(default_factory=ClassifierTraining)
 
     def __post_init__(self) -> None:
         if self.classifier not in get_args(Classifier):
@@ -50,13 +50,13 @@ class CrossValidation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
-    """Accuracy of a cross-validation.
+    """Predictions and accuracy of a protocol.
 
     Attributes:
-        classes: (n,) predicted classes, for every row that was tested.
-        accuracy: Percent of them that are right. SentEval's nested protocol rounds each fold's and takes their mean.
-        dev_accuracy: Percent, of the chosen penalties on development rows.
-        penalties: The chosen ones (C for scikit-learn).
+        classes: Predicted classes (n,) of all tested rows.
+        accuracy: Accuracy in percent. SentEval's nested protocol rounds that of each fold and takes the mean.
+        dev_accuracy: Accuracy in percent of the chosen penalties on development rows.
+        penalties: The chosen penalties (C for scikit-learn).
     """
 
     classes: np.ndarray
@@ -65,31 +65,33 @@ class Predictions:
     penalties: tuple[float, ...]
 
 
-def nested(x: np.ndarray, y: np.ndarray, how: CrossValidation, progress: str | None = None) -> Predictions:
-    """Cross-validation in cross-validation, for a task that has no test part (MR, CR, SUBJ, MPQA).
+def nested_cross_validation(
+    x: np.ndarray, y: np.ndarray, protocol: CrossValidation, progress: str | None = None
+) -> Predictions:
+    """Evaluate by nested cross-validation a task without a test part (MR, CR, SUBJ, MPQA).
 
     Args:
         x: Features (n, d).
         y: Classes (n,), integers from 0.
-        how: Classifier and folds.
-        progress: Label of a progress bar, or None.
+        protocol: Classifier and folds.
+        progress: Label of a progress bar; None for no bar.
     """
-    outer = list(_folds(y, how.folds))
+    outer = list(_folds(y, protocol.folds))
     predicted, scores = np.zeros_like(y), []
-    if how.classifier == "sklearn":
+    if protocol.classifier == "sklearn":
         chosen = [_by_sklearn(x[train], y[train], x[test]) for train, test in outer]
         for (_, test), (classes, _, _) in zip(outer, chosen, strict=True):
             predicted[test] = classes
         penalties, dev = [c for _, c, _ in chosen], [score for _, _, score in chosen]
     else:
         inner = [
-            _fit(train[a], train[b], PENALTIES) for train, _ in outer for a, b in _folds(y[train], how.folds)
-        ]  # all at once: folds x folds x penalties
-        fitted = _train(x, y, inner, how, progress)
-        best = [_best(fitted[start : start + how.folds]) for start in range(0, len(fitted), how.folds)]
-        penalties, dev = [PENALTIES[place] for place, _ in best], [score for _, score in best]
+            _fit(train[a], train[b], PENALTIES) for train, _ in outer for a, b in _folds(y[train], protocol.folds)
+        ]  # folds x folds x penalties together
+        fitted = _train(x, y, inner, protocol, progress)
+        best = [_best(fitted[start : start + protocol.folds]) for start in range(0, len(fitted), protocol.folds)]
+        penalties, dev = [PENALTIES[index] for index, _ in best], [score for _, score in best]
         last = [_held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)]
-        for (_, test), each in zip(outer, _train(x, y, last, how, progress), strict=True):
+        for (_, test), each in zip(outer, _train(x, y, last, protocol, progress), strict=True):
             predicted[test] = each.predict(x[test])
     scores = [round(_percent(predicted[test], y[test]), 2) for _, test in outer]
     return Predictions(
@@ -100,45 +102,45 @@ def nested(x: np.ndarray, y: np.ndarray, how: CrossValidation, progress: str | N
     )
 
 
-def cross_validated(
+def cross_validation(
     x: np.ndarray,
     y: np.ndarray,
     x_test: np.ndarray,
     y_test: np.ndarray,
-    how: CrossValidation,
+    protocol: CrossValidation,
     progress: str | None = None,
 ) -> Predictions:
-    """Choose the penalty by cross-validation on the training part, then train on all of it (TREC, MRPC)."""
-    if how.classifier == "sklearn":
+    """Choose the penalty by cross-validation on the training part, then train on all of it and test (TREC, MRPC)."""
+    if protocol.classifier == "sklearn":
         classes, penalty, dev = _by_sklearn(x, y, x_test)
     else:
-        fits = [_fit(a, b, PENALTIES) for a, b in _folds(y, how.folds)]
-        place, dev = _best(_train(x, y, fits, how, progress))
-        penalty = PENALTIES[place]
-        (last,) = _train(x, y, [_held_out(np.arange(len(y)), penalty)], how)
+        fits = [_fit(a, b, PENALTIES) for a, b in _folds(y, protocol.folds)]
+        index, dev = _best(_train(x, y, fits, protocol, progress))
+        penalty = PENALTIES[index]
+        (last,) = _train(x, y, [_held_out(np.arange(len(y)), penalty)], protocol)
         classes = last.predict(x_test)
     return _tested(classes, y_test, dev, penalty)
 
 
-def split(
+def train_dev_test(
     x: np.ndarray,
     y: np.ndarray,
     x_dev: np.ndarray,
     y_dev: np.ndarray,
     x_test: np.ndarray,
     y_test: np.ndarray,
-    how: CrossValidation,
+    protocol: CrossValidation,
     progress: str | None = None,
 ) -> Predictions:
-    """Choose the penalty, and the time to stop, on development rows (SST2)."""
-    if how.classifier == "sklearn":
+    """Choose the penalty and the stopping time on development rows, then test (SST2)."""
+    if protocol.classifier == "sklearn":
         classes, penalty, dev = _by_sklearn(x, y, x_test, (x_dev, y_dev))
     else:
         rows = np.arange(len(y) + len(y_dev))
         fit = _fit(rows[: len(y)], rows[len(y) :], PENALTIES)
-        (fitted,) = _train(np.concatenate([x, x_dev]), np.concatenate([y, y_dev]), [fit], how, progress)
-        place, dev = _best([fitted])
-        penalty, classes = PENALTIES[place], fitted.predict(x_test, place)  # training once more would give the same
+        (fitted,) = _train(np.concatenate([x, x_dev]), np.concatenate([y, y_dev]), [fit], protocol, progress)
+        index, dev = _best([fitted])
+        penalty, classes = PENALTIES[index], fitted.predict(x_test, index)  # a second training would give the same
     return _tested(classes, y_test, dev, penalty)
 
 
@@ -151,28 +153,30 @@ def _fit(train: np.ndarray, dev: np.ndarray, penalties: tuple[float, ...]) -> Fi
 
 
 def _held_out(rows: np.ndarray, penalty: float) -> Fit:
-    """A fit to all rows but a few, drawn by chance, that say when to stop."""
+    """Return a fit with a random sample of the rows held out for early stopping."""
     random = np.random.RandomState(_SEED)
     order = random.permutation(len(rows))
     cut = max(1, int(_HELD_OUT * len(rows)))
     return Fit(train=rows[order[cut:]], dev=rows[order[:cut]], penalties=(penalty,), random=random)
 
 
-def _train(x: np.ndarray, y: np.ndarray, fits: list[Fit], how: CrossValidation, bar: str | None = None) -> list[Fitted]:
-    return train_probes(x, y, int(y.max()) + 1, fits, how.training, progress=bar)
+def _train(
+    x: np.ndarray, y: np.ndarray, fits: list[Fit], protocol: CrossValidation, bar: str | None = None
+) -> list[Fitted]:
+    return train_probes(x, y, int(y.max()) + 1, fits, protocol.training, progress=bar)
 
 
 def _best(fitted: list[Fitted]) -> tuple[int, float]:
-    """Place and score of the penalty with the highest mean accuracy, rounded as SentEval does; the first of equals."""
+    """Return index and score of the penalty with the best mean accuracy (rounded like SentEval); of ties, the first."""
     scores = [round(100 * float(mean), 2) for mean in np.mean([each.accuracy for each in fitted], axis=0)]
-    place = int(np.argmax(scores))
-    return place, scores[place]
+    index = int(np.argmax(scores))
+    return index, scores[index]
 
 
 def _by_sklearn(
     x: np.ndarray, y: np.ndarray, x_test: np.ndarray, dev: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, float, float]:
-    """Predicted classes, chosen C and its score on the development rows."""
+    """Return the predicted classes, chosen C and its score on the development rows."""
     train, rest = (np.arange(len(y)), None) if dev is not None else next(_folds(y, 10))
     x_dev, y_dev = dev if dev is not None else (x[rest], y[rest])
     scores = [_percent(_logistic(c).fit(x[train], y[train]).predict(x_dev), y_dev) for c in STRENGTHS]

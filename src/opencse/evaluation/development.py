@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
-from opencse.evaluation.sources import load_sts
 from opencse.evaluation.sts import PairsTask
+from opencse.evaluation.sts_sources import load_sts
 from opencse.evaluation.task import Embeddings, Task, distinct_texts
 from opencse.io import demo
 
@@ -30,7 +30,7 @@ def development_sets(
         tasks: The development sets that the recipe names (`Selection.tasks`).
 
     Returns:
-        The sets, which count by their mean score; empty if there are none to choose by.
+        The sets, whose mean score counts; empty if there are none.
 
     Raises:
         OpencseError: A file cannot be read, or `stsb` is asked for without `data`.
@@ -41,7 +41,7 @@ def development_sets(
         return [read_pairs(demo.pairs(dev))]
     if data is None:
         raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
-    if dev is not None or str(data) == "hub":  # which has no other development set
+    if dev is not None or str(data) == "hub":  # the hub has no other development set
         tasks = ["STS-B"]
     return load_sts(data, text=sts_text(data), tasks=list(tasks), split="dev")
 
@@ -49,7 +49,7 @@ def development_sets(
 def development_scorer(
     encoder: SentenceTransformer, sets: Sequence[ScoredPairs], precision: Precision = "auto"
 ) -> Callable[[], float]:
-    """Return a function that scores the encoder's current weights: Spearman correlation x 100, the mean over sets."""
+    """Return a function that scores the current weights of the encoder: Spearman x 100, the mean over sets."""
     score_all = task_scorer(encoder, [PairsTask(pairs=pairs) for pairs in sets], precision)
 
     def score() -> float:
@@ -83,5 +83,5 @@ def task_scorer(
 
 
 def sts_text(data: str | Path | None) -> Literal["senteval", "raw"]:
-    """Return the text variant to read: the hub has the raw text only, other sources that of published scores too."""
+    """Return the text variant to read: `raw` from the hub, which has no other, otherwise that of published scores."""
     return "raw" if str(data) == "hub" else "senteval"

@@ -1,4 +1,4 @@
-"""How the vectors lie: alignment, uniformity, anisotropy, and cosines by human score."""
+"""Geometry of the vectors: alignment, uniformity, anisotropy, and cosines by human score."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GeometryTask:
-    """Describes the vectors of a set of pairs scored 0 to 5; nothing here enters an average.
+    """Geometry of the vectors of pairs scored 0 to 5; its metrics do not enter an average.
 
     With unit vectors f(x), Wang and Isola (2020), eq. 1 and 2, as in SimCSE:
 
     - `alignment`: mean of ||f(x) - f(y)||^2 over positive pairs (score above 4); lower is closer.
     - `uniformity`: log of the mean of exp(-2 ||f(x) - f(y)||^2) over all pairs of distinct sentences; lower is more
-      even.
+      uniform.
     - `anisotropy`: mean cosine over all pairs of distinct sentences (Ethayarajh 2019); 0 is isotropic.
     - `first_direction`: share of the squared length of all vectors along their leading direction.
 
@@ -40,16 +40,16 @@ class GeometryTask:
 
     @property
     def name(self) -> str:
-        """Name of the set and of what is measured."""
+        """Name of the task."""
         return f"geometry of {self.pairs.name}"
 
     def texts(self) -> Iterator[str]:
-        """Both sides of all pairs."""
+        """Yield both sides of all pairs."""
         yield from self.pairs.sentence1
         yield from self.pairs.sentence2
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Describe."""
+        """Return the metrics."""
         first, second = (_unit(embeddings(side)) for side in (self.pairs.sentence1, self.pairs.sentence2))
         sentences = list(dict.fromkeys(self.texts()))
         x = _unit(embeddings(sentences))
@@ -81,15 +81,15 @@ class GeometryTask:
 
     def _by_score(self, embeddings: Embeddings) -> list[dict[str, Any]]:
         cosine = paired_cosine(embeddings(self.pairs.sentence1), embeddings(self.pairs.sentence2))
-        which = np.clip(np.floor(self.pairs.gold), 0, 4)
-        return [{"from": low, "to": low + 1, **_described(cosine[which == low])} for low in range(5)]
+        bins = np.clip(np.floor(self.pairs.gold), 0, 4)
+        return [{"from": low, "to": low + 1, **_distribution(cosine[bins == low])} for low in range(5)]
 
 
 def _spread(x: np.ndarray) -> dict[str, float]:
-    """Uniformity, anisotropy and leading direction of unit vectors (n, d)."""
+    """Return the uniformity, anisotropy and leading direction of unit vectors (n, d)."""
     n, potential, cosines = len(x), 0.0, 0.0
     for start in range(0, n, _BLOCK):
-        # Each pair once: this block with itself, above the diagonal, and with all later rows.
+        # Each pair once: this block with itself above the diagonal, and with all later rows.
         product = x[start : start + _BLOCK] @ x[start:].T
         upper = np.triu(np.ones(product.shape, dtype=bool), k=1)
         values = product[upper]
@@ -104,7 +104,7 @@ def _spread(x: np.ndarray) -> dict[str, float]:
     }
 
 
-def _described(values: np.ndarray) -> dict[str, Any]:
+def _distribution(values: np.ndarray) -> dict[str, Any]:
     if not len(values):
         return {"pairs": 0, "mean": None, "deviation": None, "quartiles": None}
     return {

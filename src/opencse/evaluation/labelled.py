@@ -15,12 +15,12 @@ from opencse.evaluation.task import Embeddings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Labelled:
-    """n items with a class each.
+class LabelledTexts:
+    """n texts, or pairs of texts, with a class each.
 
     Args:
         texts: The texts, or the first texts of pairs.
-        labels: The class of each, by name.
+        labels: Class names.
         seconds: The second texts of pairs.
     """
 
@@ -43,23 +43,23 @@ class Labelled:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledSet:
-    """A data set of classified texts, in its parts.
+    """A data set of classified texts with its parts.
 
     Args:
         name: Name of the task.
-        train: Training part; the only one of tasks that are cross-validated.
+        train: Training part; the only part of cross-validated tasks.
         dev: Development part, if there is one.
         test: Test part, if there is one.
-        text: Which variant of the text this is, as in `ScoredPairs`.
+        text: Text variant, as in `ScoredPairs`.
 
     Raises:
         OpencseError: A part is empty, there are fewer than two classes, or a class is missing in the training part.
     """
 
     name: str
-    train: Labelled
-    dev: Labelled | None = None
-    test: Labelled | None = None
+    train: LabelledTexts
+    dev: LabelledTexts | None = None
+    test: LabelledTexts | None = None
     text: str = "given"
 
     def __post_init__(self) -> None:
@@ -67,23 +67,23 @@ class LabelledSet:
         for part, each in self.parts():
             if not len(each):
                 raise OpencseError(f"{self.name} {part} holds no text", "Give labelled texts.")
-            strange = sorted(set(each.labels) - known)
-            if strange:
+            unknown = sorted(set(each.labels) - known)
+            if unknown:
                 raise OpencseError(
-                    f"{self.name} {part}: the class {strange[0]!r} does not occur in the training part",
+                    f"{self.name} {part}: the class {unknown[0]!r} does not occur in the training part",
                     "Add training texts of this class, or drop it.",
                 )
         if len(known) < 2:
             raise OpencseError(f"{self.name}: all texts are of one class, {known.pop()!r}", "Give two classes or more.")
 
-    def parts(self) -> Iterator[tuple[str, Labelled]]:
-        """Name and content of the parts that are there."""
+    def parts(self) -> Iterator[tuple[str, LabelledTexts]]:
+        """Yield name and content of the existing parts."""
         for name, part in (("train", self.train), ("dev", self.dev), ("test", self.test)):
             if part is not None:
                 yield name, part
 
     def texts(self) -> Iterator[str]:
-        """All texts of all parts."""
+        """Yield all texts of all parts."""
         for _, part in self.parts():
             yield from part
 
@@ -92,13 +92,13 @@ class LabelledSet:
         """Names of the classes, sorted."""
         return sorted(set(self.train.labels))
 
-    def indices(self, part: Labelled) -> np.ndarray:
-        """The classes of a part, int64 (n,), as places in `classes`."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        return np.array([place[label] for label in part.labels], dtype=np.int64)
+    def indices(self, part: LabelledTexts) -> np.ndarray:
+        """Return the classes of a part as indices into `classes`, int64 (n,)."""
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        return np.array([index_of[label] for label in part.labels], dtype=np.int64)
 
     def require_per_class(self, count: int, why: str) -> None:
-        """Raise an `OpencseError` where a class has fewer than `count` training items."""
+        """Raise an `OpencseError` if a class has fewer than `count` training texts."""
         name, least = Counter(self.train.labels).most_common()[-1]
         if least < count:
             raise OpencseError(
@@ -107,7 +107,7 @@ class LabelledSet:
 
     @property
     def sha256(self) -> str:
-        """Hash of all rows of all parts, in their order."""
+        """Hash of all rows of all parts, in order."""
         digest = hashlib.sha256()
         for name, part in self.parts():
             for row in zip(part.texts, part.seconds or part.texts, part.labels, strict=True):
@@ -115,8 +115,8 @@ class LabelledSet:
         return digest.hexdigest()
 
 
-def features(embeddings: Embeddings, part: Labelled) -> np.ndarray:
-    """Vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
+def features(embeddings: Embeddings, part: LabelledTexts) -> np.ndarray:
+    """Return vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
     first = np.asarray(embeddings(part.texts), dtype=np.float32)
     if part.seconds is None:
         return first

@@ -1,7 +1,7 @@
-"""Where transfer and classification tasks come from: this project's table layout, a SentEval folder, or the hub.
+"""Sources of transfer and classification tasks: this project's table layout, a SentEval folder, or the hub.
 
-The rows of SentEval's tasks come in SentEval's order (by number of words, then by class), which its folds and batches
-depend on.
+Rows of SentEval's tasks are in SentEval's order (by number of words, then by class), on which its folds and batches
+depend.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from opencse.errors import OpencseError
 from opencse.evaluation.classification import CLASSIFICATION_TASKS
-from opencse.evaluation.labelled import Labelled, LabelledSet
-from opencse.evaluation.sources import Text
+from opencse.evaluation.labelled import LabelledSet, LabelledTexts
+from opencse.evaluation.sts_sources import TextVariant
 from opencse.evaluation.transfer import TRANSFER_TASKS
 from opencse.io.tables import TABLES, read_lines, read_table, table_columns
 
-Row = tuple[str, ...]  # class, text, and for pairs the second text
+LabelledRow = tuple[str, ...]  # class, text, and for pairs the second text
 
 PUBLISHED_PARTS: dict[str, dict[str, int]] = {
     "MR": {"train": 10662},
@@ -32,7 +32,7 @@ PUBLISHED_PARTS: dict[str, dict[str, int]] = {
     "AmazonCounterfactual": {"train": 4018, "test": 670},
     "TweetSentiment": {"test": 3534},
 }
-"""Rows that each part must have."""
+"""Published number of rows of each part."""
 
 _HUB = {
     "Banking77": ("mteb/banking77", None),
@@ -41,7 +41,7 @@ _HUB = {
     "TweetSentiment": ("mteb/tweet_sentiment_extraction", None),
 }
 
-_OPPOSED = {  # files of SentEval's two-class tasks, class 1 first, as SentEval reads them
+_TWO_CLASS_FILES = {  # files of SentEval's two-class tasks, class 1 first, as SentEval reads them
     "MR": ("MR", "rt-polarity.pos", "rt-polarity.neg"),
     "CR": ("CR", "custrev.pos", "custrev.neg"),
     "SUBJ": ("SUBJ", "subj.objective", "subj.subjective"),
@@ -49,19 +49,19 @@ _OPPOSED = {  # files of SentEval's two-class tasks, class 1 first, as SentEval 
 }
 
 
-def load_labelled(source: str | Path, task: str, *, text: Text = "senteval") -> LabelledSet:
+def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteval") -> LabelledSet:
     """Load one transfer or classification task and check its size.
 
     Args:
         source: A folder in this project's layout (`<task>/train.tsv.gz` and `test.tsv.gz`, or `data.tsv.gz` for a task
             without parts; `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, with the columns `label` and `text`, or `label`,
             `sentence1` and `sentence2`; or its parent with an `eval` folder), SentEval's `data/downstream` folder, or
-            the word `hub` for the classification tasks that `mteb` has there.
+            `hub` for the classification tasks that `mteb` has there.
         task: Name of the folder: one of `TRANSFER_TASKS`, `CLASSIFICATION_TASKS`, or any other.
         text: `senteval`, the tokenised text, where the files have it (columns ending in `_senteval`), or `raw`.
 
     Raises:
-        OpencseError: There is no such task, or something is wrong with a file, which is named.
+        OpencseError: There is no such task, or a file is invalid; the message names it.
     """
     if str(source) == "hub":
         return _checked(_from_hub(task))
@@ -75,13 +75,13 @@ def load_labelled(source: str | Path, task: str, *, text: Text = "senteval") -> 
                 raise OpencseError(f"{root} is a SentEval folder, which has the SentEval text only", "Use senteval.")
             return _checked(_from_senteval(root, task))
     raise OpencseError(
-        f"{source} holds no {task}" if folder.is_dir() else f"{source} is no folder",
+        f"{source} holds no {task}" if folder.is_dir() else f"{source} is not a folder",
         f"Give a folder with {task}/train.tsv (or data.tsv), or leave the task out.",
     )
 
 
 def _checked(data: LabelledSet) -> LabelledSet:
-    """`data`, if its parts have as many rows as were published."""
+    """Return the data after checking the published number of rows."""
     expected, parts = PUBLISHED_PARTS.get(data.name, {}), dict(data.parts())
     for part, rows in expected.items():
         found = len(parts[part]) if part in parts else 0
@@ -93,8 +93,8 @@ def _checked(data: LabelledSet) -> LabelledSet:
     return data
 
 
-def _set(task: str, rows: Callable[[str], list[Row] | None], text: str) -> LabelledSet:
-    """Put the parts together, in SentEval's order for its tasks."""
+def _set(task: str, rows: Callable[[str], list[LabelledRow] | None], text: str) -> LabelledSet:
+    """Return the parts as one data set, in SentEval's order for its tasks."""
     parts = {part: rows(part) for part in ("train", "dev", "test")}
     labelled = {part: _labelled(task, part, found) for part, found in parts.items() if found is not None}
     if task in CLASSIFICATION_TASKS:
@@ -102,35 +102,35 @@ def _set(task: str, rows: Callable[[str], list[Row] | None], text: str) -> Label
     return LabelledSet(name=task, text=text, **labelled)
 
 
-def _labelled(task: str, part: str, rows: list[Row]) -> Labelled:
+def _labelled(task: str, part: str, rows: list[LabelledRow]) -> LabelledTexts:
     if not rows:
         raise OpencseError(f"{task} {part} holds no text", "Fetch the file again.")
     if task in TRANSFER_TASKS:
         rows = sorted(rows, key=lambda row: (*(len(text.split()) for text in row[1:]), row[0]))
     columns = list(zip(*rows, strict=True))
-    return Labelled(labels=columns[0], texts=columns[1], seconds=columns[2] if len(columns) > 2 else None)
+    return LabelledTexts(labels=columns[0], texts=columns[1], seconds=columns[2] if len(columns) > 2 else None)
 
 
 def _file(folder: Path, *parts: str) -> Path | None:
-    """The file of a part, whatever its format."""
+    """Return the file of a part, whatever its format."""
     names = (f"{part}{kind}{packed}" for part in parts for kind in TABLES for packed in (".gz", ""))
     return next((folder / name for name in names if (folder / name).exists()), None)
 
 
-def _from_tables(folder: Path, task: str, text: Text) -> LabelledSet:
+def _from_tables(folder: Path, task: str, text: TextVariant) -> LabelledSet:
     paths = {part: _file(folder, part, *(["data"] if part == "train" else [])) for part in ("train", "dev", "test")}
-    assert paths["train"] is not None  # the caller looked
+    assert paths["train"] is not None  # checked by the caller
     both = any(name.endswith("_senteval") for name in table_columns(paths["train"]))
     ending = "_senteval" if both and text == "senteval" else ""
 
-    def rows(part: str) -> list[Row] | None:
+    def rows(part: str) -> list[LabelledRow] | None:
         path = paths[part]
         return None if path is None else list(_table(path, ending, respace=bool(ending) or task in TRANSFER_TASKS))
 
     return _set(task, rows, text if both else "released")
 
 
-def _table(path: Path, ending: str, *, respace: bool) -> Iterator[Row]:
+def _table(path: Path, ending: str, *, respace: bool) -> Iterator[LabelledRow]:
     for line, cells in read_table(path):
         if not cells:
             continue
@@ -139,10 +139,12 @@ def _table(path: Path, ending: str, *, respace: bool) -> Iterator[Row]:
         if any(cell is None for cell in row) or isinstance(row[0], bool | float):
             raise OpencseError(
                 f"{path}, line {line}: no columns label, {', '.join(columns)} among {', '.join(cells)}",
-                "Name the columns so, and give every row a label and its text.",
+                "Use these names, and give every row a label and its text.",
             )
         if not str(row[0]).strip() or not all(isinstance(cell, str) for cell in row[1:]):
-            raise OpencseError(f"{path}, line {line}: the label is empty or the text is no text", "Mend this row.")
+            raise OpencseError(
+                f"{path}, line {line}: the label is empty or the text is not a string", "Correct this row."
+            )
         texts = (_respaced(str(cell)) if respace else str(cell) for cell in row[1:])
         yield (str(row[0]).strip(), *texts)
 
@@ -155,9 +157,9 @@ def _from_senteval(root: Path, task: str) -> LabelledSet:
     """Read SentEval's files by SentEval's rules (senteval/binary.py, sst.py, trec.py, mrpc.py)."""
     folder = root / _senteval_folder(task)
 
-    def rows(part: str) -> list[Row] | None:
-        if task in _OPPOSED:
-            return None if part != "train" else list(_opposed(folder, *_OPPOSED[task][1:]))
+    def rows(part: str) -> list[LabelledRow] | None:
+        if task in _TWO_CLASS_FILES:
+            return None if part != "train" else list(_two_class_rows(folder, *_TWO_CLASS_FILES[task][1:]))
         if task == "SST2":
             return [_cut(folder / f"sentiment-{part}", n, line.split("\t"), 1, 0) for n, line in _sst(folder, part)]
         if part == "dev":
@@ -171,7 +173,7 @@ def _from_senteval(root: Path, task: str) -> LabelledSet:
     return _set(task, rows, "senteval")
 
 
-def _opposed(folder: Path, first: str, second: str) -> Iterator[Row]:
+def _two_class_rows(folder: Path, first: str, second: str) -> Iterator[LabelledRow]:
     for label, name in (("1", first), ("0", second)):
         for _, line in read_lines(folder / name, "latin-1"):
             yield label, _respaced(line)
@@ -181,8 +183,8 @@ def _sst(folder: Path, part: str) -> Iterator[tuple[int, str]]:
     return ((number, line.strip()) for number, line in read_lines(folder / f"sentiment-{part}"))
 
 
-def _question(path: Path, number: int, line: str) -> Row:
-    """Class and question of a line like `ABBR:exp What does … ?`."""
+def _question(path: Path, number: int, line: str) -> LabelledRow:
+    """Return the class and question of a line like `ABBR:exp What does … ?`."""
     label, _, rest = line.strip().partition(":")
     _, space, question = rest.partition(" ")
     if not label or not space:
@@ -190,14 +192,14 @@ def _question(path: Path, number: int, line: str) -> Row:
     return label, _respaced(question)
 
 
-def _cut(path: Path, number: int, cells: list[str], *places: int) -> Row:
-    if len(cells) <= max(places):
+def _cut(path: Path, number: int, cells: list[str], *columns: int) -> LabelledRow:
+    if len(cells) <= max(columns):
         raise OpencseError(f"{path}, line {number}: {len(cells)} tab-separated cells are too few", "Fetch it again.")
-    return (cells[places[0]].strip(), *(_respaced(cells[place]) for place in places[1:]))
+    return (cells[columns[0]].strip(), *(_respaced(cells[column]) for column in columns[1:]))
 
 
 def _from_hub(task: str) -> LabelledSet:
-    """Fetch `mteb`'s data sets; only ever called when the hub was asked for by name."""
+    """Fetch `mteb`'s data sets; called only if the user names the hub."""
     if task not in _HUB:
         raise OpencseError(
             f"{task} is not read from the hub", f"There: {', '.join(_HUB)}. Give a folder for the others."
@@ -211,12 +213,12 @@ def _from_hub(task: str) -> LabelledSet:
         raise OpencseError(
             f"{name} cannot be fetched ({type(problem).__name__})", "Check the network, or give a data folder."
         ) from problem
-    found: dict[str, list[Row]] = {
+    found: dict[str, list[LabelledRow]] = {
         part: [(str(row["label"]), str(row["text"])) for row in parts[part]] for part in ("train", "test")
     }
     return _set(task, lambda part: found.get(part), "raw")
 
 
 def _respaced(text: str) -> str:
-    """SentEval hands over `text.split()`, SimCSE joins it by single spaces."""
+    """Return the text with single spaces: SentEval splits it, SimCSE joins the words."""
     return " ".join(text.split())

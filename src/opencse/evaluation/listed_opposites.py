@@ -1,4 +1,4 @@
-"""Which triplets turn on a pair of opposites that training constructs, and which on one that it never saw?"""
+"""Triplets grouped by whether training has seen their pair of opposites."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opencse.syntax.verbs import inflect
 from opencse.views.rewriting import lexicon
 
 LEXICAL_KINDS = ("adjective", "verb", "noun", "adverb")
-"""Kinds of contradiction of the set `meaning` that exchange a word."""
+"""Kinds of contradiction in the set `meaning` that exchange a word."""
 
 _WORD = re.compile(r"[a-z]+")
 _VERB_TAGS = ("VB", "VBZ", "VBD", "VBN", "VBG")
@@ -34,7 +34,7 @@ def listed_pairs() -> list[tuple[str, str, str]]:
 
 
 def is_listed(first: str, second: str, opposites: Mapping[str, frozenset[str]] | None = None) -> bool:
-    """Return whether one text has a word, and the other its listed opposite in the same form, that only it has.
+    """Return whether two texts differ by a word and its listed opposite in the same form.
 
     Args:
         first: A text.
@@ -53,31 +53,31 @@ def is_listed(first: str, second: str, opposites: Mapping[str, frozenset[str]] |
 
 
 def inflected_opposites(pairs: Iterable[tuple[str, str, str]]) -> dict[str, frozenset[str]]:
-    """Return opposites by word, in both directions and in every regular form (verbs in irregular ones, too).
+    """Return opposites by word, in both directions and all inflected forms (irregular forms of verbs only).
 
     Args:
         pairs: Word, opposite and part of speech ("ADJ", "ADV", "NOUN", "VERB", "ADP"), such as those trained on.
     """
     found: dict[str, set[str]] = {}
     for word, opposite, pos in pairs:
-        for one, other in zip(_forms(word, pos), _forms(opposite, pos), strict=True):
-            found.setdefault(one, set()).add(other)
-            found.setdefault(other, set()).add(one)
+        for form, opposite_form in zip(_forms(word, pos), _forms(opposite, pos), strict=True):
+            found.setdefault(form, set()).add(opposite_form)
+            found.setdefault(opposite_form, set()).add(form)
     return {word: frozenset(others) for word, others in found.items()}
 
 
 def group_by_listed(
     data: TripletSet, opposites: Mapping[str, frozenset[str]] | None = None, kinds: Iterable[str] = LEXICAL_KINDS
 ) -> TripletSet:
-    """Return the triplets that turn on a word, grouped by whether its opposite is listed.
+    """Return the triplets that exchange a word, grouped by whether its opposite is listed.
 
     The group `opposites` is `seen` if the positive or the negative has the listed opposite of a word of the anchor,
-    and `unseen` otherwise. It takes the place of the set's own groups.
+    and `unseen` otherwise. It replaces the groups of the set.
 
     Args:
         data: Triplets.
-        opposites: Opposites by word, inflected; None for those of the bundled list. Give those that a model was
-            trained on if some were held out.
+        opposites: Inflected opposites by word; None for the bundled list. If some were held out, give those that the
+            model was trained on.
         kinds: Values of the column `kind` that are kept; a set without this column is kept whole.
 
     Raises:
@@ -104,7 +104,7 @@ def _bundled() -> dict[str, frozenset[str]]:
 
 
 def _forms(word: str, pos: str) -> list[str]:
-    """The forms of a word, as many for every word of a part of speech."""
+    """Return the forms of a word; their number depends only on the part of speech."""
     if pos == "VERB":
         return [inflect(word, tag) for tag in _VERB_TAGS]
     if pos == "NOUN":

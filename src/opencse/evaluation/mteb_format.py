@@ -1,8 +1,8 @@
 """Results in the file layout of `mteb`, so that its tools can read and compare them.
 
 `<folder>/results/<model name>/<revision>/<task>.json` and a `model_meta.json` beside them. The revision is always the
-hash of the weights: `mteb` itself files every unnamed local model under one name and revision, and then returns the
-first model's scores for the second.
+hash of the weights: `mteb` stores every unnamed local model under one name and revision, and then returns the scores of
+the first model for the second.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MTEB_NAMES = {
     "AmazonCounterfactual": "AmazonCounterfactualClassification",
     "TweetSentiment": "TweetSentimentExtractionClassification",
 }
-"""Tasks that are called otherwise there; STS12 to STS16 and SICK-R are not, and the rest are unknown to `mteb`."""
+"""`mteb`'s names of tasks. STS12 to STS16 and SICK-R have the same name; `mteb` does not have the others."""
 _SUBSETS = {"AmazonCounterfactual": "en"}
 
-# Fields of mteb's `ModelMeta` that it requires and that a local model has no answer to.
+# Required fields of mteb's `ModelMeta` that are unknown for a local model.
 _UNKNOWN = (
     "loader",
     "release_date",
@@ -48,16 +48,16 @@ def write_mteb(
 ) -> Path:
     """Write one file per task and `model_meta.json`.
 
-    Of a classification task that `mteb` has, what is written is the score by `mteb`'s protocol, a few examples per
-    class. A task without a main metric (geometry) has no place in this format and is left out.
+    For a classification task of `mteb`, the score by `mteb`'s protocol is written (a few examples per class). Tasks
+    without a main metric (geometry) do not fit this format and are left out.
 
-    `mteb`'s own data holds the raw text. Scores on other text are comparable with each other, not with `mteb`'s tables;
+    `mteb`'s own data is the raw text. Scores on other text are comparable with each other, not with `mteb`'s tables;
     each file's `dataset_revision` therefore names the text variant and the hash of the data instead of a hub revision.
 
     Args:
         results: Results of one or more suites.
-        folder: Where `results/` goes.
-        model: Model name; `mteb` wants `organisation/name`, and `local/` is put before anything else.
+        folder: Folder for `results/`.
+        model: Model name; `mteb` wants `organisation/name`, other names get the prefix `local/`.
         revision: Hash of the weights.
         dimension: Width of the vectors.
 
@@ -73,7 +73,7 @@ def write_mteb(
         if result.main is not None
     }
     if not files:
-        raise OpencseError("nothing of this has a place in mteb's format", "Use json.")
+        raise OpencseError("no task fits mteb's format", "Use json.")
     meta = {
         **dict.fromkeys(_UNKNOWN),
         "name": name,
@@ -89,7 +89,7 @@ def write_mteb(
 
 
 def _task_json(result: TaskResult, *, seconds: float) -> dict[str, Any]:
-    """One task's file; scores between -1 and 1, six decimals."""
+    """Return the file content of a task, with scores in [-1, 1] and six decimals."""
     if None in result.metrics.values():
         metric = next(name for name, value in result.metrics.items() if value is None)
         reason = result.undefined.get(metric, "a metric is missing")
@@ -114,7 +114,7 @@ def _task_json(result: TaskResult, *, seconds: float) -> dict[str, Any]:
 
 
 def _scores(result: TaskResult) -> dict[str, float]:
-    """The metrics by the names that `mteb` gives them."""
+    """Return the metrics by `mteb`'s names."""
     values = {name: round((value or 0.0) / 100, 6) for name, value in result.metrics.items()}
     if result.main == "spearman":
         pearson, spearman = values["pearson"], values["spearman"]
@@ -132,12 +132,12 @@ def _mteb_name(result: TaskResult) -> str:
 
 
 def mteb_name(name: str) -> str:
-    """`name` where it is `organisation/name`, else its last part below `local/`."""
+    """Return the name if it is `organisation/name`, and otherwise its last part below `local/`."""
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
         return name
     return f"local/{slug(name)}"
 
 
 def slug(name: str) -> str:
-    """The last part of a path, in letters that a file name may have."""
+    """Return the last part of a path with only characters that are valid in file names."""
     return re.sub(r"[^\w.-]+", "-", name.rstrip("/").rpartition("/")[2]).strip("-") or "model"

@@ -1,4 +1,4 @@
-"""Neighbourhoods: classification by the nearest texts, and agreement of two models about what is near."""
+"""Nearest neighbours: k-NN classification, and agreement of two models about the neighbours of texts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class NeighbourTask:
     """Leave-one-out k-nearest-neighbour classification by cosine.
 
     Metrics, in percent: `accuracy` (the main one) of the label with the largest sum of cosines among the k nearest
-    other texts, and `precision@k`, the share of these with the text's own label, which moves in finer steps.
+    other texts, and `precision@k`, the share of these with the same label, which changes in finer steps.
 
     Args:
         name: Name of the data set.
         items: n distinct texts.
         labels: Their n labels.
-        k: Neighbours that vote.
+        k: Number of neighbours that vote.
 
     Raises:
         OpencseError: Texts and labels differ in number, a text occurs twice, or there are no more than k texts.
@@ -46,11 +46,11 @@ class NeighbourTask:
             raise OpencseError(f"{self.name}: {len(self.items)} texts for {self.k} neighbours", "Give more texts.")
 
     def texts(self) -> Iterator[str]:
-        """The texts."""
+        """Yield the texts."""
         yield from self.items
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Classify every text by the others."""
+        """Classify every text by its neighbours."""
         names, labels = np.unique(np.array(self.labels), return_inverse=True)
         nearest, cosines = nearest_rows(embeddings(self.items), self.k)
         votes = np.zeros((len(labels), len(names)))
@@ -72,10 +72,10 @@ def nearest_rows(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         matrix: (n, d) vectors, n > k.
-        k: How many.
+        k: Number of neighbours.
 
     Returns:
-        Row numbers (n, k) and their cosines (n, k). Of rows with equal cosines at the margin, any may be taken.
+        Row numbers (n, k) and their cosines (n, k). Ties at rank k are broken arbitrarily.
     """
     matrix = np.asarray(matrix, dtype=np.float32)
     unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
@@ -93,14 +93,14 @@ def nearest_rows(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def neighbour_agreement(untouched: np.ndarray, changed: np.ndarray, *, k: int = 10) -> np.ndarray:
-    """Return for each text the share of its k nearest texts that a changed model kept among its k nearest.
+    """Return for each text the share of its k nearest neighbours that a changed model keeps.
 
     A guard without labels: the mean over many sentences is recall@k of the untouched model's neighbours.
 
     Args:
         untouched: (n, d) vectors of n texts before the change.
         changed: (n, e) vectors of the same texts after it.
-        k: Neighbours compared.
+        k: Number of neighbours compared.
 
     Returns:
         (n,) shares in [0, 1].
@@ -117,7 +117,7 @@ def neighbour_agreement(untouched: np.ndarray, changed: np.ndarray, *, k: int = 
     if len(untouched) != len(changed) or len(untouched) <= k:
         raise OpencseError(
             f"{len(untouched)} and {len(changed)} vectors for {k} neighbours",
-            f"Give two matrices of equally many rows, more than {k}.",
+            f"Give two matrices with the same number of rows, more than {k}.",
         )
     before, after = (np.sort(nearest_rows(matrix, k)[0], axis=1) for matrix in (untouched, changed))
     return np.array([len(np.intersect1d(a, b)) for a, b in zip(before, after, strict=True)]) / k

@@ -31,9 +31,9 @@ class ScoredPairs:
         name: Name of the set, such as `STS12`.
         sentence1: First sentences.
         sentence2: Second sentences.
-        scores: Gold scores, on any scale (correlations do not see it).
-        subsets: The subset that each pair comes from, where there are several.
-        text: Which variant of the text this is: `senteval` (tokenised, mostly lower-cased), `raw`, or `given`.
+        scores: Gold scores, on any scale.
+        subsets: Subset of each pair, if there are several.
+        text: Text variant: `senteval` (tokenised, mostly lower-cased), `raw`, or `given`.
 
     Raises:
         OpencseError: The columns differ in length, there is no pair, or a score is not finite.
@@ -66,7 +66,7 @@ class ScoredPairs:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the rows (sentences and scores) in their order."""
+        """Hash of the rows (sentences and scores) in order."""
         digest = hashlib.sha256()
         for row in zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True):
             digest.update(json.dumps(row, ensure_ascii=True).encode())
@@ -85,8 +85,8 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
         name: Name of the set; by default the file's name without endings.
 
     Raises:
-        OpencseError: What is wrong, with the line number: a missing column, text or nothing where a score should be,
-            a row with too few cells, invalid UTF-8, no rows.
+        OpencseError: A column or a score is missing, a score is not a number, a row has too few cells, the file is not
+            valid UTF-8, or it has no rows; the message has the line number.
     """
     path = Path(path)
     columns: dict[str, list[str]] = {"sentence1": [], "sentence2": [], "subset": []}
@@ -122,7 +122,11 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
 
 
 def parse_score(cell: object, path: Path, line: int) -> float:
-    """A finite number, or an error that names file and line."""
+    """Return the score in a cell.
+
+    Raises:
+        OpencseError: It is not a finite number; the message has file and line.
+    """
     try:
         value = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):

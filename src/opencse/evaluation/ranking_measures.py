@@ -1,7 +1,7 @@
-"""Measures of a ranking, by trec_eval's definitions, for one query.
+"""Ranking metrics for one query, by the definitions of trec_eval.
 
-Everything follows from the ranks of the relevant items. Equal scores are ordered against the model, the less relevant
-first: a model that scores all alike must not profit from the order of a file.
+All follow from the ranks of the relevant items. Ties are ordered against the model, the less relevant first, so that a
+model with constant scores does not profit from the order of a file.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 
 
 def relevant_ranks(scores: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks (from 1, ascending) and grades of the relevant items.
+    """Return the ranks (from 1, ascending) and grades of the relevant items.
 
     Args:
-        scores: (n,) the higher, the nearer the top.
-        relevance: (n,) grades; an item is relevant if its grade is above 0.
+        scores: Scores (n,), higher is better.
+        relevance: Grades (n,); an item is relevant if its grade is above 0.
 
     Returns:
-        Two vectors (r,), r the number of relevant items.
+        Two vectors (r,), with r the number of relevant items.
     """
     scores, relevance = np.asarray(scores), np.asarray(relevance, dtype=np.float64)
     relevant = np.flatnonzero(relevance > 0)
@@ -30,22 +30,22 @@ def relevant_ranks(scores: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarra
 
 
 def reciprocal_rank(ranks: np.ndarray) -> float:
-    """1 / the first relevant item's rank (trec_eval's `recip_rank`; its mean over queries is MRR)."""
+    """Return 1 / rank of the first relevant item (trec_eval's `recip_rank`, whose mean over queries is MRR)."""
     return float(1 / ranks[0])
 
 
 def average_precision(ranks: np.ndarray) -> float:
-    """Mean precision at the ranks of the relevant items (trec_eval's `map`, whose mean over queries is MAP)."""
+    """Return the average precision (trec_eval's `map`, whose mean over queries is MAP)."""
     return float((np.arange(1, len(ranks) + 1) / ranks).mean())
 
 
 def recall_at(ranks: np.ndarray, k: int) -> float:
-    """Share of the relevant items among the first k (trec_eval's `recall_k`)."""
+    """Return the share of the relevant items among the first k (trec_eval's `recall_k`)."""
     return float((ranks <= k).mean())
 
 
 def ndcg_at(ranks: np.ndarray, grades: Sequence[float] | np.ndarray, k: int) -> float:
-    """Gain of the first k, the grade over log2(rank + 1), by the best possible (trec_eval's `ndcg_cut_k`)."""
+    """Return the normalised discounted cumulative gain of the first k, with linear gain (trec_eval's `ndcg_cut_k`)."""
     grades = np.asarray(grades, dtype=np.float64)
     first = ranks <= k
     best = -np.sort(-grades)[:k]
@@ -55,11 +55,11 @@ def ndcg_at(ranks: np.ndarray, grades: Sequence[float] | np.ndarray, k: int) -> 
 
 
 def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
-    """`map`, `mrr`, `ndcg@10` and `recall@k` of one query, in [0, 1].
+    """Return `map`, `mrr`, `ndcg@10` and `recall@k` of one query, in [0, 1].
 
     Args:
-        scores: (n,) scores.
-        relevance: (n,) grades, at least one above 0.
+        scores: Scores (n,).
+        relevance: Grades (n,), at least one above 0.
         cuts: Values of k for recall.
     """
     ranks, grades = relevant_ranks(scores, relevance)

@@ -1,4 +1,4 @@
-"""Where retrieval and reranking tasks come from: those built from STS-B and NLI, and folders of one's own."""
+"""Sources of retrieval and reranking tasks: STS-B and NLI, and the user's folders."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
-from opencse.evaluation.sources import Text, load_sts
+from opencse.evaluation.sts_sources import TextVariant, load_sts
 from opencse.io.tables import read_table
 
 RERANKING_TASKS = ("SNLI-triplets", "XNLI-triplets")
-"""Premises that rank what follows from them, what contradicts them, and eight sentences that others entail."""
+"""Each premise ranks its entailed sentence, its contradiction, and eight entailed sentences of other premises."""
 
 RETRIEVAL_TASKS = ("STSB-97",)
-"""DiffCSE §6.2: in the 97 pairs of STS-B test with the score 5, each sentence searches for the other among all."""
+"""DiffCSE §6.2: each sentence of the 97 pairs with score 5 in STS-B test searches for its pair among all sentences."""
 
 _NLI = {"SNLI-triplets": "snli_test_triplets", "XNLI-triplets": "xnli_dev_en_triplets"}
 _OTHERS = 8
 _TOP_SCORE = 5.0
 
 
-def load_retrieval(source: str | Path, task: str, *, text: Text = "senteval") -> RetrievalTask:
+def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "senteval") -> RetrievalTask:
     """Load `STSB-97`, or a folder in BEIR's layout.
 
     That layout is `<task>/corpus.jsonl` with `_id`, `text` and perhaps `title`; `queries.jsonl` with `_id` and `text`;
     and `qrels/test.tsv` with `query-id`, `corpus-id` and `score` (each file may be compressed: `.gz`). Queries without
-    a relevant text are left out, as everywhere.
+    a relevant text are left out.
 
     Args:
-        source: As for `load_sts`; or the folder, or the parent of the folder, that holds the task's.
-        task: Its name.
+        source: As for `load_sts`, or a folder that contains the folder of the task, or its `eval` folder.
+        task: Name of the task.
         text: Text variant of STS-B.
 
     Raises:
-        OpencseError: There is no such task, or a file is wrong.
+        OpencseError: There is no such task, or a file is invalid.
     """
     if task in RETRIEVAL_TASKS:
         return _top_pairs(source, task, text)
@@ -47,15 +47,15 @@ def load_retrieval(source: str | Path, task: str, *, text: Text = "senteval") ->
         for row in _rows(folder, "corpus.jsonl", "_id", "text")
     }
     queries = {str(row["_id"]): str(row["text"]) for row in _rows(folder, "queries.jsonl", "_id", "text")}
-    places = {name: index for index, name in enumerate(corpus)}
+    position = {name: index for index, name in enumerate(corpus)}
     relevant: dict[str, dict[int, float]] = {}
     for row in _rows(folder, "qrels/test.tsv", "query-id", "corpus-id", "score"):
         query, document, grade = str(row["query-id"]), str(row["corpus-id"]), _grade(row["score"], folder)
-        if query not in queries or document not in places:
+        if query not in queries or document not in position:
             missing = query if query not in queries else document
-            raise OpencseError(f"{folder}/qrels/test.tsv: there is no text {missing!r}", "Mend the judgements.")
+            raise OpencseError(f"{folder}/qrels/test.tsv: there is no text {missing!r}", "Correct the judgements.")
         if grade > 0:
-            relevant.setdefault(query, {})[places[document]] = grade
+            relevant.setdefault(query, {})[position[document]] = grade
     return RetrievalTask(
         name=task,
         queries=[queries[query] for query in relevant],
@@ -65,18 +65,18 @@ def load_retrieval(source: str | Path, task: str, *, text: Text = "senteval") ->
 
 
 def load_reranking(source: str | Path, task: str) -> RerankingTask:
-    """Load one of `RERANKING_TASKS`, or a folder of one's own.
+    """Load one of `RERANKING_TASKS`, or the user's folder.
 
-    A folder of one's own holds `<task>/test.jsonl` (or `.jsonl.gz`), one line a query:
-    `{"query": …, "positive": […], "negative": […]}`, as `mteb`'s.
+    A user's folder has `<task>/test.jsonl` (or `.jsonl.gz`) with one line for each query:
+    `{"query": …, "positive": […], "negative": […]}`, as in `mteb`.
 
     Args:
         source: A folder with `NLI/snli_test_triplets.tsv.gz` …; or the parent of the task's folder. Either may be
             below a folder `eval`.
-        task: Its name.
+        task: Name of the task.
 
     Raises:
-        OpencseError: There is no such task, or a file is wrong.
+        OpencseError: There is no such task, or a file is invalid.
     """
     if task in _NLI:
         return _triplets(_folder(source, "NLI"), task)
@@ -86,7 +86,8 @@ def load_reranking(source: str | Path, task: str) -> RerankingTask:
         query, positive, negative = row["query"], row["positive"], row["negative"]
         if not isinstance(query, str) or not _is_texts(positive) or not _is_texts(negative):
             raise OpencseError(
-                f"{folder}/test.jsonl: the row of {str(query)[:60]!r} is not a text and two lists of texts", "Mend it."
+                f"{folder}/test.jsonl: the row of {str(query)[:60]!r} is not a text and two lists of texts",
+                "Correct it.",
             )
         queries.append(query)
         candidates.append([*positive, *negative])
@@ -94,17 +95,17 @@ def load_reranking(source: str | Path, task: str) -> RerankingTask:
     return RerankingTask(name=task, queries=queries, candidates=candidates, relevance=relevance)
 
 
-def _top_pairs(source: str | Path, task: str, text: Text) -> RetrievalTask:
+def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTask:
     (pairs,) = load_sts(source, tasks=["STS-B"], text=text)
     corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
-    place = {sentence: index for index, sentence in enumerate(corpus)}
-    alike = [(a, b) for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores) if score == _TOP_SCORE]
-    searches = [pair for a, b in alike if a != b for pair in ((a, b), (b, a))]
+    position = {sentence: index for index, sentence in enumerate(corpus)}
+    top_pairs = [(a, b) for a, b, score in zip(pairs.sentence1, pairs.sentence2, pairs.scores) if score == _TOP_SCORE]
+    searches = [pair for a, b in top_pairs if a != b for pair in ((a, b), (b, a))]
     return RetrievalTask(
         name=task,
         queries=[query for query, _ in searches],
         corpus=corpus,
-        relevant=[{place[target]: 1.0} for _, target in searches],
+        relevant=[{position[target]: 1.0} for _, target in searches],
         others_only=True,
         main="recall@1",
         text=pairs.text,
@@ -114,10 +115,10 @@ def _top_pairs(source: str | Path, task: str, text: Text) -> RetrievalTask:
 def _triplets(folder: Path, task: str) -> RerankingTask:
     rows = list(_rows(folder, f"{_NLI[task]}.tsv", "sent0", "sent1", "hard_neg"))
     entailed = [str(row["sent1"]) for row in rows]
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     candidates, relevance = [], []
     for row, positive in zip(rows, entailed, strict=True):
-        drawn = (entailed[i] for i in chance.choice(len(entailed), min(2 * _OTHERS, len(entailed)), replace=False))
+        drawn = (entailed[i] for i in rng.choice(len(entailed), min(2 * _OTHERS, len(entailed)), replace=False))
         texts = dict.fromkeys([positive, str(row["hard_neg"]), *drawn])
         candidates.append(list(texts)[: _OTHERS + 2])
         relevance.append([float(text == positive) for text in candidates[-1]])
@@ -135,12 +136,12 @@ def _folder(source: str | Path, name: str) -> Path:
 
 
 def _rows(folder: Path, name: str, *columns: str) -> list[Mapping[str, object]]:
-    """Rows of a file, packed or not, that has these columns."""
+    """Return the rows of a file (plain or .gz) with these columns."""
     path = next((path for path in (folder / f"{name}.gz", folder / name) if path.exists()), folder / name)
     rows = []
     for line, row in read_table(path):
         if row and any(row.get(column) is None for column in columns):
-            raise OpencseError(f"{path}, line {line}: it has not all of {', '.join(columns)}", "Mend this row.")
+            raise OpencseError(f"{path}, line {line}: it lacks one of {', '.join(columns)}", "Correct this row.")
         rows += [row] if row else []
     if not rows:
         raise OpencseError(f"{path} holds no row", "Give at least one.")
@@ -153,7 +154,7 @@ def _grade(cell: object, folder: Path) -> float:
     except (TypeError, ValueError):
         grade = float("nan")
     if not np.isfinite(grade):
-        raise OpencseError(f"{folder}/qrels/test.tsv: the score {cell!r} is no number", "Give a number.")
+        raise OpencseError(f"{folder}/qrels/test.tsv: the score {cell!r} is not a number", "Give a number.")
     return grade
 
 

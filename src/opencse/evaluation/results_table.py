@@ -24,14 +24,14 @@ _SHOWN = {
 _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 
-def as_json(outcome: Evaluation, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything needed to know later what a number means.
+def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results with all settings that they depend on, as JSON types.
 
     Args:
-        outcome: What was measured.
-        settings: Further settings; they come first.
+        evaluation: The results.
+        settings: Further settings, put first.
     """
-    suites = outcome.results
+    suites = evaluation.results
     averages = {suite: {"of": _averaged(results), "score": results.average} for suite, results in suites.items()}
     tasks = {
         result.task: {"suite": suite, **{key: value for key, value in asdict(result).items() if key != "task"}}
@@ -40,20 +40,20 @@ def as_json(outcome: Evaluation, settings: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         **settings,
-        **outcome.settings,
+        **evaluation.settings,
         "scale": 100,
         "tasks": tasks,
         "averages": averages,
         **({"average": next(iter(averages.values()))} if len(averages) == 1 else {}),
-        "distinct_texts": outcome.texts,
-        "asked_texts": outcome.asked,
+        "distinct_texts": evaluation.texts,
+        "asked_texts": evaluation.asked,
         "seconds": round(sum(results.seconds for results in suites.values()), 3),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
     }
 
 
 def as_tables(evaluation: Evaluation) -> RenderableType:
-    """Return the tables of all suites, what is undefined and why, and how many texts were encoded."""
+    """Return the tables of all suites, the undefined scores with their reasons, and the number of encoded texts."""
     settings = evaluation.settings
     parts: list[RenderableType] = [Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}")]
     for suite, results in evaluation.results.items():
@@ -68,7 +68,7 @@ def as_tables(evaluation: Evaluation) -> RenderableType:
 
 
 def as_table(suite: str, results: Results, *, title: str = "", caption: str = "") -> Table:
-    """One column per task and the average, as papers print it; one row per metric where several are worth showing."""
+    """Return a table with a column for each task and the average, and a row for each metric shown."""
     shown = _SHOWN.get(suite) or tuple(dict.fromkeys(metric for each in results.results for metric in each.metrics))
     table = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left")
     table.add_column("")
@@ -103,7 +103,7 @@ def _version(name: str) -> str | None:
 
 
 def _caption(suite: str, results: Results) -> str:
-    """Return the unit of a suite's numbers, and what they depend on."""
+    """Return the unit of a suite's scores, and the settings that they depend on."""
     first = results.results[0].details
     if suite in ("sts", "pairs"):
         return f"Spearman x 100, all pairs of a task together; {first['text']} text"
@@ -112,5 +112,5 @@ def _caption(suite: str, results: Results) -> str:
     if suite == "classification":
         return "accuracy in %: on all training texts, and on a few per class as in mteb"
     if suite == "development":
-        return "paraphrase nearer than contradiction, in % of triplets; ties are wrong"
+        return "triplets whose paraphrase is nearer than the contradiction, in %; ties count as wrong"
     return {"retrieval": "in %", "reranking": "in %", "guard": "in %"}.get(suite, "")

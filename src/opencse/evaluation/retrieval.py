@@ -1,4 +1,4 @@
-"""Search: every query ranks a whole corpus (retrieval), or a few candidates of its own (reranking), by cosine."""
+"""Retrieval (each query ranks a corpus) and reranking (each query ranks a few candidates) by cosine."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RetrievalTask:
-    """Search in a corpus.
+    """Retrieval: each query ranks a corpus by cosine.
 
     Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `recall@1`, `@5`, `@10`.
 
     Args:
         name: Name of the data set.
         queries: The query texts.
-        corpus: The texts that are searched.
-        relevant: For each query, places in the corpus and their grades (above 0).
+        corpus: The texts to search.
+        relevant: For each query, grades (above 0) by position in the corpus.
         others_only: Whether a text that equals the query is left out of its ranking.
-        main: The metric that stands for the task.
-        text: Which variant of the text this is, as in `ScoredPairs`.
+        main: Main metric of the task.
+        text: Text variant, as in `ScoredPairs`.
 
     Raises:
-        OpencseError: There is no query, or one has nothing relevant.
+        OpencseError: There is no query, or a query has no relevant text.
     """
 
     name: str
@@ -51,33 +51,33 @@ class RetrievalTask:
             raise OpencseError(f"{self.name}: a text occurs twice in the corpus", "Keep one of them.")
 
     def texts(self) -> Iterator[str]:
-        """Queries and corpus."""
+        """Yield queries and corpus."""
         yield from self.queries
         yield from self.corpus
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Search with every query."""
-        corpus, spread, found = _unit(embeddings(self.corpus)), 0.0, []
-        place = {text: index for index, text in enumerate(self.corpus)}
+        """Search with every query, and return the metrics."""
+        corpus, spread, results = _unit(embeddings(self.corpus)), 0.0, []
+        position = {text: index for index, text in enumerate(self.corpus)}
         for start in range(0, len(self.queries), _BLOCK):
             block = self.queries[start : start + _BLOCK]
             for offset, cosine in enumerate(_unit(embeddings(block)) @ corpus.T):
                 relevance = np.zeros(len(corpus))
                 for index, grade in self.relevant[start + offset].items():
                     relevance[index] = grade
-                own = place.get(block[offset]) if self.others_only else None
+                own = position.get(block[offset]) if self.others_only else None
                 if own is not None:
                     cosine, relevance = np.delete(cosine, own), np.delete(relevance, own)
                 spread = max(spread, float(np.ptp(cosine)))
-                found.append(measures(cosine, relevance))
+                results.append(measures(cosine, relevance))
         rows = zip(self.queries, (sorted(each.items()) for each in self.relevant), strict=True)
         details = {"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"}
-        return _result(self.name, self.main, found, spread, _hash([*rows, *self.corpus]), details)
+        return _result(self.name, self.main, results, spread, _hash([*rows, *self.corpus]), details)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RerankingTask:
-    """Order of a few candidates.
+    """Reranking: each query ranks a few candidates by cosine.
 
     Metrics, in percent, means over queries: `map` (the main one), `mrr`, `ndcg@10`, `recall@1`, `@5`, `@10`.
 
@@ -85,11 +85,11 @@ class RerankingTask:
         name: Name of the data set.
         queries: The query texts.
         candidates: The texts that each query ranks.
-        relevance: Their grades; above 0 is relevant.
-        text: Which variant of the text this is, as in `ScoredPairs`.
+        relevance: Grades of the candidates; above 0 is relevant.
+        text: Text variant, as in `ScoredPairs`.
 
     Raises:
-        OpencseError: There is no query, or one has nothing relevant.
+        OpencseError: There is no query, or a query has no relevant text.
     """
 
     name: str
@@ -105,21 +105,21 @@ class RerankingTask:
                 raise OpencseError(f"{self.name}: {len(texts)} candidates, {len(grades)} grades for {query[:60]!r}")
 
     def texts(self) -> Iterator[str]:
-        """Queries and candidates."""
+        """Yield queries and candidates."""
         yield from self.queries
         for texts in self.candidates:
             yield from texts
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Order the candidates of every query."""
-        spread, found = 0.0, []
+        """Rank the candidates of every query, and return the metrics."""
+        spread, results = 0.0, []
         for query, texts, grades in zip(_unit(embeddings(self.queries)), self.candidates, self.relevance, strict=True):
             cosine = _unit(embeddings(texts)) @ query
             spread = max(spread, float(np.ptp(cosine)))
-            found.append(measures(cosine, np.asarray(grades)))
+            results.append(measures(cosine, np.asarray(grades)))
         rows = zip(self.queries, self.candidates, self.relevance, strict=True)
         details = {"text": self.text, "candidates": sum(map(len, self.candidates)), "similarity": "cosine"}
-        return _result(self.name, "map", found, spread, _hash(rows), details)
+        return _result(self.name, "map", results, spread, _hash(rows), details)
 
 
 def _check(name: str, queries: Sequence[str], answerable: Sequence[bool]) -> None:
@@ -133,19 +133,21 @@ def _check(name: str, queries: Sequence[str], answerable: Sequence[bool]) -> Non
 
 
 def _result(
-    name: str, main: str, found: list[dict[str, float]], spread: float, sha256: str, details: dict[str, Any]
+    name: str, main: str, results: list[dict[str, float]], spread: float, sha256: str, details: dict[str, Any]
 ) -> TaskResult:
-    """Means over queries; undefined where the model does not tell any text from another."""
-    metrics: dict[str, float | None] = {key: 100 * float(np.mean([each[key] for each in found])) for key in found[0]}
+    """Return the means over queries; undefined if the model gives all texts the same score."""
+    metrics: dict[str, float | None] = {
+        key: 100 * float(np.mean([each[key] for each in results])) for key in results[0]
+    }
     undefined = {}
     if spread <= ROUNDING:
-        undefined = dict.fromkeys(metrics, "the model scores all texts alike")
+        undefined = dict.fromkeys(metrics, "the model gives all texts the same score")
         metrics = dict.fromkeys(metrics)
     return TaskResult(
         task=name,
         main=main,
         metrics=metrics,
-        rows=len(found),
+        rows=len(results),
         data_sha256=sha256,
         undefined=undefined,
         details=details,
@@ -153,7 +155,7 @@ def _result(
 
 
 def _unit(matrix: np.ndarray) -> np.ndarray:
-    """Rows of unit length, float32; zero rows stay zero."""
+    """Return rows of unit length, float32; zero rows stay zero."""
     matrix = np.asarray(matrix, dtype=np.float32)
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 

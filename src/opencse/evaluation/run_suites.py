@@ -1,4 +1,4 @@
-"""From a loaded model and tasks to results with everything they depend on."""
+"""Evaluation of a loaded model on suites of tasks, with all settings that the results depend on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from opencse.io.tables import read_lines
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation(JupyterMixin):
-    """Scores of one model; it displays as tables in a terminal (rich) and in a notebook.
+    """Scores of one model, displayed as tables in a terminal (rich) and in a notebook.
 
     Attributes:
         results: Results by suite.
-        settings: What they depend on (JSON types; the head of the JSON result).
-        texts: Distinct texts, each of which was encoded once.
-        asked: Texts that the tasks asked for, repetitions included.
+        settings: Settings that they depend on (JSON types, the head of the JSON result).
+        texts: Number of distinct texts, each encoded once.
+        asked: Number of texts that the tasks need, repetitions included.
     """
 
     results: dict[str, Results]
@@ -55,10 +55,10 @@ def evaluate_model(
     Args:
         model: Any `SentenceTransformer`.
         suites: The tasks, such as those of `load_suites`.
-        name: What to call the model in the results.
+        name: Name of the model in the results.
         precision: See `Embedder`.
-        whiten: Corpus (one sentence per line, plain or `.gz`) to fit a whitening on; `None` for no whitening.
-        whiten_dimension: Output width of the whitening.
+        whiten: Corpus (one sentence per line, plain or `.gz`) to fit a whitening on; None for no whitening.
+        whiten_dimension: Output dimension of the whitening.
     """
     embedder = Embedder(model, precision=precision, progress="encode")
     encode: Encode = embedder

@@ -2,8 +2,7 @@
 
 One Spearman correlation between cosine and gold score over all pairs of a task: subsets of STS12–16 are
 concatenated ("all"), not averaged (SimCSE, appendix B, Gao et al. 2021). The two other aggregations of the SentEval
-literature, the mean over subsets and the mean weighted by their pairs, are reported under their names and stand for
-nothing else.
+literature, the mean over subsets and the mean weighted by their pairs, are reported under their own names.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairsTask:
-    """Scores cosines against gold similarities: an STS task, or any set of scored pairs.
+    """Correlation of cosines with gold scores: an STS task, or any set of scored pairs.
 
     Metrics (times 100): `spearman` (the main one) and `pearson`, both over all pairs; with subsets also
     `spearman_mean` and `spearman_weighted_mean` over the subsets' own correlations.
@@ -41,12 +40,12 @@ class PairsTask:
         return self.pairs.name
 
     def texts(self) -> Iterator[str]:
-        """Both sides of all pairs."""
+        """Yield both sides of all pairs."""
         yield from self.pairs.sentence1
         yield from self.pairs.sentence2
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Correlate cosines with gold scores."""
+        """Return the correlations of cosines with gold scores."""
         gold = self.pairs.gold
         first, second = embeddings(self.pairs.sentence1), embeddings(self.pairs.sentence2)
         cosine = paired_cosine(first, second)
@@ -76,7 +75,7 @@ class PairsTask:
         )
 
     def _by_subset(self, gold: np.ndarray, cosine: np.ndarray) -> dict[str, dict[str, Any]]:
-        """Pairs, Spearman, mean gold score and mean cosine of each subset, in order of first occurrence."""
+        """Return pairs, Spearman, mean gold score and mean cosine of each subset, in order of first occurrence."""
         subsets = np.asarray(self.pairs.subsets)
         names = dict.fromkeys(self.pairs.subsets or ())
         members = {name: subsets == name for name in names}

@@ -1,4 +1,4 @@
-"""Tasks by name: whole suites, single tasks, and folders of one's own."""
+"""Tasks by name: suites, single tasks, and the user's folders."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled_sources import load_labelled
 from opencse.evaluation.ranking_sources import RERANKING_TASKS, RETRIEVAL_TASKS, load_reranking, load_retrieval
-from opencse.evaluation.sources import Text, load_sts
 from opencse.evaluation.sts import STS_TASKS, PairsTask
+from opencse.evaluation.sts_sources import TextVariant, load_sts
 from opencse.evaluation.task import Task
 from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
@@ -39,22 +39,22 @@ def load_suites(
     names: Iterable[str],
     source: str | Path | None,
     *,
-    text: Text = "senteval",
+    text: TextVariant = "senteval",
     classifier: Classifier = "senteval",
 ) -> dict[str, list[Task]]:
     """Load tasks, grouped by suite.
 
     Args:
-        names: Suites, tasks of `SUITES`, or folders of one's own below `source`: one with `corpus.jsonl` is a retrieval
-            task, one with `test.jsonl` whose rows have queries a reranking task, one with a training and a test part of
-            labelled texts a classification task.
-        source: Where the data is; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None will do for
+        names: Suites, tasks of `SUITES`, or folders below `source`: a folder with `corpus.jsonl` is a retrieval task,
+            one with `test.jsonl` and without a training part a reranking task, and one with a training and a test part
+            of labelled texts a classification task.
+        source: The data; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None is enough for
             `BUNDLED_SUITES`.
-        text: Text variant, where there are two.
-        classifier: Of the transfer tasks; see `opencse.evaluation.cross_validation`.
+        text: Text variant, if there are two.
+        classifier: Classifier of the transfer tasks; see `opencse.evaluation.cross_validation`.
 
     Raises:
-        OpencseError: A name is unknown, or the data is not there or wrong.
+        OpencseError: A name is unknown, or the data is missing or invalid.
     """
     chosen: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
@@ -65,7 +65,7 @@ def load_suites(
 
 
 def _load(
-    suite: str, names: Sequence[str], source: str | Path | None, text: Text, classifier: Classifier
+    suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant, classifier: Classifier
 ) -> list[Task]:
     if suite == "development":
         return [task for task in load_development() if task.name in names]
@@ -73,7 +73,7 @@ def _load(
         return [task for task in load_guard() if task.name in names]
     if source is None:
         raise OpencseError(
-            "the tasks are nowhere to be found",
+            "no data was given for the tasks",
             "Give --data (or set OPENCSE_DATA): a folder with STS12/test.tsv.gz …, the data/downstream folder that "
             "SentEval's get_transfer_data.bash makes, or `--data hub` to download them.",
         )
@@ -88,12 +88,12 @@ def _load(
         return [load_reranking(source, name) for name in names]
     sets = [load_labelled(source, name, text=text) for name in names]
     if suite == "transfer":
-        return [TransferTask(data=each, how=CrossValidation(classifier=classifier)) for each in sets]
+        return [TransferTask(data=each, protocol=CrossValidation(classifier=classifier)) for each in sets]
     return [ClassificationTask(data=each) for each in sets]
 
 
 def _suite_of(name: str, source: str | Path | None) -> str:
-    """The suite that a task belongs to; for a folder of one's own, by what is in it."""
+    """Return the suite of a task; of a user's folder, by its files."""
     for suite, tasks in SUITES.items():
         if name in tasks:
             return suite

@@ -12,15 +12,15 @@ import numpy as np
 from opencse.errors import OpencseError
 
 Encode = Callable[[Sequence[str]], np.ndarray]
-"""The model: n texts in, float matrix (n, d) out."""
+"""A model: from n texts to a float matrix (n, d)."""
 
 
 class Embeddings:
-    """The vectors of texts that have been encoded.
+    """Lookup of the vectors of encoded texts.
 
     Args:
         texts: m distinct texts.
-        matrix: (m, d), row i for text i.
+        matrix: Vectors (m, d), row i for text i.
     """
 
     def __init__(self, texts: Sequence[str], matrix: np.ndarray) -> None:
@@ -36,7 +36,7 @@ class Embeddings:
         self._matrix = matrix
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors (len(texts), d) of texts that a task had named."""
+        """Return the vectors (n, d) of n texts that were encoded."""
         return self._matrix[[self._row[text] for text in texts]]
 
 
@@ -46,12 +46,13 @@ class TaskResult:
 
     Args:
         task: Name of the task.
-        main: Name of the metric that stands for the task in averages; None for a task that has no place in them.
-        metrics: Metrics by name; correlations and accuracies times 100. `None` is *undefined* (say why in `undefined`).
-        rows: Test items.
-        data_sha256: Hash of the test items, so that equal names cannot hide different data.
-        undefined: Why a metric is undefined, by name.
-        details: Whatever else is worth keeping (scores by subset, the text variant, …); JSON types only.
+        main: Name of the metric that enters averages; None if none does.
+        metrics: Metrics by name; correlations and accuracies times 100. None is undefined, with the reason in
+            `undefined`.
+        rows: Number of test items.
+        data_sha256: Hash of the test items, to detect different data under the same name.
+        undefined: Reason for each undefined metric, by name.
+        details: Further results and settings (scores by subset, the text variant, …); JSON types only.
     """
 
     task: str
@@ -69,17 +70,17 @@ class TaskResult:
 
 
 class Task(Protocol):
-    """A test set and how to score it. Any object with these three members can be evaluated."""
+    """A test set with its metric. Any object with these three members can be evaluated."""
 
     @property
     def name(self) -> str:
         """Name in tables and files."""
 
     def texts(self) -> Iterable[str]:
-        """Every text whose vector `score` will look up; repetitions cost nothing."""
+        """Return every text whose vector `score` needs; repetitions cost nothing."""
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Score the vectors."""
+        """Return the scores of the vectors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +89,7 @@ class Results:
 
     Args:
         results: One per task, in the order asked for.
-        texts: Distinct texts that were encoded.
+        texts: Number of distinct texts encoded.
         seconds: Wall time of encoding and scoring.
     """
 
@@ -98,25 +99,25 @@ class Results:
 
     @property
     def average(self) -> float | None:
-        """Mean of the main metrics; `None`, undefined, as soon as one of them is, or where no task has one."""
+        """Mean of the main metrics; None if one of them is undefined, or if no task has one."""
         scores = [result.score for result in self.results if result.main is not None]
         defined = [score for score in scores if score is not None]
         return sum(defined) / len(defined) if scores and len(defined) == len(scores) else None
 
     def __getitem__(self, task: str) -> TaskResult:
-        """The result of the task named `task`."""
+        """Return the result of the task named `task`."""
         return next(result for result in self.results if result.task == task)
 
 
 def distinct_texts(tasks: Iterable[Task]) -> list[str]:
-    """The distinct texts of all tasks, in order of first occurrence."""
+    """Return the distinct texts of all tasks, in order of first occurrence."""
     return list(dict.fromkeys(text for task in tasks for text in task.texts()))
 
 
 def score(tasks: Sequence[Task], texts: Sequence[str], matrix: np.ndarray) -> Results:
-    """Score tasks on vectors that are already there.
+    """Score tasks on given vectors.
 
-    A training loop that scores the same tasks again and again prepares `distinct_texts(tasks)` once, and calls this
+    A training loop that scores the same tasks repeatedly prepares `distinct_texts(tasks)` once and calls this function
     with each new matrix.
 
     Args:
@@ -134,8 +135,8 @@ def evaluate(encode: Encode, tasks: Sequence[Task]) -> Results:
     """Encode every distinct text of all tasks once, then score each task.
 
     Args:
-        encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` of any library, any function.
-        tasks: What to measure.
+        encode: The model: an `opencse.encoder.embedder.Embedder`, the `encode` method of any library, or any function.
+        tasks: The tasks.
     """
     return evaluate_suites(encode, {"": tasks})[""]
 
@@ -145,11 +146,11 @@ def evaluate_suites(encode: Encode, suites: Mapping[str, Sequence[Task]]) -> dic
 
     Args:
         encode: The model, as for `evaluate`.
-        suites: Tasks by the name under which they are averaged.
+        suites: Tasks by suite; averages are taken within a suite.
 
     Returns:
-        Results by the same names. Each counts its own distinct texts; `seconds` holds the scoring, and for the first
-        suite the encoding of all.
+        Results by suite. Each counts its own distinct texts; `seconds` is the time of scoring, and for the first suite
+        also of encoding.
     """
     tasks = [task for suite in suites.values() for task in suite]
     if not tasks:

@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 
 from sklearn.metrics import f1_score
 
-from opencse.evaluation.cross_validation import CrossValidation, Predictions, cross_validated, nested, split
-from opencse.evaluation.labelled import Labelled, LabelledSet, features
+from opencse.evaluation.cross_validation import (
+    CrossValidation,
+    Predictions,
+    cross_validation,
+    nested_cross_validation,
+    train_dev_test,
+)
+from opencse.evaluation.labelled import LabelledSet, LabelledTexts, features
 from opencse.evaluation.task import Embeddings, TaskResult
 
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
@@ -17,21 +23,21 @@ TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransferTask:
-    """Scores how well classes can be read off the vectors.
+    """Accuracy of a linear classifier of the frozen vectors.
 
-    The parts that the data has choose the protocol: training part only, nested cross-validation; training and test,
-    cross-validation on the training part; development too, a single training. A pair (u, v) has the features
-    (|u - v|, u * v).
+    The parts of the data decide the protocol: with a training part only, nested cross-validation; with training and
+    test, cross-validation on the training part; with a development part too, a single training. A pair (u, v) has the
+    features (|u - v|, u * v).
 
     Metrics: `accuracy` (the main one) and `dev_accuracy`, in percent; for pairs also `f1` of the class that sorts last.
 
     Args:
         data: The data set.
-        how: Classifier and folds.
+        protocol: Classifier and folds.
     """
 
     data: LabelledSet
-    how: CrossValidation = field(default_factory=CrossValidation)
+    protocol: CrossValidation = field(default_factory=CrossValidation)
 
     @property
     def name(self) -> str:
@@ -39,18 +45,18 @@ class TransferTask:
         return self.data.name
 
     def texts(self) -> Iterator[str]:
-        """All texts of all parts."""
+        """Yield all texts of all parts."""
         yield from self.data.texts()
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Train and test."""
+        """Train the classifiers, and return their scores on the test rows."""
         if self.data.dev is None:
-            self.data.require_per_class(self.how.folds, f"cross-validation in {self.how.folds} folds")
-        found, tested = self.predict(embeddings)
-        metrics: dict[str, float | None] = {"accuracy": found.accuracy, "dev_accuracy": found.dev_accuracy}
+            self.data.require_per_class(self.protocol.folds, f"cross-validation in {self.protocol.folds} folds")
+        predictions, tested = self.predict(embeddings)
+        metrics: dict[str, float | None] = {"accuracy": predictions.accuracy, "dev_accuracy": predictions.dev_accuracy}
         if tested.seconds is not None:
             last = len(self.data.classes) - 1
-            metrics["f1"] = 100 * float(f1_score(self.data.indices(tested) == last, found.classes == last))
+            metrics["f1"] = 100 * float(f1_score(self.data.indices(tested) == last, predictions.classes == last))
         return TaskResult(
             task=self.name,
             main="accuracy",
@@ -59,21 +65,21 @@ class TransferTask:
             data_sha256=self.data.sha256,
             details={
                 "text": self.data.text,
-                "classifier": self.how.classifier,
-                "folds": None if self.data.dev is not None else self.how.folds,
-                "penalties": list(found.penalties),
+                "classifier": self.protocol.classifier,
+                "folds": None if self.data.dev is not None else self.protocol.folds,
+                "penalties": list(predictions.penalties),
                 "classes": len(self.data.classes),
             },
         )
 
-    def predict(self, embeddings: Embeddings) -> tuple[Predictions, Labelled]:
-        """Train, and return the predictions and the part that they are for."""
+    def predict(self, embeddings: Embeddings) -> tuple[Predictions, LabelledTexts]:
+        """Train, and return the predictions and the part that they belong to."""
         data, bar = self.data, f"classify {self.name}"
         (x, y), *others = [
             part for _, each in data.parts() for part in [(features(embeddings, each), data.indices(each))]
         ]
         if data.test is None:
-            return nested(x, y, self.how, bar), data.train
+            return nested_cross_validation(x, y, self.protocol, bar), data.train
         if data.dev is None:
-            return cross_validated(x, y, *others[0], self.how, bar), data.test
-        return split(x, y, *others[0], *others[1], self.how, bar), data.test
+            return cross_validation(x, y, *others[0], self.protocol, bar), data.test
+        return train_dev_test(x, y, *others[0], *others[1], self.protocol, bar), data.test

@@ -1,4 +1,4 @@
-"""Triplets: is a text nearer to one that says the same than to one that contradicts it?"""
+"""Triplets: is a text nearer to its paraphrase than to its contradiction?"""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TEXTS = ("anchor", "positive", "negative")
 
 @dataclass(frozen=True, kw_only=True)
 class Triplet:
-    """A text, one that says the same, and one that contradicts it.
+    """A text, its paraphrase, and its contradiction.
 
     Attributes:
-        id: Its name within the set.
+        id: Identifier within the set.
         anchor: The text; for a search, the query.
-        positive: What says the same, or what the query looks for.
-        negative: What contradicts it, mostly in nearly the same words.
-        groups: What the triplet belongs to, by column: `{"grade": "near", "kind": "verb"}`.
+        positive: A paraphrase, or the passage that answers the query.
+        negative: A contradiction, mostly in nearly the same words.
+        groups: Group of the triplet, by column: `{"grade": "near", "kind": "verb"}`.
     """
 
     id: str
@@ -57,7 +57,7 @@ class TripletSet:
     triplets: tuple[Triplet, ...]
 
     def groups(self) -> dict[tuple[str, str], np.ndarray]:
-        """Rows (as int64) of every group, by column and value, in order of first occurrence."""
+        """Return rows (as int64) of every group, by column and value, in order of first occurrence."""
         found: dict[tuple[str, str], list[int]] = {}
         for row, triplet in enumerate(self.triplets):
             for group in triplet.groups.items():
@@ -69,7 +69,7 @@ class TripletSet:
 
 @dataclass(frozen=True, kw_only=True)
 class TripletTask:
-    """Share of triplets whose positive has the higher cosine with the anchor; a tie is wrong.
+    """Share of triplets whose positive has the higher cosine with the anchor; a tie counts as wrong.
 
     Metrics, in percent: `accuracy` (the main one), and for each group `column: value`. Their counts are in
     `details["rows"]`.
@@ -86,19 +86,19 @@ class TripletTask:
         return self.data.name
 
     def texts(self) -> Iterator[str]:
-        """All three texts of every row."""
+        """Yield all three texts of every row."""
         for triplet in self.data.triplets:
             yield from (triplet.anchor, triplet.positive, triplet.negative)
 
     def margins(self, embeddings: Embeddings) -> np.ndarray:
-        """Cosine with the positive minus cosine with the negative, (n,); above 0 is right."""
+        """Return the cosine with the positive minus that with the negative, (n,); above 0 is right."""
         anchor, positive, negative = (
             embeddings([getattr(triplet, side) for triplet in self.data.triplets]) for side in _TEXTS
         )
         return paired_cosine(anchor, positive) - paired_cosine(anchor, negative)
 
     def score(self, embeddings: Embeddings) -> TaskResult:
-        """Count the triplets in the right order, over all and in each group."""
+        """Return the share of triplets in the right order, over all and in each group."""
         right = self.margins(embeddings) > 0
         groups = {f"{column}: {value}": rows for (column, value), rows in self.data.groups().items()}
         metrics: dict[str, float | None] = {"accuracy": 100 * float(right.mean())}

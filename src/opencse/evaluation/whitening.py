@@ -1,4 +1,4 @@
-"""BERT-whitening: an un-tuned baseline that makes the vectors of a corpus isotropic (Su et al. 2021)."""
+"""BERT-whitening: an untuned baseline that makes the vectors of a corpus isotropic (Su et al. 2021)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Whitening:
     """The affine map `x -> (x - mean) @ projection` under which the fitted corpus has covariance I.
 
     Args:
-        mean: (d,) mean vector of the corpus.
-        projection: (d, k), `U Λ^(-1/2)` of the covariance `U Λ U^T`, its k leading directions.
+        mean: Mean vector of the corpus, (d,).
+        projection: `U Λ^(-1/2)` of the k leading directions of the covariance `U Λ U^T`, (d, k).
     """
 
     mean: np.ndarray
@@ -31,12 +31,12 @@ class Whitening:
     def fit(
         cls, encode: Encode, sentences: Iterable[str], *, dimension: int | None = None, chunk: int = 16384
     ) -> Whitening:
-        """Fit on the vectors of a corpus, which is read and encoded in chunks and never held as a whole.
+        """Fit on the vectors of a corpus, which is read and encoded in chunks.
 
         Args:
             encode: The model.
             sentences: Sentences of the corpus.
-            dimension: k, the output width; by default d. The paper's best are 256 of 768 and 384 of 1024.
+            dimension: Output dimension k; by default d. The best in the paper are 256 of 768 and 384 of 1024.
             chunk: Sentences per call of `encode`.
 
         Raises:
@@ -46,7 +46,7 @@ class Whitening:
         lines = iter(sentences)
         while part := list(islice(lines, chunk)):
             x = np.asarray(encode(part), dtype=np.float64)
-            if count == 0:  # sums about a point near the mean lose no digits
+            if count == 0:  # sums around a point near the mean keep their precision
                 origin = x.mean(axis=0)
                 total, square = np.zeros_like(origin), np.zeros((len(origin), len(origin)))
             x -= origin
@@ -71,11 +71,11 @@ class Whitening:
 
     @property
     def sha256(self) -> str:
-        """Hash of the map."""
+        """Hash of mean and projection."""
         return hashlib.sha256(self.mean.tobytes() + np.ascontiguousarray(self.projection).tobytes()).hexdigest()
 
     def after(self, encode: Encode) -> Encode:
-        """The model `encode` with whitening behind it."""
+        """Return the model `encode` followed by the whitening."""
 
         def whitened(texts: Sequence[str]) -> np.ndarray:
             return self(encode(texts))

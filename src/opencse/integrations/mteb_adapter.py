@@ -56,24 +56,24 @@ class MtebEncoder:
         )
 
     def encode(self, inputs: Iterable[Mapping[str, Any]], **_: Any) -> np.ndarray:
-        """Vectors (n, d) of all texts of some batches, `{"text": […]}` each."""
+        """Return vectors (n, d) of all texts of some batches, `{"text": […]}` each."""
         return self._embedder([text for batch in inputs for text in batch["text"]])
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosines of all pairs."""
+        """Return cosines of all pairs."""
         from sentence_transformers.util import cos_sim
 
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosines of rows with rows."""
+        """Return cosines of rows with rows."""
         from sentence_transformers.util import pairwise_cos_sim
 
         return pairwise_cos_sim(embeddings1, embeddings2)
 
 
 def local_task(name: str, splits: Mapping[str, Mapping[str, Sequence[Any]]], *, subset: str | None = None) -> Any:
-    """One of `mteb`'s tasks on rows of one's own, without a hub.
+    """Return one of `mteb`'s tasks on rows of one's own, without a hub.
 
     Args:
         name: `mteb`'s name of the task, such as `STSBenchmark` or `Banking77Classification`.

@@ -194,7 +194,7 @@ def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, na
 
 
 def _tokenizer(encoder: SentenceTransformer) -> Any:
-    """A copy of the model's tokenizer that truncates and pads without being told to."""
+    """Return a copy of the model's tokenizer that truncates and pads without being told to."""
     from tokenizers import Tokenizer
 
     source: Any = encoder.tokenizer
@@ -212,7 +212,7 @@ def _tokenizer(encoder: SentenceTransformer) -> Any:
 
 
 def _max_length(encoder: SentenceTransformer) -> int | None:
-    """The maximum length in tokens; transformers says "none" by a huge number."""
+    """Return the maximum length in tokens; transformers says "none" by a huge number."""
     maximum = encoder.max_seq_length
     return None if maximum is None or maximum > 1_000_000_000 else maximum
 

@@ -30,7 +30,7 @@ class OnnxEncoder:
         self._session = onnxruntime.InferenceSession(folder / GRAPH, options, providers=["CPUExecutionProvider"])
 
     def encode(self, texts: Sequence[str], prompt: str | None = None, batch_size: int = 32) -> np.ndarray:
-        """Vectors (n, d), row i for text i; `prompt` stands before every text, by default the model's own."""
+        """Return vectors (n, d), row i for text i; `prompt` stands before every text, by default the model's own."""
         prompt = self.settings["default_prompt"] if prompt is None else prompt
         vectors = np.empty((len(texts), self.settings["dimension"]), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # alike lengths together: little padding

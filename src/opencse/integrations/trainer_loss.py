@@ -18,7 +18,7 @@ from opencse.errors import OpencseError
 from opencse.objectives import Context, Objective
 from opencse.recipes import Recipe, Teacher, family_of, load_recipe
 from opencse.runs.checkpoint import load_weights, save_weights
-from opencse.training.batches import Batch, Pass
+from opencse.training.batches import Batch, EncoderPass
 from opencse.training.network import Network
 from opencse.training.term_modules import term_modules
 
@@ -37,7 +37,7 @@ def sentence_transformers_loss(
     overrides: Sequence[str] = (),
     backbone: str | Path = "",
 ) -> RecipeLoss:
-    """The objective of a recipe as a loss for `SentenceTransformerTrainer`.
+    """Return the objective of a recipe as a loss for `SentenceTransformerTrainer`.
 
     Only the recipe's views, terms, teachers and projector are used; optimiser, schedule, batch and lengths are the
     trainer's. Example:
@@ -101,7 +101,7 @@ class RecipeLoss(nn.Module):
         self.network = network.to(model.device)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """The weighted sum of the recipe's terms over the global batch.
+        """Return the weighted sum of the recipe's terms over the global batch.
 
         Args:
             sentence_features: Token ids and attention mask of each column, in the order of `columns`.
@@ -126,7 +126,7 @@ class RecipeLoss(nn.Module):
         return cast(Tensor, loss)
 
     def callback(self, resume_from: str | Path | None = None) -> TrainerCallback:
-        """A callback that keeps what the loss owns in the trainer's checkpoints and in step between processes.
+        """Return a callback that keeps what the loss owns in the trainer's checkpoints and in step between processes.
 
         Args:
             resume_from: The checkpoint to resume from, where it is not one of the trainer's own output folder.
@@ -163,7 +163,7 @@ class RecipeLoss(nn.Module):
         return KeepLoss()
 
     def _batch(self, columns: Mapping[str, Mapping[str, Tensor]]) -> Batch:
-        """The features of columns as the engine's batch: a view of its own dropout is a pass of its own."""
+        """Return the features of columns as the engine's batch: a view of its own dropout is a pass of its own."""
         views = self.recipe.used_views
         rows = len(next(iter(columns.values()))["input_ids"])
         present, passes, tokens = [], [], {}
@@ -173,7 +173,7 @@ class RecipeLoss(nn.Module):
             present.append(here)
             at = here.nonzero().squeeze(1)
             if len(at):
-                passes.append(Pass(view.dropout, [ids[at]], [mask[at]], at + v * rows))
+                passes.append(EncoderPass(view.dropout, [ids[at]], [mask[at]], at + v * rows))
             if any(name in term.tokens for term in self.recipe.terms):
                 tokens[name] = ids, mask * here[:, None]
         teachers = {
@@ -236,7 +236,7 @@ def _check(recipe: Recipe) -> None:
 
 
 def _bare_length(model: SentenceTransformer, prompt: str | None) -> int:
-    """Tokens of a text that says nothing."""
+    """Return tokens of a text that says nothing."""
     return len(model.tokenizer((prompt or "{}").replace("{}", ""))["input_ids"])
 
 

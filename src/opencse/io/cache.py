@@ -55,10 +55,10 @@ def clear_cache(kinds: Iterable[str] = KINDS) -> int:
 
 
 def cache_place(kind: str, name: str) -> Path:
-    """The file or folder of a store. One that is there is marked as used now; for one that is not, room is made.
+    """Return the file or folder of a store. One that is there is marked as used now; for one that is not, room is made.
 
     Raises:
-        OpencseError: OPENCSE_CACHE_GIB is no number.
+        OpencseError: OPENCSE_CACHE_GIB is not a number.
     """
     path = cache_root() / kind / name
     with writable(path):
@@ -72,7 +72,7 @@ def cache_place(kind: str, name: str) -> Path:
 
 
 def sealed_store(kind: str, name: str, build: Callable[[Path], None]) -> Path:
-    """The folder of a store that is whole: one that is damaged or not there is built.
+    """Return the folder of a store that is whole: one that is damaged or not there is built.
 
     Args:
         kind: One of `KINDS`.

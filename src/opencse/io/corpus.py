@@ -64,7 +64,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
 
 
 def column_names(path: str | Path) -> list[str]:
-    """The names of the columns of a corpus (`["text"]` for plain text)."""
+    """Return the names of the columns of a corpus (`["text"]` for plain text)."""
     path = existing(path)
     if path.is_dir() and saved_by_datasets(path):
         return list(load_dataset(path).column_names)
@@ -79,13 +79,13 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def corpus_format(path: str | Path) -> str:
-    """How the bytes of a corpus are read: its ending, with `.gz` if it is compressed, or `folder`."""
+    """Return how the bytes of a corpus are read: its ending, with `.gz` if it is compressed, or `folder`."""
     path = Path(path)
     return "folder" if path.is_dir() else ending(path) + (".gz" if path.suffix == ".gz" else "")
 
 
 def content_hash(path: str | Path) -> str:
-    """A hash of the bytes of a file, or of the names and bytes of all files below a folder."""
+    """Return a hash of the bytes of a file, or of the names and bytes of all files below a folder."""
     path = existing(path)
     digest = hashlib.blake2b(digest_size=16)
     with translated(path, "cannot be read", "Check the file."):

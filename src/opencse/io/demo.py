@@ -10,10 +10,10 @@ _ASSETS = Path(str(importlib.resources.files("opencse"))) / "assets" / "demo"
 
 
 def corpus(name: str | Path) -> Path:
-    """The path of a corpus; `demo` stands for the sample sentences, unless a file of that name is there."""
+    """Return the path of a corpus; `demo` means the sample sentences, unless a file has this name."""
     return _ASSETS / "sentences.txt" if str(name) == "demo" and not os.path.exists(name) else Path(name)
 
 
 def pairs(name: str | Path) -> Path:
-    """The path of a file of scored pairs; `demo` stands for the sample pairs, unless a file of that name is there."""
+    """Return the path of a file of scored pairs; `demo` means the sample pairs, unless a file has this name."""
     return _ASSETS / "pairs.tsv" if str(name) == "demo" and not os.path.isfile(name) else Path(name)

@@ -72,7 +72,7 @@ def locks(parameter: str) -> Callable[[F], F]:
             rank = os.environ.get("RANK") or "0"
             if not rank.isdecimal():
                 raise OpencseError(
-                    f"RANK: {rank!r} is no number", "Unset it; launchers such as `accelerate launch` set it."
+                    f"RANK: {rank!r} is not a number", "Unset it; launchers such as `accelerate launch` set it."
                 )
             if int(rank):
                 return function(*args, **options)

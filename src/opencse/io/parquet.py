@@ -18,7 +18,7 @@ _REMEDY = "Write or copy it again."
 
 
 def parquet_files(folder: Path, formats: str) -> list[Path]:
-    """The Parquet files of a folder, sorted by name."""
+    """Return the Parquet files of a folder, sorted by name."""
     with translated(folder, "cannot be read", "Check the folder."):
         files = sorted(folder.glob("*.parquet"))
     if not files:
@@ -27,7 +27,7 @@ def parquet_files(folder: Path, formats: str) -> list[Path]:
 
 
 def parquet_schema(path: str | Path) -> pa.Schema:
-    """The schema of a Parquet file, with its metadata.
+    """Return the schema of a Parquet file, with its metadata.
 
     Raises:
         OpencseError: It is no whole Parquet file, or two columns share a name.
@@ -50,7 +50,7 @@ def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
 
 
 def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file, a folder of them or several, as one checked table.
+    """Return a Parquet file, a folder of them or several, as one checked table.
 
     Raises:
         OpencseError: One is no whole Parquet file, lacks a column, or differs from the first in its columns.
@@ -66,7 +66,7 @@ def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | No
 
 
 def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The named columns of every row, in order.
+    """Yield the named columns of every row, in order.
 
     Raises:
         OpencseError: It is no whole Parquet file, a page is damaged, or a text is not UTF-8.
@@ -76,12 +76,12 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]
 
 
 def saved_by_datasets(folder: Path) -> bool:
-    """Whether `datasets` wrote this folder."""
+    """Return whether `datasets` wrote this folder."""
     return (folder / "state.json").exists()
 
 
 def load_dataset(folder: Path) -> Any:
-    """A dataset that `save_to_disk` wrote; only the files that lie in its own folder are read.
+    """Return a dataset that `save_to_disk` wrote; only the files that lie in its own folder are read.
 
     Raises:
         OpencseError: A file is missing or damaged, or two columns share a name.
@@ -104,7 +104,7 @@ def load_dataset(folder: Path) -> Any:
 
 
 def dataset_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The named columns of every row of a folder saved by `datasets`.
+    """Yield the named columns of every row of a folder saved by `datasets`.
 
     Raises:
         OpencseError: As `load_dataset`; or a text is not UTF-8.

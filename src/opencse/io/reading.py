@@ -47,7 +47,7 @@ def translated(place: object, problem: str, remedy: str, *failures: type[Excepti
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what an exception says, or its name."""
+    """Return the first line of what an exception says, or its name."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, RecursionError):
@@ -58,7 +58,7 @@ def reason(error: BaseException) -> str:
 
 
 def existing(path: str | Path) -> Path:
-    """A path at which a regular file or a folder is.
+    """Return a path at which a regular file or a folder is.
 
     Raises:
         OpencseError: Nothing is there, the path is none, or it is a device, a pipe or a socket: these have no end or
@@ -73,7 +73,7 @@ def existing(path: str | Path) -> Path:
 
 
 def regular_file(path: str | Path) -> Path:
-    """A path at which a regular file is.
+    """Return a path at which a regular file is.
 
     Raises:
         OpencseError: As `existing`; or it is a folder.
@@ -85,7 +85,7 @@ def regular_file(path: str | Path) -> Path:
 
 
 def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.", limit: int = LARGEST_DOCUMENT) -> str:
-    """A whole document in UTF-8, of at most `limit` bytes; a byte order mark is dropped.
+    """Return a whole document in UTF-8, of at most `limit` bytes; a byte order mark is dropped.
 
     Raises:
         OpencseError: There is no such file, it cannot be read, is too large, or is not UTF-8.
@@ -102,7 +102,7 @@ def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.", limit: i
 
 
 def read_json(path: str | Path, remedy: str = "Write it again.") -> dict[str, Any]:
-    """A JSON object that a file holds.
+    """Return a JSON object that a file holds.
 
     Raises:
         OpencseError: As `read_text`; or it is not JSON, or no object.

@@ -19,7 +19,7 @@ _LONGEST_NAME = 1000  # characters; longer, it is a text and the header is missi
 
 
 def ending(path: Path) -> str:
-    """The format by the file's name, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
+    """Return the format by the file's name, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
 
@@ -79,7 +79,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 def table_columns(path: Path) -> list[str]:
-    """Names of the columns: the header, or the keys of the first object; none in an empty file."""
+    """Return names of the columns: the header, or the keys of the first object; none in an empty file."""
     if ending(path) == ".jsonl":
         return next((list(row) for _, row in _json_rows(path) if row), [])
     rows = _cells(path)
@@ -105,7 +105,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 f"{path}, line {reader.line_num}: a carriage return outside quotation marks",
                 "Convert the line ends, for example with `tr '\\r' '\\n'`.",
             ) from None
-        raise OpencseError(f"{path}, line {reader.line_num}: {problem}", "Mend the quoting.") from None
+        raise OpencseError(f"{path}, line {reader.line_num}: {problem}", "Correct the quoting.") from None
 
 
 def _header(cells: Sequence[str], path: Path) -> list[str]:
@@ -120,7 +120,7 @@ def _header(cells: Sequence[str], path: Path) -> list[str]:
 
 
 def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Name each row's cells by the header."""
+    """Yield each row as a mapping from column names to cells."""
     header: list[str] | None = None
     for line, cells in rows:
         if header is None:

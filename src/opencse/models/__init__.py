@@ -1,4 +1,4 @@
-"""Names to weights: a local folder, a bundled name or a hub id."""
+"""Model names: a local folder, a bundled name or a hub id."""
 
 from opencse.models.names import BUNDLED, resolve
 

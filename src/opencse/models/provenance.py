@@ -1,4 +1,4 @@
-"""Where a model comes from, as far as its folder says: the hub id it was made from, and its licence."""
+"""Provenance of a model: the hub id of its base model and its licence, as far as its folder says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BUNDLED = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")}
 
 
 def base_model(name: str | Path) -> tuple[str | None, str | None]:
-    """Return the hub id and the licence of a model, None for what is unknown.
+    """Return the hub id of the base model and the licence; None if unknown.
 
     Args:
         name: A hub id, a bundled name, or a folder, whose model card is read.

@@ -98,7 +98,7 @@ class AlternatingNormalization(Term):
         return torch.cat(losses).sum() / pairs.numel()
 
     def _target(self, vectors: Tensor, here: Tensor, every: Tensor) -> Tensor:
-        """The unit vectors z of a view, (B, d), zero but in the rows `here`.
+        """Return the unit vectors z of a view, (B, d), zero but in the rows `here`.
 
         Statistics are those of these rows, or of `every` vector of any view where they are few.
         """

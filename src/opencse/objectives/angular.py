@@ -11,7 +11,7 @@ _NEAR_ONE = 1e-6  # the derivative of an angle is infinite where vectors coincid
 
 
 def add_angle(cosines: Tensor, degrees: float) -> Tensor:
-    """The cosines of angles that are larger by a margin: cos(θ + m) (ArcCSE eq. 4; ArcFace, CVPR 2019).
+    """Return the cosines of angles that are larger by a margin: cos(θ + m) (ArcCSE eq. 4; ArcFace, CVPR 2019).
 
     From θ + m = 180° on, where the cosine would rise again, it goes on falling linearly. Where θ is within a tenth of a
     degree of 0 no gradient flows: there is nothing left to turn.

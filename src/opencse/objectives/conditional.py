@@ -92,7 +92,7 @@ class _VocabularyHead(nn.Module):
 
 
 def draw(probabilities: Tensor) -> Tensor:
-    """One class for each row (n, C), by where a uniform number falls among the sums of the probabilities before.
+    """Return one class for each row (n, C), by where a uniform number falls among the sums of the probabilities before.
 
     Needs one random number a row, where `torch.multinomial` draws one for each class.
     """
@@ -152,7 +152,7 @@ class Generator(Frozen):
         return filled
 
     def _logits(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
-        """Scores (tokens chosen, vocabulary); the head sees only those where it is a module of its own."""
+        """Return scores (tokens chosen, vocabulary); the head sees only those where it is a module of its own."""
         model: Any = self.module
         if self._head[0] is None:
             return model(input_ids=ids, attention_mask=mask).logits[chosen]

@@ -96,7 +96,7 @@ class Contrastive(Term):
         return () if self.false_negatives is None else (self.false_negatives.teacher,)
 
     def warnings(self) -> list[str]:
-        """A margin without effect."""
+        """Warn of a margin without effect."""
         if self.margin is not None and self.margin.is_identity:
             return [
                 f"the margin '{self.margin.signs}' ({self.margin.size}) shifts all logits alike, "
@@ -159,7 +159,7 @@ class Contrastive(Term):
         return [] if self.noise is None else [self.noise.draw(anchors[here], context.step)]
 
     def _cross_entropy(self, blocks: list[Tensor], candidates: Tensor, here: Tensor) -> Tensor:
-        """Mean over the rows `here` of the cross-entropy against the diagonal of the first block of logits."""
+        """Return the mean cross-entropy of the rows `here`, whose targets are the diagonal of the first block."""
         rows = here.nonzero().squeeze(1)
         logits = torch.cat([blocks[0].masked_fill(~candidates, -math.inf), *blocks[1:]], dim=1)
         return F.cross_entropy(logits[rows], rows)

@@ -102,7 +102,7 @@ class Distillation(Term):
         return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None
 
     def list_loss(self, lists: Lists) -> Tensor:
-        """The loss of some lists."""
+        """Return the loss of some lists."""
         raise NotImplementedError
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
@@ -137,7 +137,7 @@ class Distillation(Term):
         return loss + (own - own.detach())  # it moves the weights, but is not part of the loss
 
     def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
-        """The lists of all anchors; None where no anchor has any candidate."""
+        """Return the lists of all anchors; None where no anchor has any candidate."""
         rows, columns = present[self.anchor].nonzero().squeeze(1), present[self.candidates].nonzero().squeeze(1)
         kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
         if not kept.any():
@@ -152,7 +152,7 @@ class Distillation(Term):
 
 @torch.no_grad()
 def _correlation(lists: Lists) -> Tensor:
-    """Mean over the lists of the correlation of student and teacher."""
+    """Return the mean over the lists of the correlation of student and teacher."""
     mine, theirs = (_centred(x, lists.kept) for x in (lists.student, lists.teacher))
     return F.cosine_similarity(mine, theirs, dim=1).mean()
 
@@ -163,6 +163,6 @@ def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns:
 
 
 def _centred(lists: Tensor, kept: Tensor) -> Tensor:
-    """Each list minus its mean, 0 where nothing is kept: cosines of these are Pearson correlations."""
+    """Return each list minus its mean, 0 where nothing is kept: cosines of these are Pearson correlations."""
     means = (lists * kept).sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True)
     return (lists - means) * kept

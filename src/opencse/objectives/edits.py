@@ -29,7 +29,7 @@ class Edit:
 
 
 def choose(candidates: Tensor, ratio: float) -> Tensor:
-    """Each candidate (n, L) with probability `ratio`, independently."""
+    """Return each candidate (n, L) with probability `ratio`, independently."""
     return candidates & (torch.rand(candidates.shape, device=candidates.device) < ratio)
 
 

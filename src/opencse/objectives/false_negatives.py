@@ -88,7 +88,7 @@ class NoiseNegatives:
         return noise
 
     def _gradient(self, anchors: Tensor, noise: Tensor) -> Tensor:
-        """The objective's gradient with respect to the noise on the unit sphere, without autograd: (K, d)."""
+        """Return the objective's gradient with respect to the noise on the unit sphere, without autograd: (K, d)."""
         cosines = anchors @ noise.T
         shares = torch.softmax(cosines / self.temperature, dim=1)
         pull = shares.T @ anchors

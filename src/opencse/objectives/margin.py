@@ -85,7 +85,7 @@ class Margin:
         return cosines + signs * per_row, others
 
     def _size(self, cosines: Tensor, width: int) -> Tensor:
-        """The margin of each anchor, which is also that of each candidate: (N,)."""
+        """Return the margin of each anchor, which is also that of each candidate: (N,)."""
         if self.size == "dynamic":
             m = cosines.diagonal() / max(width - 1, 1)
             return m.detach() if self.detach else m

@@ -55,7 +55,7 @@ class MaskedLanguageModel(Term):
         return self.sentences
 
     def module(self, facts: TermBuildContext) -> nn.Module:
-        """The head."""
+        """Return the head."""
         if facts.transformer is None:
             raise ValueError("the encoder has no transformer that could be a masked language model")
         model = facts.masked_lm(self.head)
@@ -107,7 +107,7 @@ class MaskedLanguageHead(nn.Module):
         self.register_buffer("_special", special, persistent=False)
 
     def is_content(self, ids: Tensor) -> Tensor:
-        """Which ids are not special tokens."""
+        """Return which ids are not special tokens."""
         special = self._special
         assert isinstance(special, Tensor)
         return ~special[ids]

@@ -80,7 +80,7 @@ class MomentumContrastive(Contrastive):
 
     @torch.no_grad()
     def _encoded(self, module: MomentumQueue, present: Tensor, view: str, context: Context) -> Tensor:
-        """The momentum encoder's vectors of the present rows of the global batch."""
+        """Return the momentum encoder's vectors of the present rows of the global batch."""
         ids, mask = context.tokens[view]
         here = mask.any(dim=1)
         with context.precision():
@@ -143,7 +143,7 @@ class MomentumQueue(nn.Module):
                 statistic.copy_(new_statistic)
 
     def project(self, vectors: Tensor) -> Tensor:
-        """Embeddings (n, width) of the encoder's vectors."""
+        """Return embeddings (n, width) of the encoder's vectors."""
         return self._online[1](vectors)
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ class Objective:
         return total, values
 
     def gradient_norms(self, values: dict[str, Tensor], embeddings: Embeddings) -> dict[str, Tensor]:
-        """The norm of each weighted term's gradient with respect to all embeddings together.
+        """Return the norm of each weighted term's gradient with respect to all embeddings together.
 
         Loss values of different terms say little about their influence; these norms compare. A term that does not act
         through the embeddings has none.

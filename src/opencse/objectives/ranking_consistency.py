@@ -52,7 +52,7 @@ class RankingConsistency(Term):
         return (self.anchor, self.positive)
 
     def warnings(self) -> list[str]:
-        """The coded form is no consistency."""
+        """Return a warning: the form of the public code is no consistency loss."""
         if self.form == "entropy":
             return ["the form 'entropy' maximises the entropy of the lists; it does not make them agree"]
         return []
@@ -76,6 +76,6 @@ class RankingConsistency(Term):
 
 
 def _coded(log_probabilities: Tensor) -> Tensor:
-    """Mean of Σ p (log p - 1e-7), with p clamped at 1e-7, as the public code has it."""
+    """Return the mean of Σ p (log p - 1e-7), with p clamped at 1e-7, as the public code has it."""
     p = log_probabilities.exp().clamp(min=_CODED_FLOOR)
     return (p * (p.log() - _CODED_FLOOR)).sum(dim=1).mean()

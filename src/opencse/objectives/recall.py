@@ -48,7 +48,7 @@ class Recall(Term):
         return ()
 
     def module(self, build: TermBuildContext) -> nn.Module:
-        """The initial weights, and which they are of."""
+        """Return the initial weights, and which they are of."""
         named = [(n, p) for n, p in build.encoder.named_parameters() if not any(part in n for part in self.exclude)]
         return InitialWeights(dict(named))
 

@@ -149,7 +149,7 @@ class ReplacedTokenDetection(Term):
         return Edit(filled, mask, replaced), replaced.long(), whole if self.counted == "all" else content
 
     def _filled(self, hidden: Edit, chosen: Tensor, module: Discriminator) -> Tensor:
-        """The generator's answer; the first token always stays."""
+        """Return the generator's answer; the first token always stays."""
         if self.fill == "all":
             chosen = torch.ones_like(chosen)
             chosen[:, 0] = False
@@ -200,13 +200,13 @@ class Discriminator(nn.Module):
         self.register_buffer("_special", special, persistent=False)
 
     def is_content(self, ids: Tensor) -> Tensor:
-        """Which ids are not special tokens."""
+        """Return which ids are not special tokens."""
         special = self._special
         assert isinstance(special, Tensor)
         return ~special[ids]
 
     def joined(self, parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        """Ids and masks of several views below each other, padded to one length."""
+        """Return ids and masks of several views below each other, padded to one length."""
         width = max(ids.shape[1] for ids, _ in parts)
         ids = torch.cat([F.pad(ids, (0, width - ids.shape[1]), value=self.pad_id) for ids, _ in parts])
         return ids, torch.cat([F.pad(mask, (0, width - mask.shape[1])) for _, mask in parts])

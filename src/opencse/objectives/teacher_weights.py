@@ -20,7 +20,7 @@ class TeacherWeights(nn.Module):
     """Gives the weights of K teachers at a step, and learns from how the step went."""
 
     def choose(self, features: Tensor) -> Tensor:
-        """The weights (K,), not negative, with the sum 1.
+        """Return the weights (K,), not negative, with the sum 1.
 
         Args:
             features: (K, 2): the student's loss against each teacher alone over the mean of these losses, and the
@@ -29,7 +29,7 @@ class TeacherWeights(nn.Module):
         raise NotImplementedError
 
     def learn(self, loss: Tensor) -> Tensor:
-        """A loss for this module's own parameters, all of which get a gradient, if only of 0.
+        """Return a loss for this module's own parameters, all of which get a gradient, if only of 0.
 
         Args:
             loss: Of the step, under the weights that were chosen.
@@ -140,7 +140,7 @@ class PolicyWeights(TeacherWeights):
         return Dirichlet(self.policy.concentration * self.actor(centred).squeeze(-1).tanh().exp())
 
     def value(self, states: Tensor) -> Tensor:
-        """The return to expect from states (..., K, 2)."""
+        """Return the return to expect from states (..., K, 2)."""
         return self.critic(states.flatten(-2)).squeeze(-1)
 
     @torch.no_grad()

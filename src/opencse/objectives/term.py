@@ -132,7 +132,7 @@ class Term:
         return ()
 
     def module(self, build: TermBuildContext) -> nn.Module | None:
-        """The parameters, frozen models and memory of the term; the term finds it in `context.modules`.
+        """Return the parameters, frozen models and memory of the term; the term finds it in `context.modules`.
 
         Its parameters are trained at the rate `module.learning_rate` where it has such an attribute, and at the
         encoder's otherwise.
@@ -154,5 +154,5 @@ class Term:
         raise NotImplementedError
 
     def warnings(self) -> list[str]:
-        """Settings that are legal but probably not meant."""
+        """Return settings that are legal but probably not meant."""
         return []

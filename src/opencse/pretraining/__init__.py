@@ -1,4 +1,4 @@
-"""Masked language models: training new ones from text, and given ones further on the text of a domain."""
+"""Pre-training of masked language models: new ones, and further training on the text of a domain."""
 
 from opencse.pretraining.pretrain import PretrainingRun, pretrain
 from opencse.pretraining.settings import Pretraining, load_settings, settings_names

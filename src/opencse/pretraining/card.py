@@ -32,20 +32,20 @@ It is also a backbone: `opencse run simcse CORPUS --backbone path/to/this/folder
 | Parameters | {parameters:,} |
 | Training text | {corpora}: {sentences:,} sentences, and {held_out:,} held out |
 | Steps | {steps:,} of {batch} sentences, peak learning rate {lr:g}, seed {seed}, {precision} |
-| Masked | {rate:.0%} of the {what} |
-| Held-out guesses that are right | {accuracy} |
+| Masked | {rate:.0%} of the {unit} |
+| Accuracy on held-out masked tokens | {accuracy} |
 | Training time | {seconds:.0f} s |
 
-All settings stand in `settings.toml`, and the environment in `environment.json`, beside this folder.
+All settings are in `settings.toml`, and the environment in `environment.json`, beside this folder.
 """
 
 
 def model_card(settings: Pretraining, record: dict[str, Any], outcome: Outcome) -> str:
-    """Write the card: data, settings and scores."""
+    """Return the model card: data, settings and scores."""
     backbone = record["backbone"]
     training = settings.training
     return _TEMPLATE.format(
-        origin="Trained from nothing by opencse." if backbone is None else f"`{backbone}`, trained further by opencse.",
+        origin="Trained from scratch by opencse." if backbone is None else f"`{backbone}`, trained further by opencse.",
         parameters=record["parameters"],
         corpora=", ".join(f"`{c}`" for c in record["corpora"]),
         sentences=record["sentences"],
@@ -56,7 +56,7 @@ def model_card(settings: Pretraining, record: dict[str, Any], outcome: Outcome) 
         seed=training.seed,
         precision=training.precision,
         rate=settings.masking.rate,
-        what="tokens, whole words at a time" if settings.masking.whole_words else "tokens",
+        unit="tokens, whole words at a time" if settings.masking.whole_words else "tokens",
         accuracy="not measured" if outcome.best_score is None else f"{outcome.best_score:.1f} %",
         seconds=outcome.seconds,
     )

@@ -1,7 +1,7 @@
-"""Word embeddings to start from: what counting can tell, learned by counting instead of by gradients.
+"""Initial word embeddings from cooccurrence counts.
 
-A small model that sees a few ten million tokens spends most of its steps on finding out which words are frequent and
-which keep the same company. Both can be counted in minutes: the output bias starts as the log-probability of each
+A small model that is trained on a few ten million tokens spends most of its steps on learning which words are frequent
+and which occur together. Both can be counted in minutes: the output bias starts as the log-probability of each
 piece, and the (tied) embeddings as a factorisation of the positive pointwise mutual information of pieces that occur
 near each other (Levy and Goldberg, 2014: what skip-gram with negative sampling implicitly factorises; context
 distribution smoothing 0.75 and symmetric square-root weighting from Levy, Goldberg and Dagan, 2015).
@@ -20,20 +20,20 @@ from opencse.pretraining.vocabulary import Pieces
 _WINDOW = 4
 _SMOOTHING = 0.75
 _SCALE = 0.04  # root mean square of an embedding's elements; BERT's other embeddings start at 0.02
-_MOST = 500_000  # sentences counted at all
+_MAX_SENTENCES = 500_000  # counted for cooccurrences
 
 
-def start_from_counts(model: Any, store: SentenceIds, pieces: Pieces, seed: int) -> None:
-    """Set a new model's word embeddings from the corpus, in place.
+def initialise_embeddings(model: Any, store: SentenceIds, pieces: Pieces, seed: int) -> None:
+    """Set the word embeddings of a new model from cooccurrence counts, in place.
 
     Args:
         model: A model from `new_model`.
         store: Its training sentences.
         pieces: The vocabulary; special tokens keep their random embeddings.
-        seed: Of the randomised factorisation.
+        seed: Seed of the randomised factorisation.
     """
     pairs = cooccurrences(store, len(pieces.starts))
-    vectors = factorised(pairs, model.config.hidden_size, seed)
+    vectors = factorise(pairs, model.config.hidden_size, seed)
     known = np.flatnonzero((np.linalg.norm(vectors, axis=1) > 0) & ~pieces.special)
     vectors = vectors[known] - vectors[known].mean(0)
     vectors *= _SCALE * np.sqrt(vectors.shape[1]) / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -50,7 +50,7 @@ def cooccurrences(store: SentenceIds, size: int) -> Any:
     from scipy import sparse
 
     total = sparse.csr_matrix((size, size), dtype=np.float32)
-    for texts in store.chunks(_MOST):
+    for texts in store.chunks(_MAX_SENTENCES):
         ids = np.concatenate(texts).astype(np.int32)
         sentence = np.repeat(np.arange(len(texts)), [len(t) for t in texts])
         for distance in range(1, _WINDOW + 1):
@@ -62,15 +62,15 @@ def cooccurrences(store: SentenceIds, size: int) -> Any:
 
 
 def piece_counts(store: SentenceIds, size: int) -> np.ndarray:
-    """How often each piece occurs, (size,)."""
+    """Return the count of each piece, (size,)."""
     counts = np.zeros(size, dtype=np.int64)
     for texts in store.chunks():
         counts += np.bincount(np.concatenate(texts), minlength=size)
     return counts
 
 
-def factorised(pairs: Any, width: int, seed: int) -> np.ndarray:
-    """Vectors (size, width) whose inner products approximate the positive pointwise mutual information of pairs."""
+def factorise(pairs: Any, width: int, seed: int) -> np.ndarray:
+    """Return vectors (size, width) whose inner products approximate the positive pointwise mutual information."""
     from sklearn.utils.extmath import randomized_svd
 
     entries = pairs.tocoo()

@@ -1,4 +1,4 @@
-"""Choosing and replacing the tokens that a masked language model has to guess."""
+"""Selection and replacement of the tokens that a masked language model predicts."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from opencse.pretraining.vocabulary import Pieces
 def mask_tokens(
     ids: np.ndarray, begins: np.ndarray, pieces: Pieces, settings: Masking, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mask a row of tokens, which may hold many texts one after another.
+    """Mask a sequence of tokens, which may contain many texts one after another.
 
     Every word (or token) is chosen with probability `rate`, independently; a chosen token becomes `[MASK]`, a random
-    ordinary token, or stays (Devlin et al., 2019, section 3.1). Special tokens are never chosen. If chance chooses
-    nothing, one word is chosen.
+    ordinary token, or stays (Devlin et al., 2019, section 3.1). Special tokens are never chosen. At least one
+    word is chosen.
 
     Args:
         ids: Token ids, (n,).
-        begins: Whether a text begins at a token, (n,).
+        begins: Mask of the tokens at which a text begins, (n,).
         pieces: The vocabulary.
-        settings: How many, and what becomes of them.
-        rng: Makes all choices.
+        settings: Masking settings.
+        rng: Generator of all choices.
 
     Returns:
-        The ids with replacements, (n,), and the positions of the chosen tokens, ascending; none only where all tokens
-        are special.
+        The ids with replacements, (n,), and the positions of the chosen tokens, ascending; none only if all tokens are
+        special.
     """
     special = pieces.special[ids]
     if settings.whole_words:
@@ -42,9 +42,9 @@ def mask_tokens(
         chosen = (words == words[rng.choice(np.flatnonzero(~special))]) & ~special
     positions = np.flatnonzero(chosen)
     masked = ids.copy()
-    fate = rng.random(len(positions))
+    uniform = rng.random(len(positions))
     noise = pieces.ordinary[rng.integers(len(pieces.ordinary), size=len(positions))]
-    replacement = np.where(fate < settings.random, noise, pieces.mask_id)
-    changed = fate < 1 - settings.keep
+    replacement = np.where(uniform < settings.random, noise, pieces.mask_id)
+    changed = uniform < 1 - settings.keep
     masked[positions[changed]] = replacement[changed]
     return masked, positions

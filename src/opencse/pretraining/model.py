@@ -1,4 +1,4 @@
-"""New masked language models, given ones to train further, and saving either."""
+"""Creating, loading and saving masked language models."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from opencse.encoder.model_folder import require_finite, transformer_folder
 from opencse.errors import OpencseError
 from opencse.io.files import replaced_folder
 from opencse.models import resolve
-from opencse.pretraining.settings import Model
+from opencse.pretraining.settings import ModelSettings
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-def new_model(settings: Model, tokenizer: Any) -> Any:
-    """A BERT with random weights (drawn from PyTorch's global generator) and tied word embeddings."""
+def new_model(settings: ModelSettings, tokenizer: Any) -> Any:
+    """Return a BERT with random weights (drawn from PyTorch's global generator) and tied word embeddings."""
     from transformers import BertConfig, BertForMaskedLM
 
     config = BertConfig(
@@ -38,20 +38,20 @@ def new_model(settings: Model, tokenizer: Any) -> Any:
 
 
 def load_tokenizer(name: str | Path) -> Any:
-    """The tokenizer of a model, by folder, hub id or bundled name; or of a folder that holds a tokenizer alone."""
+    """Return the tokenizer of a model (folder, hub id or bundled name), or of a folder with a tokenizer only."""
     from transformers import AutoTokenizer
 
-    alone = (Path(name) / "tokenizer.json").is_file()
-    source = str(name) if alone else _transformer_folder(resolve(name))
+    tokenizer_only = (Path(name) / "tokenizer.json").is_file()
+    source = str(name) if tokenizer_only else _transformer_folder(resolve(name))
     with readable_errors(name), quiet():
         return AutoTokenizer.from_pretrained(source, local_files_only=Path(source).is_dir())
 
 
 def load_model(name: str | Path) -> tuple[Any, bool]:
-    """Load a model with its masked-LM head, in fp32; one without a head gets one that starts near the identity.
+    """Load a model with its masked-LM head, in fp32; a missing head is initialised near the identity.
 
-    The new head maps hidden states to themselves, so that its first guesses are the words whose (tied) embeddings are
-    nearest to the encoder's output.
+    The new head maps hidden states to themselves, so that it first predicts the words whose (tied) embeddings are
+    nearest to the output of the encoder.
 
     Returns:
         The model, and whether its head is new.
@@ -68,17 +68,20 @@ def load_model(name: str | Path) -> tuple[Any, bool]:
         )
     missing = set(info["missing_keys"])
     base = f"{model.base_model_prefix}."
-    lost = sorted(k for k in missing if k.startswith(base) and "pooler" not in k and "position_ids" not in k)
-    if lost:
-        raise OpencseError(f"{name}: its weights lack {lost[0]} and {len(lost) - 1} more", "Pass a complete model.")
+    missing_weights = sorted(k for k in missing if k.startswith(base) and "pooler" not in k and "position_ids" not in k)
+    if missing_weights:
+        raise OpencseError(
+            f"{name}: its weights lack {missing_weights[0]} and {len(missing_weights) - 1} more",
+            "Pass a complete model.",
+        )
     new_head = any(not k.startswith(base) for k in missing)
     if new_head:
-        _start_head(model, missing)
+        _initialise_head(model, missing)
     return model, new_head
 
 
 @torch.no_grad()
-def _start_head(model: Any, missing: set[str]) -> None:
+def _initialise_head(model: Any, missing: set[str]) -> None:
     table = model.get_input_embeddings().weight
     for name, parameter in model.named_parameters():
         if name not in missing or parameter is table:
@@ -90,7 +93,7 @@ def _start_head(model: Any, missing: set[str]) -> None:
 
 
 @torch.no_grad()
-def set_frequencies(model: Any, counts: np.ndarray) -> None:
+def set_output_bias(model: Any, counts: np.ndarray) -> None:
     """Set the output bias to the log-probability of each piece, by its count in a corpus, (vocabulary,)."""
     bias = getattr(model.get_output_embeddings(), "bias", None)
     if bias is not None:
@@ -99,14 +102,14 @@ def set_frequencies(model: Any, counts: np.ndarray) -> None:
 
 
 def save_model(model: Any, tokenizer: Any, folder: Path, card: str, backbone: str | Path | None = None) -> None:
-    """Write a folder that transformers and sentence-transformers load; it appears whole or not at all.
+    """Write a folder that transformers and sentence-transformers load, atomically.
 
     Args:
-        model: With its head.
+        model: The model with its head.
         tokenizer: Its tokenizer.
-        folder: Where to write; what is there is replaced.
+        folder: The folder; an existing one is replaced.
         card: The text of `README.md`.
-        backbone: What training began with: pooling and prompts of a sentence-transformers model are taken over.
+        backbone: The initial model; pooling and prompts of a sentence-transformers model are kept.
     """
     require_finite(model, "the trained model")
     source = None if backbone is None else resolve(backbone)
@@ -118,7 +121,7 @@ def save_model(model: Any, tokenizer: Any, folder: Path, card: str, backbone: st
         model.save_pretrained(temporary)
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is not None:
-            backend.no_truncation()  # the state of its last call, which transformers would save with it
+            backend.no_truncation()  # the state of its last call, which transformers would save
         tokenizer.save_pretrained(temporary)
         (temporary / "README.md").write_text(card, encoding="utf-8", errors="backslashreplace")
 
@@ -130,7 +133,7 @@ def _sentence_transformer(source: str) -> SentenceTransformer:
 
 
 def _transformer_folder(source: str) -> str:
-    """Where the transformer of a sentence-transformers folder lies; other folders and hub ids as they are."""
+    """Return the transformer's folder in a sentence-transformers folder; other folders and hub ids unchanged."""
     modules = Path(source) / "modules.json"
     if not modules.is_file():
         return source

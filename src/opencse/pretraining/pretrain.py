@@ -1,4 +1,4 @@
-"""From text to a masked language model in a folder."""
+"""Pre-training: from text to a masked language model in a folder."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from opencse.io.files import replaced_folder
 from opencse.io.lock import locks
 from opencse.pretraining.batches import MaskingAssembler
 from opencse.pretraining.card import model_card
-from opencse.pretraining.initial import piece_counts, start_from_counts
-from opencse.pretraining.model import load_model, load_tokenizer, new_model, save_model, set_frequencies
+from opencse.pretraining.initial import initialise_embeddings, piece_counts
+from opencse.pretraining.model import load_model, load_tokenizer, new_model, save_model, set_output_bias
 from opencse.pretraining.network import MaskedLMNetwork
-from opencse.pretraining.settings import Pretraining, Text, dump_settings, load_settings
-from opencse.pretraining.store import SentenceIds, open_sentences, sentences
+from opencse.pretraining.settings import InputSettings, Pretraining, dump_settings, load_settings
+from opencse.pretraining.store import SentenceIds, iter_sentences, open_sentences
 from opencse.pretraining.vocabulary import Pieces, train_tokenizer
 from opencse.runs.loop import Loop, Outcome
 from opencse.runs.sampling import Sampler
 from opencse.runs.session import Notify, Session
 from opencse.settings import Schedule
 
-# The cost of one more forward pass, in tokens: little on a CPU, a lot where launching kernels is what takes time.
+# The cost of one more forward pass, in tokens: little on a CPU, much on a GPU, where launching kernels takes time.
 _GROUP_OVERHEAD = {True: 256.0, False: 65536.0}
 DEV_SENTENCES = 2000
-"""The first held-out sentences, on which the step whose weights are kept is chosen."""
+"""Number of held-out sentences for choosing the step whose weights are kept."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class PretrainingRun:
     """A finished pre-training run.
 
     Attributes:
-        folder: Holds `model/`, `metrics.jsonl`, `settings.toml`, `run.json` and `environment.json`.
-        settings: As they were resolved.
-        outcome: Steps, time, and the share of guesses in held-out sentences that were right, in %.
+        folder: Folder with `model/`, `metrics.jsonl`, `settings.toml`, `run.json` and `environment.json`.
+        settings: The resolved settings.
+        outcome: Steps, time, and the accuracy on held-out masked tokens, in %.
     """
 
     folder: Path
@@ -69,21 +69,21 @@ def pretrain(
     progress: bool = True,
     notify: Notify = lambda _: None,
 ) -> PretrainingRun:
-    """Train a masked language model, a new one or a given one further.
+    """Train a new masked language model, or continue to train a given one.
 
-    A run that was stopped and continues with `resume` equals one that never stopped. It may be given another
-    `training.max_steps` and, with a `stable` schedule, another decay than it began with.
+    A resumed run equals one that never stopped. It may have another `training.max_steps` and, with a `stable` schedule,
+    another decay than at its start.
 
     Args:
         corpora: Text, each in any format of `opencse.io.corpus` with a column `text`.
-        out: The run's folder; new, or see `resume` and `overwrite`.
+        out: Folder of the run; new, unless `resume` or `overwrite` is set.
         backbone: A model to train further, by folder, hub id or bundled name; None for a new one.
         settings: A name, a TOML file, or resolved settings (then `overrides` are ignored); by default `mini-mlm` for a
             new model and `adapt` for a given one.
         overrides: `key=value` settings.
-        resume: Continue from the last checkpoint in `out`, if it holds one.
-        overwrite: Replace the run that `out` holds.
-        track: Further trackers: `tensorboard`, `wandb`, `trackio`.
+        resume: Continue from the last checkpoint in `out`, if there is one.
+        overwrite: Replace the run in `out`.
+        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
         progress: Show progress bars.
         notify: Receives short notes for the user.
 
@@ -91,7 +91,7 @@ def pretrain(
         The finished run.
 
     Raises:
-        OpencseError: The input is invalid; `out` is left as it was, or with its last good checkpoint.
+        OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
     session = Session(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
     if not isinstance(settings, Pretraining):
@@ -102,11 +102,11 @@ def pretrain(
     model, new_head = load_model(backbone) if backbone else (None, True)
     with session.main_first():
         tokenizer = _tokenizer(corpora, settings, backbone, session)
-        text = replace(settings.text, max_length=_longest(settings, model, tokenizer))
+        text = replace(settings.text, max_length=_max_length(settings, model, tokenizer))
         train, held_out, corpus_hash = open_sentences(
             corpora, tokenizer, text.max_length, text.held_out, progress=session.progress
         )
-    fingerprint = {"corpus": corpus_hash, "settings": _lasting(settings), "backbone": str(backbone)}
+    fingerprint = {"corpus": corpus_hash, "settings": _resume_settings(settings), "backbone": str(backbone)}
     if (outcome := session.finished(fingerprint)) is not None:
         return PretrainingRun(session.folder, settings, outcome)
     checkpoints = session.checkpoints(settings.training, fingerprint)
@@ -114,13 +114,13 @@ def pretrain(
     model = new_model(settings.model, tokenizer) if model is None else model
     pieces = Pieces.of(tokenizer, model.config.vocab_size)
     if new_head and not (resume and checkpoints.latest()):
-        _start_from_word_counts(model, train, pieces, settings, backbone, session)
+        _initialise_from_counts(model, train, pieces, settings, backbone, session)
     prepare_for_training(model)
     record = _record(corpora, backbone, train, held_out, model, fingerprint)
     record["precision"] = settings.training.precision
     session.begin(record, {"settings.toml": dump_settings(settings)})
     if session.main:
-        with replaced_folder(session.folder / "tokenizer") as temporary:  # half of one could not be resumed from
+        with replaced_folder(session.folder / "tokenizer") as temporary:  # a partial one could not be resumed from
             tokenizer.save_pretrained(str(temporary))
     session.notify(
         f"{len(train):,} sentences to train on, {len(held_out):,} held out; {record['parameters']:,} parameters"
@@ -146,7 +146,7 @@ def pretrain(
     return PretrainingRun(session.folder, settings, outcome)
 
 
-def _start_from_word_counts(
+def _initialise_from_counts(
     model: Any,
     train: SentenceIds,
     pieces: Pieces,
@@ -154,11 +154,11 @@ def _start_from_word_counts(
     backbone: str | Path | None,
     session: Session,
 ) -> None:
-    """Set a new head's biases, and a new model's embeddings, by how often words occur."""
+    """Initialise the biases of a new head, and the embeddings of a new model, from word counts."""
     session.notify("counting words")
     if backbone is None and settings.model.embeddings == "cooccurrence":
-        start_from_counts(model, train, pieces, settings.training.seed)
-    set_frequencies(model, piece_counts(train, model.config.vocab_size))
+        initialise_embeddings(model, train, pieces, settings.training.seed)
+    set_output_bias(model, piece_counts(train, model.config.vocab_size))
 
 
 def _record(
@@ -180,7 +180,7 @@ def _record(
 
 
 def _assembler(
-    train: SentenceIds, tokenizer: Any, pieces: Pieces, settings: Pretraining, text: Text, session: Session
+    train: SentenceIds, tokenizer: Any, pieces: Pieces, settings: Pretraining, text: InputSettings, session: Session
 ) -> MaskingAssembler:
     frame, padding = special_frame(tokenizer), tokenizer.pad_token_id or 0
     return MaskingAssembler(
@@ -203,19 +203,19 @@ def _tokenizer(
     if session.resume and learned.is_dir():
         return load_tokenizer(learned)
     session.notify("learning the vocabulary")
-    texts = partial(sentences, corpora, settings.text.held_out, held_out=False)
+    texts = partial(iter_sentences, corpora, settings.text.held_out, held_out=False)
     return train_tokenizer(texts, settings.vocabulary, settings.model.positions)
 
 
 def _shapes(settings: Pretraining, backbone: str | Path | None) -> dict[str, Any]:
-    """The part of the model's configuration that its matrices depend on."""
+    """Return the part of the model's configuration that decides the shapes of its matrices."""
     if backbone is not None:
         return backbone_config(backbone)
     return {"hidden_size": settings.model.width, "intermediate_size": settings.model.feed_forward}
 
 
-def _longest(settings: Pretraining, model: Any, tokenizer: Any) -> int:
-    """Tokens of the longest input: `text.max_length`, or less where the model takes fewer."""
+def _max_length(settings: Pretraining, model: Any, tokenizer: Any) -> int:
+    """Return the maximum input length in tokens: `text.max_length`, or less if the model takes less."""
     if model is None:
         limit = settings.model.positions
     else:
@@ -229,8 +229,8 @@ def _longest(settings: Pretraining, model: Any, tokenizer: Any) -> int:
     return min(settings.text.max_length, limit)
 
 
-def _lasting(settings: Pretraining) -> str:
-    """Return the settings that a resumed run must share: all but its length and, if stable, its decay."""
+def _resume_settings(settings: Pretraining) -> str:
+    """Return the settings that a resumed run must share: all except its length and, if stable, its decay."""
     training = replace(settings.training, max_steps=None, epochs=1)
     schedule = settings.schedule
     if schedule.kind == "stable":
@@ -241,19 +241,19 @@ def _lasting(settings: Pretraining) -> str:
 def _dev(
     network: MaskedLMNetwork, held_out: SentenceIds, assembler: MaskingAssembler, device: torch.device, precision: str
 ) -> Callable[[], float]:
-    """Share of the guesses in held-out sentences that are right, in %; always the same guesses."""
+    """Return a function that computes the accuracy on fixed masked tokens of held-out sentences, in %."""
     batches = assembler.fixed(held_out, DEV_SENTENCES)
 
     @torch.no_grad()
     def score() -> float:
         network.eval()
-        right = guesses = 0
+        correct = predicted = 0
         for batch in batches:
             for inputs in batch.to(device).groups:
                 with torch.autocast(device.type, torch.bfloat16, enabled=precision != "fp32"):
-                    found = network.logits(inputs).argmax(-1)
-                right += int((found == inputs.labels).sum())
-            guesses += batch.guesses
-        return 100 * right / guesses
+                    tokens = network.logits(inputs).argmax(-1)
+                correct += int((tokens == inputs.labels).sum())
+            predicted += batch.predicted
+        return 100 * correct / predicted
 
     return score

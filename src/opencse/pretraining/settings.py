@@ -15,7 +15,7 @@ from opencse.settings import Optimizer, Schedule, Selection, Training
 from opencse.settings.decode import decode, encode, unknown
 from opencse.settings.tables import merge, nested, parse_override, parse_toml
 
-_SHIPPED = importlib.resources.files("opencse.pretraining") / "toml"
+_PACKAGED = importlib.resources.files("opencse.pretraining") / "toml"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +23,9 @@ class Vocabulary:
     """A WordPiece vocabulary, learned from the corpus (Wu et al., 2016, as in BERT).
 
     Attributes:
-        size: Pieces, special tokens included.
-        lowercase: Lower-case and strip accents first, as bert-base-uncased does.
-        alphabet: Distinct characters kept, the most frequent ones; words with others become `[UNK]`.
+        size: Number of pieces, special tokens included.
+        lowercase: Lower-case and strip accents first, like bert-base-uncased.
+        alphabet: Number of most frequent characters kept; words with others become `[UNK]`.
     """
 
     size: int = 12_000
@@ -38,16 +38,16 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
-    """The shape of a new encoder, BERT's architecture.
+class ModelSettings:
+    """Shape of a new encoder with BERT's architecture.
 
     Attributes:
-        layers: Transformer layers.
+        layers: Number of transformer layers.
         width: Size of the hidden states.
-        heads: Attention heads; divides `width`.
+        heads: Number of attention heads; divides `width`.
         feed_forward: Size of the inner layer.
-        positions: Longest input in tokens.
-        dropout: What the saved configuration says, for fine-tuning; pre-training has `Text.dropout`.
+        positions: Maximum input length in tokens.
+        dropout: Dropout rate in the saved configuration, for fine-tuning; pre-training uses `InputSettings.dropout`.
         embeddings: `random`, or from `cooccurrence` counts (`opencse.pretraining.initial`).
     """
 
@@ -63,20 +63,20 @@ class Model:
         if min(self.layers, self.width, self.heads, self.feed_forward) < 1 or self.positions < 8:
             raise ValueError("layers, width, heads and feed_forward must be at least 1, and positions at least 8")
         if self.width % self.heads:
-            raise ValueError(f"width {self.width} is no multiple of heads {self.heads}")
+            raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
         if not 0 <= self.dropout < 1:
             raise ValueError("dropout must be at least 0 and below 1")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Masking:
-    """Which tokens the model has to guess (Devlin et al., 2019, section 3.1).
+    """Selection of the tokens that the model predicts (Devlin et al., 2019, section 3.1).
 
     Attributes:
         rate: Share of tokens chosen.
         whole_words: Choose all pieces of a word together, or none of them.
         random: Share of the chosen tokens that are replaced by a random one instead of `[MASK]`.
-        keep: Share of the chosen tokens that are left as they are.
+        keep: Share of the chosen tokens that stay unchanged.
     """
 
     rate: float = 0.2
@@ -92,16 +92,17 @@ class Masking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
-    """How sentences become inputs.
+class InputSettings:
+    """Settings of the inputs.
 
     Attributes:
-        max_length: Longest input in tokens, `[CLS]` and `[SEP]` included; the rest of a sentence is left out.
+        max_length: Maximum input length in tokens, `[CLS]` and `[SEP]` included; longer sentences are truncated.
         joined: Share of batches in which sentences are joined into inputs of up to `max_length` tokens, so that the
-            later positions are trained too; in all others every sentence is an input of its own.
-        held_out: Share of the sentences, chosen by a hash of their text, that neither vocabulary nor model ever sees.
-        dropout: Rate during pre-training. With less than a few epochs nothing is seen often enough to overfit, and
-            dropout only slows the learning.
+            later positions are trained too; in the other batches every sentence is one input.
+        held_out: Share of the sentences, chosen by a hash of their text, that are held out from vocabulary and
+            training.
+        dropout: Dropout rate during pre-training. With few epochs there is no overfitting, and dropout only slows the
+            learning.
     """
 
     max_length: int = 256
@@ -122,19 +123,19 @@ class Pretraining:
 
     Attributes:
         vocabulary: See `Vocabulary`; not read in continued pre-training.
-        model: See `Model`; not read in continued pre-training.
+        model: See `ModelSettings`; not read in continued pre-training.
         masking: See `Masking`.
-        text: See `Text`.
-        optimizer: See `opencse.recipes.Optimizer`.
-        schedule: See `opencse.recipes.Schedule`.
-        training: See `opencse.recipes.Training`; a batch is so many sentences.
+        text: See `InputSettings`.
+        optimizer: See `opencse.settings.Optimizer`.
+        schedule: See `opencse.settings.Schedule`.
+        training: See `opencse.settings.Training`; the batch size counts sentences.
         selection: How often the held-out accuracy is measured.
     """
 
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    model: Model = field(default_factory=Model)
+    model: ModelSettings = field(default_factory=ModelSettings)
     masking: Masking = field(default_factory=Masking)
-    text: Text = field(default_factory=Text)
+    text: InputSettings = field(default_factory=InputSettings)
     optimizer: Optimizer = field(default_factory=Optimizer)
     schedule: Schedule = field(default_factory=Schedule)
     training: Training = field(default_factory=Training)
@@ -142,8 +143,8 @@ class Pretraining:
 
 
 def settings_names() -> list[str]:
-    """The names of the settings that come with the package."""
-    return sorted(f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml"))
+    """Return the names of the settings that come with the package."""
+    return sorted(f.name.removesuffix(".toml") for f in _PACKAGED.iterdir() if f.name.endswith(".toml"))
 
 
 def load_settings(name: str | Path, overrides: Sequence[str] = ()) -> Pretraining:
@@ -154,15 +155,15 @@ def load_settings(name: str | Path, overrides: Sequence[str] = ()) -> Pretrainin
         overrides: `key=value` strings, such as `training.max_steps=2000`.
 
     Raises:
-        OpencseError: There are no such settings, or they hold an unknown key, a wrong type or an impossible value.
+        OpencseError: There are no such settings, or they have an unknown key, a wrong type or an invalid value.
     """
     path = Path(name)
     if path.suffix == ".toml":
         if not os.path.exists(path):  # false for any string, where Path.exists raises
-            raise OpencseError(f"{path}: no such settings file", f"Shipped: {', '.join(settings_names())}.")
+            raise OpencseError(f"{path}: no such settings file", f"Packaged: {', '.join(settings_names())}.")
         text, label = read_text(path, limit=LARGEST_SETTINGS), str(path)
     elif str(name) in settings_names():
-        text, label = (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml"
+        text, label = (_PACKAGED / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml"
     else:
         raise unknown("settings", str(name), settings_names())
     table = parse_toml(text, label)
@@ -172,7 +173,7 @@ def load_settings(name: str | Path, overrides: Sequence[str] = ()) -> Pretrainin
 
 
 def dump_settings(settings: Pretraining) -> str:
-    """The resolved settings as TOML, which `load_settings` reads back to equal ones."""
+    """Return the resolved settings as TOML, which `load_settings` reads back to equal ones."""
     import tomli_w
 
     return tomli_w.dumps(encode(settings))

@@ -1,4 +1,4 @@
-"""The sentences of one or more corpora as token ids on disk, and which of them are held out."""
+"""Token ids of the sentences of one or more corpora on disk, split into training and held-out sentences."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _CHUNK = 50_000
 
 
 def is_held_out(text: str, share: float) -> bool:
-    """Whether a sentence belongs to the held-out ones: by a hash of its words, so that repetitions go together."""
+    """Return whether a sentence is held out, decided by a hash of its words so that duplicates stay together."""
     digest = hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") < share * 2**64
 
 
-def sentences(corpora: Sequence[str | Path], share: float, held_out: bool) -> Iterator[str]:
-    """The held-out sentences of the corpora, or all others, in order."""
+def iter_sentences(corpora: Sequence[str | Path], share: float, held_out: bool) -> Iterator[str]:
+    """Yield the held-out sentences of the corpora, or all others, in order."""
     for corpus in corpora:
         for (text,) in read_rows(corpus, ("text",)):
             if text is not None and is_held_out(text, share) == held_out:
@@ -35,24 +35,24 @@ class SentenceIds(Sequence[np.ndarray]):
 
     Args:
         stores: One per corpus.
-        rows: For each store, the rows that count.
+        rows: For each store, the chosen rows.
     """
 
     def __init__(self, stores: Sequence[TokenStore], rows: Sequence[np.ndarray]) -> None:
         self._stores, self._rows = stores, np.concatenate(rows)
-        self._which = np.repeat(np.arange(len(stores)), [len(r) for r in rows])
+        self._store_of = np.repeat(np.arange(len(stores)), [len(r) for r in rows])
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
-        ids = self._stores[self._which[index]].ids(0, int(self._rows[index]))
+        ids = self._stores[self._store_of[index]].ids(0, int(self._rows[index]))
         assert ids is not None  # rows without text are not in the store
         return ids
 
-    def chunks(self, most: int | None = None) -> Iterator[list[np.ndarray]]:
-        """The sentences (of which `most` at most) in lists that fit into memory."""
-        stop = len(self) if most is None else min(most, len(self))
+    def chunks(self, limit: int | None = None) -> Iterator[list[np.ndarray]]:
+        """Yield the sentences, at most `limit`, in lists that fit into memory."""
+        stop = len(self) if limit is None else min(limit, len(self))
         for start in range(0, stop, _CHUNK):
             yield [self[i] for i in range(start, min(start + _CHUNK, stop))]
 
@@ -60,20 +60,20 @@ class SentenceIds(Sequence[np.ndarray]):
 def open_sentences(
     corpora: Sequence[str | Path], tokenizer: Any, max_length: int, share: float, *, progress: bool = True
 ) -> tuple[SentenceIds, SentenceIds, str]:
-    """Tokenise corpora, or find them tokenised.
+    """Tokenise corpora, unless their tokens are cached.
 
     Args:
         corpora: Files or folders in any format of `opencse.io.corpus`, each with a column `text`.
         tokenizer: A fast tokenizer.
-        max_length: Token ids kept of each sentence.
-        share: Of the sentences held out.
+        max_length: Maximum number of token ids of a sentence.
+        share: Share of the sentences held out.
         progress: Show a progress bar while tokenising.
 
     Returns:
         The training sentences, the held-out ones, and a hash of all corpora's contents.
 
     Raises:
-        OpencseError: A corpus cannot be read, or nothing is left to train on.
+        OpencseError: A corpus cannot be read, or no sentence is left for training.
     """
     stores = [open_store(c, [Source("text")], tokenizer, max_length, progress=progress) for c in corpora]
     flags = [
@@ -84,7 +84,7 @@ def open_sentences(
     held_out = SentenceIds(stores, [np.flatnonzero(f) for f in flags])
     if len(train) < 2:
         raise OpencseError(
-            f"{corpora[0]}: {len(train)} sentences are left to train on", "Hold out fewer: --set text.held_out=0"
+            f"{corpora[0]}: {len(train)} sentences are left for training", "Hold out fewer: --set text.held_out=0"
         )
     joined = hashlib.blake2b("".join(content_hash(c) for c in corpora).encode(), digest_size=16)
     return train, held_out, joined.hexdigest()

@@ -1,4 +1,4 @@
-"""WordPiece vocabularies, and what masking has to know of any tokenizer's."""
+"""WordPiece vocabularies, and the properties of a vocabulary that masking needs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def train_tokenizer(texts: Callable[[], Iterable[str]], settings: Vocabulary, max_length: int) -> Any:
-    """Learn a WordPiece vocabulary and give BERT's tokenizer with it.
+    """Learn a WordPiece vocabulary, and return a BERT tokenizer with it.
 
-    The same texts give the same vocabulary. The trainer alone does not see to that: it numbers the characters that
-    continue a word in the order of a hash table, and breaks ties by these numbers. So they are counted and numbered
-    here, and the trainer learns only how to put them together.
+    The same texts give the same vocabulary. The trainer alone does not ensure this: it numbers the characters that
+    continue a word in the order of a hash table, and breaks ties by these numbers. So the characters are counted and
+    numbered here, and the trainer only learns how to merge them.
 
     Args:
-        texts: Gives the sentences; called twice.
+        texts: Function that returns the sentences; called twice.
         settings: Size, case and alphabet.
-        max_length: Longest input of the model, in tokens.
+        max_length: Maximum input length of the model in tokens.
 
     Raises:
-        OpencseError: The texts are too few for a vocabulary of this size, or it has no room for the alphabet.
+        OpencseError: The texts are too few for a vocabulary of this size, or it is too small for the alphabet.
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import BertTokenizer
@@ -39,7 +39,7 @@ def train_tokenizer(texts: Callable[[], Iterable[str]], settings: Vocabulary, ma
     fixed = [*SPECIAL, *first, *(f"##{c}" for c in later)]
     if len(fixed) > settings.size:
         raise OpencseError(
-            f"vocabulary.size = {settings.size} has no room for the {len(fixed)} single characters of the corpus",
+            f"vocabulary.size = {settings.size} is too small for the {len(fixed)} single characters of the corpus",
             "Raise it, or lower vocabulary.alphabet.",
         )
 
@@ -71,8 +71,8 @@ def train_tokenizer(texts: Callable[[], Iterable[str]], settings: Vocabulary, ma
     return BertTokenizer(tokenizer_object=tokenizer, model_max_length=max_length, do_lower_case=settings.lowercase)
 
 
-def _alphabet(texts: Iterable[str], normalizer: Any, splitter: Any, most: int) -> tuple[list[str], list[str]]:
-    """The most frequent characters, and those of them that occur within words; each list in code point order."""
+def _alphabet(texts: Iterable[str], normalizer: Any, splitter: Any, limit: int) -> tuple[list[str], list[str]]:
+    """Return the most frequent characters, and those of them that occur within words; each list in code point order."""
     words: Counter[str] = Counter()
     for text in texts:
         words.update(word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
@@ -82,19 +82,19 @@ def _alphabet(texts: Iterable[str], normalizer: Any, splitter: Any, most: int) -
         for character in word:
             counts[character] += count
         later.update(word[1:])
-    kept = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:most])
+    kept = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
     return kept, [c for c in kept if c in later]
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """A tokenizer's vocabulary as masking sees it.
+    """The properties of a vocabulary that masking needs.
 
     Attributes:
         mask_id: The id of the mask token.
-        starts: Whether a piece begins a word, (vocabulary,).
+        starts: Mask of the pieces that begin a word, (vocabulary,).
         ordinary: Ids of all pieces that are not special tokens, ascending.
-        special: Whether an id is that of a special token, (vocabulary,).
+        special: Mask of the special tokens, (vocabulary,).
     """
 
     mask_id: int
@@ -110,11 +110,11 @@ class Pieces:
         SentencePiece).
 
         Raises:
-            OpencseError: It has no mask token.
+            OpencseError: The tokenizer has no mask token.
         """
         if tokenizer.mask_token_id is None:
             raise OpencseError(
-                "the tokenizer has no mask token, so that nothing can be masked", "Choose a model of the BERT family."
+                "the tokenizer has no mask token, which masking needs", "Choose a model of the BERT family."
             )
         size = len(tokenizer) if rows is None else rows
         tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
@@ -125,6 +125,6 @@ class Pieces:
             starts[i] = text.startswith(("Ġ", "▁")) if marked else not text.startswith("##")
             special[i] = token is None
         special[list(tokenizer.all_special_ids)] = True
-        special[len(tokens) :] = True  # rows of the embedding table that no text can reach
+        special[len(tokens) :] = True  # rows of the embedding table without a token
         starts[special] = True
         return cls(tokenizer.mask_token_id, starts, np.flatnonzero(~special), special)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opencse.evaluation import DEVELOPMENT_SETS, ScoredPairs, TripletSet, development_set, read_pairs
 from opencse.evaluation.listed_opposites import group_by_listed
-from opencse.evaluation.sources import Text
+from opencse.evaluation.sts_sources import TextVariant
 from opencse.probing.sentences import Sentences, packaged_sentences, read_sentences
 from opencse.probing.sets import load_probe_sts
 
@@ -41,7 +41,7 @@ def load_probe_data(
     data: str | Path | None = None,
     pairs: Sequence[str | Path] = (),
     sentences: str | Path | None = None,
-    text: Text = "senteval",
+    text: TextVariant = "senteval",
     limit: int = 2000,
 ) -> ProbeData:
     """Read the data of the probes.

@@ -10,7 +10,7 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.evaluation import STS_TASKS, ScoredPairs, load_sts
-from opencse.evaluation.sources import Text
+from opencse.evaluation.sts_sources import TextVariant
 from opencse.probing.published import SPLITS
 
 
@@ -30,7 +30,7 @@ class ProbeSets:
     missing: dict[str, str]
 
 
-def load_probe_sts(source: str | Path, *, text: Text = "senteval") -> ProbeSets:
+def load_probe_sts(source: str | Path, *, text: TextVariant = "senteval") -> ProbeSets:
     """Load the seven STS tasks and the subsets on which surface bias is measured.
 
     Args:

@@ -52,12 +52,12 @@ class Timings:
             self.seconds[part] = self.seconds.get(part, 0.0) + whole * share / total
 
     def rounded(self) -> dict[str, float]:
-        """Seconds by part to a tenth, the longest first; parts that took none are left out."""
+        """Return the seconds by part to a tenth, the longest first; parts that took none are left out."""
         ordered = sorted(self.seconds.items(), key=lambda item: -item[1])
         return {name: round(seconds, 1) for name, seconds in ordered if seconds >= 0.05}
 
     def line(self) -> str:
-        """All parts of at least a second, the longest first."""
+        """Return all parts of at least a second, the longest first."""
         parts = [f"{name} {duration(seconds)}" for name, seconds in self.rounded().items() if seconds >= 1]
         return f"{duration(sum(self.seconds.values()))} in all" + (f": {', '.join(parts)}" if parts else "")
 

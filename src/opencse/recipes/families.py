@@ -17,6 +17,6 @@ FAMILIES: dict[str, tuple[str, int, int]] = {
 
 
 def family_of(config: Mapping[str, Any]) -> str:
-    """The family of a transformers configuration, or `other`."""
+    """Return the family of a transformers configuration, or `other`."""
     shape = (config.get("model_type"), config.get("hidden_size"), config.get("num_hidden_layers"))
     return next((name for name, known in FAMILIES.items() if known == shape), "other")

@@ -26,7 +26,7 @@ _SHIPPED = importlib.resources.files("opencse.recipes") / "toml"
 
 
 def recipe_names() -> list[str]:
-    """The names of the recipes that come with the package."""
+    """Return the names of the recipes that come with the package."""
     return sorted(f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml"))
 
 
@@ -110,7 +110,7 @@ def _tables(value: object, where: str) -> Table:
 
 
 def dump_recipe(recipe: Recipe) -> str:
-    """The resolved recipe as TOML, which `load_recipe` reads back to an equal recipe."""
+    """Return the resolved recipe as TOML, which `load_recipe` reads back to an equal recipe."""
     import tomli_w
 
     table = encode(recipe)

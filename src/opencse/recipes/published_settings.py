@@ -54,7 +54,7 @@ class PublishedSetting:
 
 
 def published_names() -> list[str]:
-    """The recipes that there is a table for."""
+    """Return the recipes that there is a table for."""
     return [name for name in recipe_names() if (_SHIPPED / f"{name}.toml").is_file()]
 
 
@@ -81,7 +81,7 @@ def published_settings(name: str) -> list[PublishedSetting]:
 
 
 def setting_of(recipe: Recipe, key: str) -> Any:
-    """The value of a setting in a resolved recipe; `ABSENT` where it has none."""
+    """Return the value of a setting in a resolved recipe; `ABSENT` where it has none."""
     table: Any = encode(recipe)
     table["terms"] = {term.name: entry for term, entry in zip(recipe.terms, table["terms"], strict=True)}
     for part in key.split("."):
@@ -94,7 +94,7 @@ def setting_of(recipe: Recipe, key: str) -> Any:
 def conformity(
     name: str, families: tuple[str, ...] = PUBLISHED_FAMILIES
 ) -> Iterator[tuple[PublishedSetting, Any, Any]]:
-    """Each published setting with what the recipe has by default and in its `faithful` variant."""
+    """Yield each published setting with what the recipe has by default and in its `faithful` variant."""
     known = [entry for entry in published_settings(name) if entry.family in families]
     variants = ("sound", "faithful")
     recipes = {(f, v): load_recipe(name, family=f, variant=v) for f in {e.family for e in known} for v in variants}
@@ -104,7 +104,7 @@ def conformity(
 
 
 def _merged(name: str) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
-    """The families of a table and its entries by key, with those that it inherits."""
+    """Return the families of a table and its entries by key, with those that it inherits."""
     table = tomllib.loads((_SHIPPED / f"{name}.toml").read_text(encoding="utf-8"))
     parents = table.get("extends", [])
     families: tuple[str, ...] = PUBLISHED_FAMILIES

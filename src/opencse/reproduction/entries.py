@@ -77,7 +77,7 @@ class Entry:
 
 
 def entry_names() -> list[str]:
-    """The names of all entries."""
+    """Return the names of all entries."""
     papers = (folder for folder in _SHIPPED.iterdir() if folder.is_dir())
     return sorted(
         f"{paper.name}/{file.name.removesuffix('.toml')}"

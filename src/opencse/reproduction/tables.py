@@ -28,7 +28,7 @@ class Cell:
     missing: str = ""
 
     def text(self, digits: int = 2) -> str:
-        """Mean ± standard deviation over the seeds, and the printed value in brackets."""
+        """Return the mean ± standard deviation over the seeds, and the printed value in brackets."""
         shown = f"not had: {self.missing}" if self.missing else ""
         if self.values:
             shown = f"{statistics.fmean(self.values):.{digits}f}"
@@ -57,7 +57,7 @@ class ReproducedTable:
     digits: tuple[int, ...] = ()
 
     def markdown(self) -> str:
-        """The table as Markdown."""
+        """Return the table as Markdown."""
         lines = [f"# {self.entry}: {self.title}", "", f"| | {' | '.join(self.columns)} |"]
         lines.append("|---|" + "---:|" * len(self.columns))
         for label, cells in self.rows.items():
@@ -67,7 +67,7 @@ class ReproducedTable:
         return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
 
     def plain(self) -> dict[str, Any]:
-        """The table as plain data for JSON."""
+        """Return the table as plain data for JSON."""
         return asdict(self)
 
 
@@ -135,7 +135,7 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
 
 
 def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
-    """A printed row, whose last score may stand alone."""
+    """Return a printed row, whose last score may stand alone."""
     return [*scores] if len(scores) == columns else [*[None] * (columns - len(scores)), *scores]
 
 

@@ -16,7 +16,7 @@ SHARES = tuple(share / 20 for share in range(20, 0, -1))
 
 
 def copy_weights(network: nn.Module) -> dict[str, Tensor]:
-    """All parameters and buffers, as they are now."""
+    """Return all parameters and buffers, as they are now."""
     return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
 
 

@@ -73,7 +73,7 @@ class Checkpoints:
         self._told: set[Path] = set()
 
     def latest(self) -> Path | None:
-        """The newest whole checkpoint; None where there is none at all.
+        """Return the newest whole checkpoint; None where there is none at all.
 
         Raises:
             OpencseError: There are checkpoints, but each of them is damaged.
@@ -156,7 +156,7 @@ def load_weights(network: nn.Module, path: Path) -> None:
 
 
 def check_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file that `save_weights` wrote.
+    """Return the tensors of a file that `save_weights` wrote.
 
     Raises:
         OpencseError: The file is missing, or was changed since.
@@ -175,7 +175,7 @@ def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _digest(state: dict[str, Tensor]) -> str:
-    """A SHA-256 over names, shapes and bytes."""
+    """Return a SHA-256 over names, shapes and bytes."""
     digest = hashlib.sha256()
     for name, tensor in sorted(state.items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())

@@ -202,7 +202,7 @@ class Loop:
         state.step += 1
 
     def _parts(self, rows: Any) -> list[Any]:
-        """This process's share of each accumulated part of a batch."""
+        """Return this process's share of each accumulated part of a batch."""
         count, rank = self.accelerator.num_processes, self.accelerator.process_index
         size = len(rows) // self.recipe.training.accumulate
         share = size // count
@@ -270,7 +270,7 @@ class Loop:
         self.network.train()
 
     def _exhausted(self) -> bool:
-        """Whether early stopping is due; the main process decides for all."""
+        """Return whether early stopping is due; the main process decides for all."""
         patience = self.recipe.selection.patience
         done = patience is not None and self.state.stale >= patience
         if not self._distributed:

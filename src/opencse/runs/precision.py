@@ -36,7 +36,7 @@ def settle_precision(training: Training, config: Any, accelerator: Accelerator, 
 
 
 def begun_precision(folder: Path) -> Any:
-    """The precision that the run in a folder began with; None if it has not begun."""
+    """Return the precision that the run in a folder began with; None if it has not begun."""
     try:
         found = json.loads((folder / "run.json").read_text(encoding="utf-8"))["precision"]
     except (OSError, ValueError, KeyError):

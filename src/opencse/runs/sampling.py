@@ -23,7 +23,7 @@ class Sampler:
         self._order = np.zeros(0, dtype=np.int64)
 
     def batch(self, step: int) -> np.ndarray:
-        """The rows of the batch of a step, over all epochs counted from 0."""
+        """Return the rows of the batch of a step, over all epochs counted from 0."""
         epoch, position = divmod(step, self.batches_per_epoch)
         if epoch != self._epoch:
             order = np.arange(self.rows, dtype=np.int64)

@@ -8,7 +8,7 @@ from opencse.settings import Schedule
 
 
 def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
-    """The share of the peak learning rate at a step.
+    """Return the share of the peak learning rate at a step.
 
     Args:
         schedule: Kind and warm-up.

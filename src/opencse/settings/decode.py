@@ -39,7 +39,7 @@ def decode(cls: type[T], table: object, where: str) -> T:
     values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
     for key, value in values.items():
         if isinstance(value, float) and not math.isfinite(value):  # in a range, infinity means that it has no end
-            raise OpencseError(f"{_at(where, key)}: {value} is no number to compute with", "Give a finite number.")
+            raise OpencseError(f"{_at(where, key)}: {value} is not a finite number", "Give a finite number.")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
@@ -59,7 +59,7 @@ def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> 
 
 
 def unknown(what: str, name: str, allowed: Iterable[str], where: str = "") -> OpencseError:
-    """The error for an unknown name, with the nearest known one."""
+    """Return the error for an unknown name, with the nearest known one."""
     allowed = sorted(allowed)
     near = difflib.get_close_matches(name, allowed, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""

@@ -31,7 +31,7 @@ def parse_toml(text: str, label: str) -> Table:
     except RecursionError:
         raise OpencseError(f"{label}: nested deeper than {DEEPEST} levels", "Flatten it.") from None
     except ValueError as error:  # such as a number of more than 4,300 digits
-        raise OpencseError(f"{label}: a value cannot be read ({error})", "Mend the value.") from None
+        raise OpencseError(f"{label}: a value cannot be read ({error})", "Correct the value.") from None
     _check_size(table, label)
     return table
 
@@ -45,7 +45,7 @@ def _check_size(table: Table, label: str) -> None:
                 raise OpencseError(f"{label}: nested deeper than {DEEPEST} levels", "Flatten it.")
             values += ((inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
         elif isinstance(value, int) and abs(value) > LARGEST:
-            raise OpencseError(f"{label}: an integer is larger than 64 bits", "Mend the value.")
+            raise OpencseError(f"{label}: an integer is larger than 64 bits", "Correct the value.")
 
 
 def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
@@ -63,7 +63,7 @@ def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
 
 
 def _changes_kind(known: Table, over: Mapping[str, Any]) -> bool:
-    """Whether one constructor replaces another: its parameters then start afresh."""
+    """Return whether one constructor replaces another: its parameters then start afresh."""
     return "kind" in over and over["kind"] != known.get("kind")
 
 
@@ -87,7 +87,7 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """The key and the value of a `--set`."""
+    """Return the key and the value of a `--set`."""
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
         raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
@@ -103,7 +103,7 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def nested(key: str, value: Any) -> Table:
-    """The table in which a dotted key has this value."""
+    """Return the table in which a dotted key has this value."""
     *parents, last = key.split(".")
     table: Table = {last: value}
     for parent in reversed(parents):

@@ -163,7 +163,7 @@ def _words(
 
 @_compiled
 def _odd(data: np.ndarray, p: np.uint64, end: int, classes: np.ndarray, lower: bool) -> bool:
-    """Whether the UTF-8 from byte p to `end` has white space or upper case other than blanks and A to Z."""
+    """Return whether the UTF-8 from byte p to `end` has white space or upper case other than blanks and A to Z."""
     wanted = SPACE | UPPER if lower else SPACE
     while p < end:
         piece = data[p]

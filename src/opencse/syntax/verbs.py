@@ -81,7 +81,7 @@ def third_person(base: str) -> str:
 
 
 def _doubles(base: str) -> bool:
-    """Whether a final consonant doubles before -ed: after one syllable, or a last one that is probably stressed."""
+    """Return whether a final consonant doubles before -ed: after one syllable, or a probably stressed last one."""
     if not re.search(r"[^aeiou][aeiou][bdgklmnprt]$|qu[aeiou][bdgklmnprtz]$", base):
         return False
     syllables = len(re.findall(r"[aeiouy]+", base))
@@ -164,7 +164,7 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
 
 
 def is_past(form: str) -> bool:
-    """Whether a form can be a past tense: "sang", "put", "walked", but not "sung" or "need"."""
+    """Return whether a form can be a past tense: "sang", "put", "walked", but not "sung" or "need"."""
     form = form.lower()
     forms, bases = _irregular()
     base = bases.get(form, form)

@@ -1,4 +1,4 @@
-"""The training engine: token store, batches, the loop, checkpoints."""
+"""Contrastive training of sentence encoders."""
 
 from opencse.runs.loop import Outcome
 from opencse.training.other_runs import train_first_stages

@@ -1,4 +1,4 @@
-"""From rows of the token store to the tensors of one step: one pass for all views of equal dropout."""
+"""Batches of one training step; views with the same dropout share an encoder pass."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NO_TOKENS = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class ViewTokens:
-    """Where a view's tokens come from.
+    """The source of the tokens of a view.
 
     Attributes:
         source: Index of its text in the token store.
-        frame: The ids around it.
-        budget: The most content tokens that are kept.
-        dropout: The view's own dropout rate; None for the model's.
-        repetition: Share of the tokens up to which tokens are repeated.
+        frame: The token ids around the text.
+        budget: Maximum number of content tokens.
+        dropout: Dropout rate of the view; None for that of the model.
+        repetition: Maximum share of the tokens that are repeated (ESimCSE).
     """
 
     source: int
@@ -35,20 +35,20 @@ class ViewTokens:
     repetition: float = 0.0
 
     @property
-    def most_repeated(self) -> int:
-        """The most tokens that repetition can add."""
+    def max_repeated(self) -> int:
+        """Maximum number of tokens that repetition adds."""
         return max(0, _repeated_below(self.repetition, len(self.frame) + self.budget) - 1)
 
 
 @dataclass
-class Pass:
-    """All rows of all views of one dropout rate, in groups of like length.
+class EncoderPass:
+    """All rows of all views with one dropout rate, in groups of similar length.
 
     Attributes:
-        dropout: The rate; None for the model's own.
-        ids: For each group the token ids (n, length).
-        masks: For each group the attention mask (n, length).
-        slots: Which of the batch's view x row slots each row fills, in the order of the groups: (rows,).
+        dropout: Dropout rate; None for that of the model.
+        ids: Token ids of each group, (n, length).
+        masks: Attention mask of each group, (n, length).
+        slots: The view x row slot of each encoded row, in the order of the groups, (rows,).
     """
 
     dropout: float | None
@@ -59,47 +59,49 @@ class Pass:
 
 @dataclass
 class Batch:
-    """One step's input.
+    """The input of one training step.
 
     Attributes:
         views: The names of the views; slot `v * rows + r` is view v of row r.
-        rows: Sentences in this process's part of the batch.
-        passes: What goes through the encoder.
-        present: (views, rows), whether the row has this view.
-        teachers: For each teacher and view its vectors, (rows, d_t) fp32, zero where the row lacks the view.
-        tokens: For each view whose tokens are asked for its ids and attention mask, (rows, length).
+        rows: Number of rows in this process's part of the batch.
+        passes: The inputs of the encoder.
+        present: Mask of the views that each row has, (views, rows).
+        teachers: Vectors by teacher and view, (rows, d_t) fp32; zero if a row lacks the view.
+        tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a term reads.
     """
 
     views: tuple[str, ...]
     rows: int
-    passes: list[Pass]
+    passes: list[EncoderPass]
     present: Tensor
     teachers: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     tokens: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on a device."""
+        """Return the same batch on a device."""
 
         def move(tensor: Tensor) -> Tensor:
             return tensor.to(device, non_blocking=True)
 
-        passes = [Pass(p.dropout, [*map(move, p.ids)], [*map(move, p.masks)], move(p.slots)) for p in self.passes]
+        passes = [
+            EncoderPass(p.dropout, [*map(move, p.ids)], [*map(move, p.masks)], move(p.slots)) for p in self.passes
+        ]
         teachers = {name: {v: move(rows) for v, rows in views.items()} for name, views in self.teachers.items()}
         tokens = {view: (move(ids), move(mask)) for view, (ids, mask) in self.tokens.items()}
         return Batch(self.views, self.rows, passes, move(self.present), teachers, tokens)
 
 
 class Assembler:
-    """Builds batches from a token store.
+    """Builder of batches from a token store.
 
     Args:
         store: The tokens.
-        views: For each view where its tokens come from.
-        pad_id: Fills up rows of a group.
-        group_overhead: What one more group costs, in tokens (`length_groups`); None for a single group, as wide as the
+        views: Source of the tokens, by view.
+        pad_id: Id of the padding token.
+        group_overhead: Cost of one more group, in tokens (`length_groups`); None for a single group, padded to the
             longest row.
-        teachers: For each teacher and view the vectors of all rows, (rows, d_t) fp32.
-        tokens: The views whose tokens some term asks for.
+        teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
+        tokens: Views whose tokens a term reads.
     """
 
     def __init__(
@@ -115,10 +117,10 @@ class Assembler:
         self._teachers, self._tokens = teachers or {}, tokens
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
-        """Assemble the batch of these rows."""
+        """Return the batch of these rows of the store."""
         present = torch.zeros(len(self._views), len(rows), dtype=torch.bool)
         by_dropout: dict[float | None, list[tuple[int, np.ndarray]]] = {}
-        lines: dict[str, list[np.ndarray]] = {name: [_NO_TOKENS] * len(rows) for name in self._tokens}
+        sequences: dict[str, list[np.ndarray]] = {name: [_NO_TOKENS] * len(rows) for name in self._tokens}
         for v, (name, view) in enumerate(self._views.items()):
             before, after = np.array(view.frame.before, np.int64), np.array(view.frame.after, np.int64)
             for r, row in enumerate(rows):
@@ -130,17 +132,17 @@ class Assembler:
                     tokens = np.concatenate([before, content, after])
                     by_dropout.setdefault(view.dropout, []).append((v * len(rows) + r, tokens))
                     present[v, r] = True
-                    if name in lines:
-                        lines[name][r] = tokens
+                    if name in sequences:
+                        sequences[name][r] = tokens
         passes = [self._pass(dropout, items) for dropout, items in by_dropout.items()]
         teachers = {
             name: {view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()}
             for name, views in self._teachers.items()
         }
-        tokens_of = {name: self._padded(found) for name, found in lines.items()}
+        tokens_of = {name: self._padded(found) for name, found in sequences.items()}
         return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
 
-    def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> Pass:
+    def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> EncoderPass:
         if self._overhead is not None:
             items = sorted(items, key=lambda item: len(item[1]))
         lengths = [len(tokens) for _, tokens in items]
@@ -150,26 +152,26 @@ class Assembler:
             block, mask = self._padded([items[i][1] for i in part])
             ids.append(block)
             masks.append(mask)
-        return Pass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]))
+        return EncoderPass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]))
 
-    def _padded(self, lines: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-        """Ids and attention mask (lines, longest), at least one token wide."""
-        width = max((len(line) for line in lines if len(line)), default=1)
-        block = np.full((len(lines), width), self._pad_id, dtype=np.int64)
-        mask = np.zeros((len(lines), width), dtype=np.int64)
-        for i, line in enumerate(lines):
-            block[i, : len(line)] = line
-            mask[i, : len(line)] = 1
+    def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+        """Return ids and attention mask (sequences, longest), at least one token wide."""
+        width = max((len(sequence) for sequence in sequences if len(sequence)), default=1)
+        block = np.full((len(sequences), width), self._pad_id, dtype=np.int64)
+        mask = np.zeros((len(sequences), width), dtype=np.int64)
+        for i, sequence in enumerate(sequences):
+            block[i, : len(sequence)] = sequence
+            mask[i, : len(sequence)] = 1
         return torch.from_numpy(block), torch.from_numpy(mask)
 
 
 def _repeated_below(share: float, length: int) -> int:
-    """One more than the most tokens that are repeated of `length`, special ones included (ESimCSE's code)."""
+    """Return the exclusive upper bound of repeated tokens among `length`, special ones included (ESimCSE's code)."""
     return min(10, int(share * length))
 
 
 def _with_repetitions(content: np.ndarray, share: float, special: int) -> np.ndarray:
-    """Repeat distinct tokens in place; how many, and which, are drawn from PyTorch's generator."""
+    """Repeat some tokens in place; number and positions are drawn from PyTorch's generator."""
     below = min(_repeated_below(share, len(content) + special), len(content) + 1)
     count = int(torch.randint(below, ())) if below > 0 else 0
     times = np.ones(len(content), dtype=np.int64)

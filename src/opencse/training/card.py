@@ -39,7 +39,7 @@ embeddings = model.encode(["A sentence.", "Another one."])
 | Development score before the first step | {first} |
 | Training time | {seconds:.0f} s |
 
-The resolved recipe stands in `recipe.toml` and the environment in `environment.json` beside this folder.
+The resolved recipe is in `recipe.toml` and the environment in `environment.json` beside this folder.
 
 ## Limits
 
@@ -49,18 +49,18 @@ not measured. {differs}
 
 
 def corpus_language(corpus: str | Path) -> str | None:
-    """Return the code of the likely language of a corpus; None where it is unknown."""
+    """Return the code of the likely language of a corpus; None if it is unknown."""
     if "text" not in column_names(corpus):
         return None
     return likely_language(islice(read_texts(corpus), 500))
 
 
 def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome, *, language: str | None = None) -> str:
-    """Return the card: method, data, settings and scores, headed by what a model hub reads.
+    """Return the model card: metadata for a model hub, then method, data, settings and scores.
 
     Args:
-        recipe: As it was resolved.
-        record: What `run.json` says.
+        recipe: The resolved recipe.
+        record: The content of `run.json`.
         outcome: Steps, scores and time.
         language: Code of the language of the training text.
     """

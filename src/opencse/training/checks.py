@@ -1,4 +1,4 @@
-"""Settings that cannot work with a backbone or a number of processes, and scores that a user should not overlook."""
+"""Checks of settings against backbone and processes, and warnings about development scores."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path) -> None:
-    """Refuse two views that would be identical: of the same text, with the same prompt and without dropout.
+    """Check that no two views are identical: the same text and prompt, without dropout.
 
     Raises:
-        OpencseError: There are such views.
+        OpencseError: Two views are identical.
     """
     rates = dropout_rates(encoder)
     base = max(rates, default=0.0)
@@ -27,14 +27,14 @@ def check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: str | 
         key, rate = (view.text, view.prompt), base if view.dropout is None else (view.dropout if rates else 0.0)
         if key in seen and max(rate, seen[key]) == 0:
             raise OpencseError(
-                f"{backbone}: its dropout is 0, so that two views of a sentence would be identical",
+                f"{backbone}: its dropout is 0, so two views of a sentence would be identical",
                 "Set a rate with --set encoder.dropout=0.1.",
             )
         seen[key] = max(rate, seen.get(key, 0.0))
 
 
 def check_batch(recipe: Recipe, processes: int) -> None:
-    """Refuse a batch size that does not divide among the processes.
+    """Check that the batch divides evenly among the processes.
 
     Raises:
         OpencseError: It does not.

@@ -1,14 +1,14 @@
 """Embeddings of all processes, with gradients.
 
-Every process computes the objective on the same global batch, so each finds the same gradient for every row. What
-flows back through the gathering is the sum over processes, which is W times the gradient of the own rows: no
-communication is needed. Averaged over the W processes, as DistributedDataParallel does, the encoder's gradient is
+Every process computes the objective on the same global batch, so all have the same gradient for every row. The gradient
+of the gathering is the sum over processes, which is W times the gradient of a process's own rows: no communication is
+needed. Averaged over the W processes, as DistributedDataParallel does, the encoder's gradient is
 exactly that of one process with the whole batch, and so is that of projectors and terms, which work on gathered rows.
 
-A term with much to compute per row (a discriminator over tokens) takes its own rows out of the gathered embeddings
-instead (`own_rows`) and averages over the processes at its end (`mean`). Both keep to the rule above: after them the
-gradient with respect to the gathered embeddings is the whole one in every process, and that of the term's parameters is
-right once averaged.
+A term with much computation per row (a discriminator over tokens) takes its own rows out of the gathered embeddings
+instead (`own_rows`) and averages over the processes at its end (`mean`). Both keep the rule above: every process has
+the complete gradient with respect to the gathered embeddings, and the gradient of the term's parameters is correct once
+averaged.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class _OwnRows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        # `mean` scales the gradient by the number of processes, for the sake of the term's own parameters.
+        # `mean` scales the gradient by the number of processes, so that the term's parameters get theirs.
         return _gathered(gradients[0]) / dist.get_world_size()
 
 
 def gather_rows(rows: Tensor) -> Tensor:
-    """Concatenate the rows of all processes in the order of their ranks; the same tensor where there is one process.
+    """Concatenate the rows of all processes in the order of their ranks; with one process, return the same tensor.
 
     Args:
-        rows: (n, ...), the same shape in every process.
+        rows: Shape (n, ...), the same in every process.
     """
-    if _alone():
+    if _single_process():
         return rows
     if rows.requires_grad:
         return _GatherRows.apply(rows)
@@ -58,18 +58,18 @@ def gather_rows(rows: Tensor) -> Tensor:
 
 
 def gather_detached(rows: Tensor) -> Tensor:
-    """`gather_rows` without a gradient."""
+    """Return `gather_rows` of the rows, without a gradient."""
     return gather_rows(rows.detach())
 
 
 def own_rows(rows: Tensor) -> Tensor:
-    """This process's part of a tensor (B, ...) over the global batch; the reverse of `gather_rows`."""
-    return rows if _alone() else _OwnRows.apply(rows)
+    """Return this process's part of a tensor (B, ...) over the global batch; the reverse of `gather_rows`."""
+    return rows if _single_process() else _OwnRows.apply(rows)
 
 
 def mean(total: Tensor, count: Tensor) -> Tensor:
-    """The mean over all processes of what each has the sum and count of; its gradient is right once averaged."""
-    if _alone():
+    """Return the mean over all processes from the sum and count of each; its gradient is correct once averaged."""
+    if _single_process():
         return total / count.clamp(min=1)
     sums = torch.stack([total.detach(), count.to(total.dtype)])
     dist.all_reduce(sums)
@@ -78,7 +78,7 @@ def mean(total: Tensor, count: Tensor) -> Tensor:
     return share + (sums[0] / count - share).detach()
 
 
-def _alone() -> bool:
+def _single_process() -> bool:
     return not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1
 
 

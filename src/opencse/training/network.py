@@ -1,4 +1,4 @@
-"""Everything that is trained, as one module: encoder, projector and the parameters of the terms."""
+"""Encoder, projector and the parameters of the terms as one trainable module."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Network(Trainable):
-    """From a batch of tokens to the loss.
+    """The network that maps a batch of tokens to the loss.
 
-    Being one module, all of it is trained, clipped, checkpointed, synchronised between processes and put in evaluation
+    As one module, all parts are trained, clipped, checkpointed, synchronised between processes and put into evaluation
     mode together.
 
     Args:
-        encoder: The sentence encoder; only this is exported.
-        projector: Maps sentence vectors to those that the terms see.
+        encoder: The sentence encoder; only this part is exported.
+        projector: Module from sentence vectors to the embeddings of the terms.
         objective: The weighted sum of terms.
-        modules: The terms' own modules (`Term.module`), by the name of the term.
+        modules: Modules of the terms (`Term.module`), by term name.
         denoisers: Template denoising, by view.
     """
 
@@ -54,8 +54,8 @@ class Network(Trainable):
         """Compute the loss over the global batch.
 
         Args:
-            batch: This process's part.
-            context: For the terms.
+            batch: This process's part of the batch.
+            context: Context of the terms.
             with_norms: Also report the gradient norm of each term.
 
         Returns:
@@ -63,7 +63,7 @@ class Network(Trainable):
         """
         vectors = self.encode(batch)  # (views, rows, width)
         device = vectors.device.type
-        low = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        autocast = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
         with torch.autocast(device, enabled=False):
             vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
             vectors = gather_rows(vectors.transpose(0, 1)).transpose(0, 1)
@@ -78,7 +78,7 @@ class Network(Trainable):
             context.tokens = batch.tokens
             context.modules = dict(zip(self.module_names, self.auxiliary, strict=True))
             context.processes = Processes(own_rows, gather_detached, mean)
-            context.precision = lambda: torch.autocast(device, low[1], enabled=low[0])
+            context.precision = lambda: torch.autocast(device, autocast[1], enabled=autocast[0])
             loss, values = self.objective(embeddings, masks, context)
             if with_norms:
                 for name, norm in self.objective.gradient_norms(values, embeddings).items():
@@ -86,25 +86,25 @@ class Network(Trainable):
         return loss, values
 
     def encode(self, batch: Batch) -> Tensor:
-        """The sentence vectors of all views, (views, rows, width); zero where a row lacks a view."""
-        found, slots, lengths = [], [], []
+        """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view."""
+        vectors, slots, lengths = [], [], []
         for part in batch.passes:
             override = contextlib.nullcontext() if part.dropout is None else dropout_rate(self.encoder, part.dropout)
             with override:
                 for ids, mask in zip(part.ids, part.masks, strict=True):
                     features = self.encoder({"input_ids": ids, "attention_mask": mask})
-                    found.append(features["sentence_embedding"])
+                    vectors.append(features["sentence_embedding"])
                     lengths.append(mask.sum(1))
             slots.append(part.slots)
-        rows = torch.cat(found)
-        where = torch.cat(slots)
+        rows = torch.cat(vectors)
+        slot_of_row = torch.cat(slots)
         if self._denoisers:
-            rows = self._denoised(batch, rows, where, torch.cat(lengths))
-        vectors = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
-        return vectors.index_copy(0, where, rows).view(len(batch.views), batch.rows, -1)
+            rows = self._denoised(batch, rows, slot_of_row, torch.cat(lengths))
+        slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])
+        return slotted.index_copy(0, slot_of_row, rows).view(len(batch.views), batch.rows, -1)
 
     def _denoised(self, batch: Batch, rows: Tensor, slots: Tensor, lengths: Tensor) -> Tensor:
-        """The vectors (n, width) of these slots, without their templates' own."""
+        """Return the vectors (n, width) of these slots minus the vectors of their empty templates."""
         for v, view in enumerate(batch.views):
             chosen = (slots // batch.rows == v).nonzero().squeeze(1)
             if view in self._denoisers and len(chosen):

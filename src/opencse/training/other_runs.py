@@ -1,4 +1,4 @@
-"""Runs of other recipes that a run stands on: task vectors, and models to mine with."""
+"""Runs of other recipes that a run depends on: task vectors, and models for mining."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from opencse.runs.session import Notify
 
 
 def train_task_vectors(recipe: Recipe, corpus: str | Path, out: Path, **options: Any) -> dict[str, Path]:
-    """Train the task vectors' recipes on the run's rows, with its seed and pooling; one begun is finished.
+    """Train the recipes of the task vectors on the run's rows, with its seed and pooling; unfinished ones are resumed.
 
     Args:
-        recipe: The run's.
-        corpus: The run's rows.
-        out: The run's folder.
+        recipe: Recipe of the run.
+        corpus: Rows of the run.
+        out: Folder of the run.
         **options: As for `train_first_stages`.
     """
     models = {}
@@ -33,25 +33,25 @@ def train_task_vectors(recipe: Recipe, corpus: str | Path, out: Path, **options:
 def train_first_stages(
     recipe: Recipe, specs: Mapping[str, Any], corpus: str | Path, out: Path, **options: Any
 ) -> dict[str, Path]:
-    """Train the recipe's first stages that constructors ask for; one begun is finished.
+    """Train the first stages of a recipe that its constructors use; unfinished ones are resumed.
 
     Args:
-        recipe: Its `first_stages`, family and seed are read.
-        specs: The constructors that will be built, by name.
-        corpus: As for `train`, before anything is built.
-        out: The run's folder; the models are trained in `first_stages/` below it.
+        recipe: Recipe of the run, with its `first_stages`, family and seed.
+        specs: The constructors to build, by name.
+        corpus: As for `train`, before any column is built.
+        out: Folder of the run; the models are trained in `first_stages/` below it.
         **options: `backbone`, `dev`, `progress`, `overwrite`, `notify`: as for `train`.
     """
     models = {}
     for name in dict.fromkeys(getattr(spec, "model", "") for spec in specs.values()):
         if name in recipe.first_stages:
             other = _other(recipe, recipe.first_stages[name].recipe, *recipe.first_stages[name].set)
-            models[name] = _train(other, corpus, out / "first_stages" / name, "first, to mine with", **options)
+            models[name] = _train(other, corpus, out / "first_stages" / name, "first, for mining", **options)
     return models
 
 
 def _other(recipe: Recipe, name: str, *settings: str) -> Recipe:
-    """Another recipe with the run's family, seed and precision; a short trial is short in all its parts."""
+    """Return another recipe with the family, seed, precision and maximum steps of the run."""
     other = load_recipe(name, family=recipe.family, overrides=[*settings, f"training.seed={recipe.training.seed}"])
     if other.training.precision == "auto":
         other = replace(other, training=replace(other.training, precision=recipe.training.precision))
@@ -66,6 +66,6 @@ def _train(
 ) -> Path:
     from opencse.training.train import train
 
-    begun = not overwrite and (folder / "run.json").is_file()
+    resume = not overwrite and (folder / "run.json").is_file()
     notify(f"training {recipe.name} {purpose}")
-    return train(recipe, corpus, out=folder, resume=begun, overwrite=overwrite, notify=notify, **options).model
+    return train(recipe, corpus, out=folder, resume=resume, overwrite=overwrite, notify=notify, **options).model

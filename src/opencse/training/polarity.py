@@ -1,7 +1,7 @@
-"""The polarity teacher: a small head on a frozen encoder that tells whether two sentences say the same or the opposite.
+"""The polarity teacher: a small head on a frozen encoder that separates paraphrases from contradictions.
 
 It reads the token averages of several layers, each scaled to length 1, and returns a unit vector of a few dimensions.
-The inner product of two sentences' vectors is near 1 if both say the same, and near -1 if they contradict each other.
+The inner product of two vectors is near 1 if the sentences mean the same, and near -1 if they contradict each other.
 The head is trained on constructed pairs, in about a minute of one core, before the encoder itself is trained.
 """
 
@@ -22,16 +22,16 @@ from opencse.progress import track
 from opencse.recipes import PolarityHead
 
 _SCALE = 5.0
-"""Of the inner product in the logistic loss."""
+"""Factor of the inner product in the logistic loss."""
 
 
-class Head(nn.Module):
-    """Maps layer averages to unit vectors; linear, or with one hidden layer of GELU units.
+class PolarityProjection(nn.Module):
+    """Map from layer averages to unit vectors: linear, or with one hidden layer of GELU units.
 
     Args:
         inputs: Width of the layer averages.
         width: Size of the output.
-        hidden: Units of the hidden layer; 0 for none.
+        hidden: Size of the hidden layer; 0 for none.
     """
 
     def __init__(self, inputs: int, width: int, hidden: int) -> None:
@@ -51,7 +51,7 @@ class Head(nn.Module):
         return F.normalize(self.layers(means), dim=-1)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return the settings that determine the output, beside the weights."""
+        """Return the settings that determine the output together with the weights."""
         return self.settings
 
     def get_embedding_dimension(self) -> int:
@@ -68,22 +68,22 @@ def polarity_head(
     key: str,
     seed: int = 0,
     progress: bool = True,
-) -> Head:
-    """Return a trained head: that of the cache if it is there.
+) -> PolarityProjection:
+    """Return a trained head, from the cache if possible.
 
     Args:
-        encode: From texts to their layer averages, (n, inputs).
-        inputs: Their width.
-        rows: For each training row its texts by view.
+        encode: From n texts to their layer averages, (n, inputs).
+        inputs: Width of the layer averages.
+        rows: Texts by view of each training row.
         settings: The pairs, the head and its training.
-        key: Name in the cache; determines everything that the head depends on.
-        seed: Of the initial weights, the batches and the dropout.
+        key: Name in the cache, a hash of everything that the head depends on.
+        seed: Seed of the initial weights, the batches and the dropout.
         progress: Show a progress bar while training.
 
     Raises:
-        OpencseError: No row has a pair that says the same, or none has one that says the opposite.
+        OpencseError: No row has a paraphrase pair, or none has a contradiction pair.
     """
-    head = Head(inputs, settings.width, settings.hidden)
+    head = PolarityProjection(inputs, settings.width, settings.hidden)
 
     def build(folder: Path) -> None:
         texts, pairs = constructed_pairs(rows, settings)
@@ -100,10 +100,10 @@ def polarity_head(
 def constructed_pairs(
     rows: Sequence[Mapping[str, str | None]], settings: PolarityHead
 ) -> tuple[list[str], list[tuple[float, np.ndarray]]]:
-    """Return the distinct texts, and for each kind of pair its polarity and the numbers of its texts, (n, 2).
+    """Return the distinct texts, and for each kind of pair its polarity and the indices of its texts, (n, 2).
 
     Raises:
-        OpencseError: No row has a pair that says the same, or none has one that says the opposite.
+        OpencseError: No row has a paraphrase pair, or none has a contradiction pair.
     """
     index: dict[str, int] = {}
     found: list[tuple[float, np.ndarray]] = []
@@ -121,7 +121,7 @@ def constructed_pairs(
 
 
 def train_head(
-    head: Head,
+    head: PolarityProjection,
     means: Tensor,
     pairs: Sequence[tuple[float, np.ndarray]],
     settings: PolarityHead,
@@ -131,15 +131,15 @@ def train_head(
 ) -> None:
     r"""Minimise the logistic loss :math:`\log(1 + e^{-5 y\, u \cdot v})` over constructed pairs.
 
-    Half of each batch says the same (y = 1), half the opposite (y = -1); within each half every kind of pair is drawn
-    equally often.
+    Half of each batch are paraphrases (y = 1), half contradictions (y = -1); within each half, every kind of pair is
+    equally likely.
 
     Args:
         head: Trained in place.
         means: Layer averages of all texts, (n, inputs).
-        pairs: For each kind its polarity and the numbers of its texts, (m, 2).
+        pairs: Polarity and indices of the texts, (m, 2), of each kind of pair.
         settings: Steps, batch size, learning rate and regularisation.
-        seed: Of the weights, the batches and the dropout.
+        seed: Seed of the weights, the batches and the dropout.
         progress: Show a progress bar.
     """
     rng = np.random.default_rng(seed)
@@ -156,7 +156,7 @@ def train_head(
             factor = min(1.0, (step + 1) / 50) * (1 - step / settings.steps)
             for group in optimizer.param_groups:
                 group["lr"] = settings.lr * factor
-            batch = torch.from_numpy(_draw(sides, settings.batch_size, rng))
+            batch = torch.from_numpy(_draw_batch(sides, settings.batch_size, rng))
             first, second = (
                 head.encode(F.dropout(means[batch[:, side]], settings.dropout, training=True)) for side in (0, 1)
             )
@@ -167,8 +167,8 @@ def train_head(
     head.eval()
 
 
-def _draw(sides: Sequence[Sequence[np.ndarray]], size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a batch of pairs (size, 2), alternately of both sides."""
+def _draw_batch(sides: Sequence[Sequence[np.ndarray]], size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a batch of pairs (size, 2) that alternates between both polarities."""
     batch = np.empty((size, 2), dtype=np.int64)
     for side, kinds in enumerate(sides):
         for row, kind in zip(range(side, size, 2), rng.integers(len(kinds), size=-(-size // 2)), strict=False):

@@ -1,7 +1,7 @@
-"""Task vectors: what other recipes' training changes in the weights, to be added to a run's own change.
+"""Task vectors: changes of the weights by other recipes, added to the change by a run.
 
-Task arithmetic (Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023). The runs know nothing of each other:
-no loss has to be balanced against another.
+Task arithmetic (Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023). The runs are independent, so no loss
+has to be balanced against another.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 def weighted_sum(
     recipe: Recipe, untouched: SentenceTransformer, models: Mapping[str, Path]
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Add up the changes of all task vectors, each times its weight.
+    """Return the weighted sum of all task vectors.
 
     Args:
-        recipe: Says the weights.
-        untouched: The encoder that this run and those of the other recipes start from.
-        models: What the other recipes made of it, by the task vector's name.
+        recipe: Recipe with the weights of the task vectors.
+        untouched: The encoder that all runs start from.
+        models: Folders of the trained models, by name of the task vector.
 
     Returns:
         The change of each floating-point weight, and the hash of each model (`weights_hash`).
 
     Raises:
-        OpencseError: A model has other weights than the untouched one.
+        OpencseError: The weights of a model differ in name or shape from the untouched ones.
     """
     total: dict[str, Tensor] = {}
     hashes: dict[str, str] = {}
@@ -49,7 +49,7 @@ def weighted_sum(
         for name, tensor in start.items():
             if name not in end or end[name].shape != tensor.shape:
                 raise OpencseError(
-                    f"task_vectors.{label}: what {settings.recipe} trains has other weights than this run ({name})",
+                    f"task_vectors.{label}: the model of {settings.recipe} has other weights than this run ({name})",
                     "Both need the same prompt: see its `set`.",
                 )
             change = settings.weight * (end[name].to(tensor.device) - tensor)

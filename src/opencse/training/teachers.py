@@ -1,10 +1,10 @@
-"""Teachers: other encoders, run once over the training text, whose vectors terms read from disk.
+"""Teachers: other encoders that are run once over the training text; terms read their vectors from disk.
 
 A teacher has no dropout, so its vectors never change: they are computed before training, in one pass over each text
-column, and memory-mapped from then on. The cache's key is a hash of the teacher (weights, tokenizer, pooling, length),
-of its prompt, of the precision and of the texts themselves: a resumed run, another recipe or another file with the same
-sentences finds them again. They take 4 bytes per dimension and row. A sentence that stands in several rows or columns
-is encoded once, as long as it is among the first million distinct ones.
+column, and memory-mapped afterwards. The cache key is a hash of the teacher (weights, tokenizer, pooling, length), its
+prompt, the precision and the texts, so that a resumed run, another recipe or another file with the same sentences
+reuses them. They take 4 bytes per dimension and row. A sentence in several rows or columns is encoded once if it is
+among the first million distinct ones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _CHUNK = 8192
-_REMEMBERED = 1_000_000  # texts of a column whose hash is kept, some 100 MB
+_MAX_REMEMBERED = 1_000_000  # texts of a column whose hash is kept, about 100 MB
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LoadedTeacher:
     Attributes:
         embedder: The encoder.
         prompt: A plain prompt to put around each text; None for the model's own.
-        digest: Determines its vectors of a text.
+        digest: Hash of everything that determines its vectors.
     """
 
     embedder: Embedder
@@ -61,7 +61,7 @@ class LoadedTeacher:
         return self.embedder.model
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """The vectors of n texts, (n, d_t) fp32."""
+        """Return the vectors of n texts, (n, d_t) fp32."""
         if self.prompt is not None:
             texts = [self.prompt.replace("{}", text) for text in texts]
         return self.embedder.encode(texts)
@@ -75,17 +75,17 @@ def load_teachers(
     *,
     progress: bool = False,
 ) -> dict[str, LoadedTeacher]:
-    """Load every teacher that the recipe's terms read, and train the polarity heads that the cache does not have.
+    """Load every teacher that the terms read, and train the polarity heads that are not cached.
 
     Args:
-        recipe: Its teachers and terms are read.
-        backbone: What the teacher `backbone` stands for.
-        device: Where to run them.
-        corpus: The training rows, in any format of `opencse.io.corpus`, of which polarity heads learn.
+        recipe: Recipe with teachers and terms.
+        backbone: The model of the teacher `backbone`.
+        device: Device of the teachers.
+        corpus: The training rows of polarity heads, in any format of `opencse.io.corpus`.
         progress: Show progress bars.
 
     Raises:
-        OpencseError: A teacher cannot be loaded or its head cannot be trained; it is named.
+        OpencseError: A teacher cannot be loaded or its head cannot be trained; the message names it.
     """
     found = {}
     for name in recipe.used_teachers:
@@ -104,7 +104,7 @@ def load_teachers(
 def _with_polarity(
     teacher: LoadedTeacher, settings: PolarityHead, recipe: Recipe, corpus: str | Path, progress: bool
 ) -> LoadedTeacher:
-    """The same encoder with a polarity head in place of what comes after its transformer."""
+    """Return the same transformer with a polarity head in place of the following modules."""
     seed = recipe.training.seed
     embedder = Embedder(
         with_layer_means(teacher.model, settings.depths),
@@ -131,7 +131,7 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, device: str) -
         if teacher.pooling is None:
             pooling = recipe.pooling
             if pooling["pooling"] == "mask" and prompt is not None:
-                raise OpencseError("a prompt of its own needs a pooling of its own", "Give both, or neither.")
+                raise OpencseError("a teacher with its own prompt needs its own pooling", "Give both, or neither.")
     masked = pooling["pooling"] == "mask"
     if masked:
         pooling = {"prompt": prompt} | pooling
@@ -156,17 +156,17 @@ def teacher_vectors(
     *,
     progress: bool = True,
 ) -> dict[str, dict[str, np.ndarray]]:
-    """The vectors of each teacher for each view that it is read for; those that are not cached are computed first.
+    """Return the vectors of each teacher for its views; vectors that are not cached are computed.
 
     Args:
-        recipe: Says which views.
-        teachers: What `load_teachers` gave.
+        recipe: Recipe with the views of each teacher.
+        teachers: The result of `load_teachers`.
         corpus: Any format of `opencse.io.corpus`.
-        sources: Those of the token store, whose rows these are.
+        sources: Sources of the token store, which define the rows.
         progress: Show progress while computing.
 
     Returns:
-        By teacher and view a memory-mapped array (rows, d_t) fp32; zero where the row lacks the view.
+        Memory-mapped arrays (rows, d_t) fp32 by teacher and view; zero if a row lacks the view.
     """
     if not teachers:
         return {}
@@ -179,8 +179,8 @@ def teacher_vectors(
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
             rows = (record[column] for record in usable_rows(corpus, sources) if record is not None)
             first: dict[int, int] = {}
-            label, elsewhere = f"teacher {name}, {column}", _Known(known, by_column)
-            build = partial(_build, teacher, rows, texts[column].rows, elsewhere, first, label, progress)
+            label, computed = f"teacher {name}, {column}", _ComputedVectors(known, by_column)
+            build = partial(_write_vectors, teacher, rows, texts[column].rows, computed, first, label, progress)
             folder = sealed_store("teachers", _hash(teacher.digest, texts[column].digest), build)
             for key, row in first.items():
                 known.setdefault(key, (column, row))
@@ -190,13 +190,13 @@ def teacher_vectors(
 
 
 @dataclass
-class _Texts:
+class _ColumnTexts:
     rows: int
     digest: str
 
 
-def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequence[str]) -> dict[str, _Texts]:
-    """How many rows the token store has, and a hash of the texts of each column in these rows."""
+def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequence[str]) -> dict[str, _ColumnTexts]:
+    """Return the number of rows in the token store and a hash of their texts, for each column."""
     digests = {column: hashlib.blake2b(digest_size=16) for column in columns}
     rows = 0
     for record in usable_rows(corpus, sources):
@@ -207,16 +207,16 @@ def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequenc
             text = record[column]
             data = b"" if text is None else text.encode("utf-8", "surrogatepass")
             digest.update((-1 if text is None else len(data)).to_bytes(8, "little", signed=True) + data)
-    return {column: _Texts(rows, digest.hexdigest()) for column, digest in digests.items()}
+    return {column: _ColumnTexts(rows, digest.hexdigest()) for column, digest in digests.items()}
 
 
 @dataclass(frozen=True)
-class _Known:
-    """Vectors of a teacher that were computed for other columns.
+class _ComputedVectors:
+    """Vectors that a teacher computed for other columns.
 
     Attributes:
-        places: For the hash of each text its column and row.
-        vectors: For each column its vectors.
+        places: Column and row by the hash of a text.
+        vectors: Vectors by column.
     """
 
     places: Mapping[int, tuple[str, int]]
@@ -231,17 +231,17 @@ class _Known:
         return self.vectors[column][row]
 
 
-def _build(
+def _write_vectors(
     teacher: LoadedTeacher,
     texts: Iterator[str | None],
     rows: int,
-    known: _Known,
+    known: _ComputedVectors,
     first: dict[int, int],
     label: str,
     progress: bool,
     folder: Path,
 ) -> None:
-    """Write the vectors of one column; `first` gets the first row of each text, by its hash."""
+    """Write the vectors of one column, and store the first row of each text in `first` by its hash."""
     width = teacher.embedder.dimension
     header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
     done = 0
@@ -255,19 +255,19 @@ def _build(
         for chunk in chunks(texts, _CHUNK):
             block = np.zeros((len(chunk), width), dtype="<f4")
             keys = {i: _text_key(text) for i, text in enumerate(chunk) if text is not None}
-            here: dict[int, int] = {}
+            first_row: dict[int, int] = {}
             for i, key in keys.items():
-                here[i] = first.get(key, done + i)
-                if len(first) < _REMEMBERED:
-                    first[key] = here[i]
-            own = [i for i, row in here.items() if row == done + i]
+                first_row[i] = first.get(key, done + i)
+                if len(first) < _MAX_REMEMBERED:
+                    first[key] = first_row[i]
+            own = [i for i, row in first_row.items() if row == done + i]
             new = [i for i in own if keys[i] not in known]
             if new:
                 block[new] = teacher.encode([str(chunk[i]) for i in new])
             for i in own:
                 if keys[i] in known:
                     block[i] = known.vector(keys[i])
-            for i, row in here.items():
+            for i, row in first_row.items():
                 if row >= done:
                     block[i] = block[row - done]
                 else:

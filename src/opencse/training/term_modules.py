@@ -1,4 +1,4 @@
-"""Building the terms' own modules from a `opencse.objectives.TermBuildContext`."""
+"""The modules of the terms, built with a `opencse.objectives.TermBuildContext`."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 def term_modules(
     recipe: Recipe, encoder: SentenceTransformer, projector: nn.Module, backbone: str | Path
 ) -> dict[str, nn.Module]:
-    """The modules of the recipe's terms, by the name of the term.
+    """Return the modules of the terms, by term name.
 
     Args:
-        recipe: Its terms.
-        encoder: With its initial weights.
-        projector: What comes after it.
-        backbone: Where the encoder was loaded from.
+        recipe: Recipe with the terms.
+        encoder: The encoder with its initial weights.
+        projector: The projector after the encoder.
+        backbone: The model that the encoder was loaded from.
 
     Raises:
-        OpencseError: A term cannot be built with this encoder; the term is named.
+        OpencseError: A term cannot be built with this encoder; the message names it.
     """
     transformer = getattr(encoder[0], "auto_model", None)
     tokenizer = encoder.tokenizer
-    if recipe.encoder.pooling == "mask":  # the encoder's own does not know the mask token any more
+    if recipe.encoder.pooling == "mask":  # its own tokenizer no longer has the mask token
         tokenizer = load_encoder(backbone, pooling="cls").tokenizer
     build = TermBuildContext(
         width=_width(encoder),
@@ -64,7 +64,7 @@ def _width(encoder: SentenceTransformer) -> int:
 
 
 def _masked_lm(tokenizer: Any, backbone: str | Path, name: str) -> nn.Module:
-    """A masked language model that reads what the tokenizer writes; `backbone` is the one the run begins with."""
+    """Return a masked language model with the vocabulary of the tokenizer; `backbone` names the model of the run."""
     remedy = "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
     try:
         model, own = load_masked_lm(backbone if name == "backbone" else name)

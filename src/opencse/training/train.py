@@ -1,4 +1,4 @@
-"""From a recipe and a corpus to a trained encoder in a folder."""
+"""Contrastive training: from a recipe and a corpus to a trained encoder in a folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from opencse.training.view_tokens import sources_and_views
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# The cost of one more forward pass, in tokens: little on a CPU, a lot where launching kernels is what takes time.
+# The cost of one more forward pass, in tokens: little on a CPU, much on a GPU, where launching kernels takes time.
 _GROUP_OVERHEAD = {True: 64.0, False: 8192.0}
 Scorer = Callable[[], float]
 
@@ -44,10 +44,10 @@ class Run:
     """A finished training run.
 
     Attributes:
-        folder: Holds `model/`, `metrics.jsonl`, `recipe.toml`, `run.json`, `environment.json`.
-        recipe: As it was resolved for the backbone.
+        folder: Folder with `model/`, `metrics.jsonl`, `recipe.toml`, `run.json`, `environment.json`.
+        recipe: The recipe as resolved for the backbone.
         outcome: Steps, scores and time.
-        warnings: ProbeScores that the user should not overlook.
+        warnings: Warnings for the user.
     """
 
     folder: Path
@@ -79,31 +79,31 @@ def train(
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
 ) -> Run:
-    """Train a sentence encoder on rows that have every column which the recipe's views read.
+    """Train a sentence encoder on rows that have every column of the recipe's views.
 
     Args:
         recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are ignored).
         corpus: Text in any format of `opencse.io.corpus`.
         backbone: A folder, a hub id or a bundled name.
-        out: The run's folder; new, or see `resume` and `overwrite`.
-        dev: Given the encoder, returns a function that scores its current weights, higher is better; the best step's
-            weights are kept. Without it the last step's are.
-        guards: Given the encoder, returns a function that scores its current weights by name, for recipes that keep the
-            last step (`Selection.guard_tolerance`).
+        out: Folder of the run; new, unless `resume` or `overwrite` is set.
+        dev: Function from the encoder to a function that scores its current weights, higher is better; the weights of
+            the best step are kept. By default those of the last step are kept.
+        guards: Function from the encoder to a function that scores its current weights by guard, for recipes that keep
+            the last step (`Selection.guard_tolerance`).
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
-        resume: Continue from the last checkpoint in `out`, if it holds one.
-        overwrite: Replace the run that `out` holds.
-        track: Further trackers: `tensorboard`, `wandb`, `trackio`.
+        resume: Continue from the last checkpoint in `out`, if there is one.
+        overwrite: Replace the run in `out`.
+        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
         progress: Show progress bars.
         notify: Receives short notes for the user.
-        corpus_name: How the card names the corpus; by default its path.
+        corpus_name: Name of the corpus on the model card; by default its path.
 
     Returns:
         The finished run.
 
     Raises:
-        OpencseError: The input is invalid; `out` is left as it was, or with its last good checkpoint.
+        OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
     session = Session(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
     if not isinstance(recipe, Recipe):
@@ -113,8 +113,8 @@ def train(
         session.notify(f"warning: {warning}")
     check_batch(recipe, session.accelerator.num_processes)
     recipe = replace(recipe, training=session.settle(recipe.training, backbone_config(backbone)))
-    model = _Model(recipe, backbone, session)
-    text = _Text(recipe, corpus, backbone, model, session)
+    model = _TrainedModel(recipe, backbone, session)
+    text = _TrainingText(recipe, corpus, backbone, model, session)
     with timed("task vectors", whole=True):
         others = train_task_vectors(recipe, corpus, session.folder, **_options(session, backbone, dev, progress))
     added, hashes = weighted_sum(recipe, model.encoder, others)
@@ -148,8 +148,8 @@ def train(
     return Run(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
 
 
-class _Model:
-    """The encoder, and the network of everything that is trained with it."""
+class _TrainedModel:
+    """The encoder, and the network that is trained around it."""
 
     def __init__(self, recipe: Recipe, backbone: str | Path, session: Session) -> None:
         session.seed(recipe.training.seed)
@@ -163,7 +163,7 @@ class _Model:
 
     @property
     def scored(self) -> SentenceTransformer:
-        """The encoder as the development pairs see it: the exported one, or with the first view's denoising."""
+        """The encoder for development scores: the exported one, or the same with the denoising of the first view."""
         if self._denoising != "train_and_dev":
             return self.encoder
         from sentence_transformers import SentenceTransformer
@@ -172,11 +172,11 @@ class _Model:
         return SentenceTransformer(modules=modules, device=str(self.encoder.device))
 
 
-class _Text:
-    """The corpus as tokens and as teachers' vectors."""
+class _TrainingText:
+    """The corpus as tokens and as vectors of the teachers."""
 
     def __init__(
-        self, recipe: Recipe, corpus: str | Path, backbone: str | Path, model: _Model, session: Session
+        self, recipe: Recipe, corpus: str | Path, backbone: str | Path, model: _TrainedModel, session: Session
     ) -> None:
         self._recipe = recipe
         self.sources: list[Source] = model.sources
@@ -190,7 +190,7 @@ class _Text:
                     self.sources,
                     model.encoder.tokenizer,
                     recipe.encoder.max_length,
-                    allow_empty=bool(recipe.corpus.parts),  # the parts say which views are needed
+                    allow_empty=bool(recipe.corpus.parts),  # the parts define which views are required
                     progress=bar,
                 )
             with timed("teachers"):
@@ -198,13 +198,13 @@ class _Text:
         self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
         self.language = corpus_language(corpus)
         self.warnings = [
-            f"no sentence has the view '{name}': nothing is learned from it"
+            f"no sentence has the view '{name}': it has no effect"
             for name, view in model.views.items()
             if not self.store.present(view.source)
         ]
 
-    def assembler(self, model: _Model, session: Session) -> Assembler:
-        """Return what makes batches of rows."""
+    def assembler(self, model: _TrainedModel, session: Session) -> Assembler:
+        """Return the builder of batches."""
         grouped = self._recipe.training.length_groups and not model.packed
         return Assembler(
             self.store,
@@ -216,8 +216,8 @@ class _Text:
         )
 
 
-def _fingerprint(recipe: Recipe, model: _Model, text: _Text) -> dict[str, str]:
-    """Return what a resumed run must share with its beginning, by name."""
+def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:
+    """Return the hashes and settings that a resumed run must share with its start, by name."""
     found = {
         "recipe": dump_recipe(recipe),
         "corpus": text.store.corpus_hash,
@@ -248,7 +248,7 @@ def _record(
 
 
 def _options(session: Session, backbone: str | Path, dev: Any, progress: bool) -> dict[str, Any]:
-    """Return what the runs of other recipes share with this one."""
+    """Return the options that the runs of other recipes share with this one."""
     shared = {"backbone": backbone, "dev": dev, "progress": progress}
     return shared | {"overwrite": session.overwrite, "notify": session.notify}
 
@@ -269,7 +269,7 @@ def _network(
 ) -> Network:
     width = encoder.get_embedding_dimension()
     assert width is not None
-    torch.manual_seed(recipe.training.seed)  # the same new weights in every process
+    torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
     projector = build_projector(recipe.encoder.projector, width)
     modules = term_modules(recipe, encoder, projector, backbone)
     return Network(encoder, projector, Objective(recipe.terms), modules, denoisers)

@@ -1,4 +1,4 @@
-"""Which texts to tokenise for a recipe's views, and what stands around the tokens of each view."""
+"""The texts to tokenise for the views of a recipe, and the tokens around them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 def sources_and_views(
     recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path
 ) -> tuple[list[Source], dict[str, ViewTokens]]:
-    """Return what to tokenise, and for each view which of these texts it reads and its frame of tokens.
+    """Return the texts to tokenise, and for each view its text and its frame of tokens.
 
     Args:
-        recipe: Its used views.
+        recipe: Recipe with the views.
         encoder: The encoder to be trained.
-        backbone: Where it was loaded from.
+        backbone: The model that it was loaded from.
 
     Raises:
-        OpencseError: `encoder.max_length` has no room for a view's prompt, or is more than the backbone takes.
+        OpencseError: `encoder.max_length` is too short for the prompt of a view, or longer than the backbone takes.
     """
     settings = recipe.encoder
     masked = settings.pooling == "mask"
     plain = None if masked else special_frame(encoder.tokenizer)
-    # The baked tokenizer does not know the mask token any more: templates are read with the original one.
+    # The modified tokenizer no longer has the mask token, so templates are read with the original one.
     original = load_encoder(backbone, pooling="cls").tokenizer if masked else None
     sources: list[Source] = []
     views: dict[str, ViewTokens] = {}
@@ -50,7 +50,7 @@ def sources_and_views(
             sources.append(source)
         views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout, view.repetition)
     limit = encoder.max_seq_length
-    longest = max(len(v.frame) + v.budget + v.most_repeated for v in views.values())
+    longest = max(len(v.frame) + v.budget + v.max_repeated for v in views.values())
     if limit is not None and longest > limit:
         raise OpencseError(
             f"encoder.max_length is {settings.max_length}, but the backbone takes at most {limit} tokens",

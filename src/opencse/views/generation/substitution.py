@@ -238,7 +238,7 @@ def _fallback(row: SourceRow, column: str, rule: str) -> tuple[str | None, str]:
 
 
 def passes_filter(text: str) -> bool:
-    """Whether an output passes SAN's published filter: short outputs are often mostly punctuation."""
+    """Return whether an output passes SAN's published filter: short outputs are often mostly punctuation."""
     if not text.strip():
         return False
     marks = sum(c in string.punctuation for c in text)

@@ -1,7 +1,7 @@
-"""Where the seven STS tasks come from: this project's TSV layout, a SentEval folder, or the hub.
+"""Sources of the seven STS tasks: this project's TSV layout, a SentEval folder, or the hub.
 
-Whatever the source, the number of pairs must be the published one: half of the complaints about irreproducible STS
-numbers come down to a truncated or differently filtered file.
+The number of pairs must be the published one, because a truncated or differently filtered file is the usual cause of
+irreproducible STS scores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from opencse.evaluation.pairs import ScoredPairs, parse_score
 from opencse.evaluation.sts import STS_TASKS
 from opencse.io.tables import read_lines, read_table
 
-Text = Literal["senteval", "raw"]
+TextVariant = Literal["senteval", "raw"]
 
 PUBLISHED_ROWS = {
     ("STS12", "test"): 3108,
@@ -29,9 +29,9 @@ PUBLISHED_ROWS = {
     ("SICK-R", "test"): 4927,
     ("SICK-R", "dev"): 500,
 }
-"""Pairs per task and split, as published."""
+"""Published number of pairs of each task and split."""
 
-_FILE = {("SICK-R", "dev"): "trial"}  # what the data set itself calls this split
+_FILE = {("SICK-R", "dev"): "trial"}  # the data set's own name of this split
 _FOLDER = {"STS-B": "STSB", "SICK-R": "SICKR"}
 _HUB = {
     **{f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)},
@@ -48,13 +48,13 @@ _SUBSETS = {
 
 
 def load_sts(
-    source: str | Path, *, text: Text = "senteval", tasks: Sequence[str] = STS_TASKS, split: str = "test"
+    source: str | Path, *, text: TextVariant = "senteval", tasks: Sequence[str] = STS_TASKS, split: str = "test"
 ) -> list[ScoredPairs]:
     """Load STS tasks and check their sizes.
 
     Args:
         source: A folder in this project's layout (`STS12/test.tsv.gz`, …; or its parent with an `eval` folder),
-            SentEval's `data/downstream` folder as its download script leaves it, or the word `hub` (the `mteb` data
+            SentEval's `data/downstream` folder as its download script leaves it, or `hub` (the `mteb` data
             sets on the Hugging Face hub, through `datasets`).
         text: `senteval` is the text of published numbers: tokenised, and lower-cased except for SICK. `raw` is the text
             as released. A SentEval folder has only the first, the hub only the second.
@@ -62,10 +62,11 @@ def load_sts(
         split: `test`, or `dev` for STS-B and SICK-R (not on the hub, which lacks SICK's).
 
     Raises:
-        OpencseError: The source is no such folder, lacks the text variant, or a count is not the published one.
+        OpencseError: The source is not such a folder, lacks the text variant, or a number of pairs is not the published
+            one.
     """
-    if text not in get_args(Text):
-        raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(Text))}.")
+    if text not in get_args(TextVariant):
+        raise OpencseError(f"text variant {text!r} is unknown", f"Use one of {', '.join(get_args(TextVariant))}.")
     for task in tasks:
         if (task, split) not in PUBLISHED_ROWS:
             known = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
@@ -82,7 +83,7 @@ def load_sts(
             _require(text, "senteval", f"{root} is a SentEval folder, which has the SentEval text only")
             return [_checked(_from_senteval(root, task, split), split) for task in tasks]
     raise OpencseError(
-        f"{source} holds no STS data" if folder.is_dir() else f"{source} is no folder",
+        f"{source} holds no STS data" if folder.is_dir() else f"{source} is not a folder",
         "Give a folder with STS12/test.tsv.gz …, SentEval's data/downstream folder, or the word hub.",
     )
 
@@ -95,7 +96,7 @@ def _require(text: str, available: str, problem: str) -> None:
 
 
 def _checked(pairs: ScoredPairs, split: str) -> ScoredPairs:
-    """`pairs`, if there are as many as were published."""
+    """Return the pairs after checking their published number."""
     published = PUBLISHED_ROWS[pairs.name, split]
     if len(pairs) != published:
         raise OpencseError(
@@ -129,7 +130,7 @@ def _from_senteval(root: Path, task: str, split: str) -> ScoredPairs:
     if task in _SUBSETS:
         rows = [row for subset in _SUBSETS[task] for row in _senteval_subset(root, task, subset)]
     elif task == "STS-B":
-        path = root / "STS" / "STSBenchmark" / f"sts-{split}.csv"  # tab-separated in spite of its name; no header
+        path = root / "STS" / "STSBenchmark" / f"sts-{split}.csv"  # tab-separated despite its name; no header
         rows = [_row(path, line, cells, 5, 6, 4) for line, cells in _cells(path)]
     else:
         path = root / "SICK" / ("SICK_trial.txt" if split == "dev" else "SICK_test_annotated.txt")
@@ -138,7 +139,7 @@ def _from_senteval(root: Path, task: str, split: str) -> ScoredPairs:
 
 
 def _senteval_subset(root: Path, task: str, subset: str) -> Iterator[tuple[str, str, float, str]]:
-    """Pairs of one subset of STS12–16; a pair without a gold score does not count."""
+    """Yield pairs of one subset of STS12–16; a pair without a gold score does not count."""
     folder = root / "STS" / f"{task}-en-test"
     sentences, gold = folder / f"STS.input.{subset}.txt", folder / f"STS.gs.{subset}.txt"
     pairs, scores = list(_cells(sentences)), list(read_lines(gold))
@@ -161,7 +162,7 @@ def _row(path: Path, line: int, cells: list[str], s1: int, s2: int, gold: int) -
 
 
 def _from_hub(task: str, split: str) -> ScoredPairs:
-    """Fetch `mteb`'s data sets; only ever called when the hub was asked for by name."""
+    """Fetch `mteb`'s data sets; called only if the user names the hub."""
     from datasets import load_dataset
 
     name = _HUB[task]
@@ -187,5 +188,5 @@ def _pairs(task: str, rows: Sequence[tuple[str, str, float, str]], text: str) ->
 
 
 def _respaced(text: str) -> str:
-    """SentEval hands over `text.split()`, SimCSE joins it by single spaces."""
+    """Return the text with single spaces: SentEval splits it, SimCSE joins the words."""
     return " ".join(text.split())

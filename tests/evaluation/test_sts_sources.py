@@ -5,14 +5,14 @@ import gzip
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import load_sts, sources
+from opencse.evaluation import load_sts, sts_sources
 
 
 @pytest.fixture
 def small_counts(monkeypatch):
     """Let the miniature folders below pass the count check."""
     monkeypatch.setattr(
-        sources,
+        sts_sources,
         "PUBLISHED_ROWS",
         {("STS13", "test"): 4, ("STS-B", "test"): 2, ("STS-B", "dev"): 1, ("SICK-R", "test"): 2, ("SICK-R", "dev"): 1},
     )
@@ -99,7 +99,7 @@ def test_reads_the_two_texts_of_the_tsv_layout(tmp_path, small_counts):
 def test_sources_that_are_none(tmp_path):
     with pytest.raises(OpencseError, match="holds no STS data"):
         load_sts(tmp_path)
-    with pytest.raises(OpencseError, match="is no folder"):
+    with pytest.raises(OpencseError, match="is not a folder"):
         load_sts(tmp_path / "absent")
     with pytest.raises(OpencseError, match="no test split of 'STS17'"):
         load_sts(tmp_path, tasks=["STS17"])
