@@ -88,7 +88,7 @@ def test_beir_layout(data):
     with pytest.raises(OpencseError, match="holds no query"):
         load_retrieval(data, "search")
     (data / "search" / "queries.jsonl").write_text('{"_id": "q"}\n')
-    with pytest.raises(OpencseError, match=r"queries\.jsonl, line 1: it has not all of _id, text"):
+    with pytest.raises(OpencseError, match=r"queries\.jsonl, line 1: it lacks one of _id, text"):
         load_retrieval(data, "search")
     with pytest.raises(OpencseError, match="no folder elsewhere"):
         load_retrieval(data, "elsewhere")
@@ -120,7 +120,7 @@ def test_bundled_suites_need_no_data():
 
 
 def test_other_suites_need_data():
-    with pytest.raises(OpencseError, match="the tasks are nowhere to be found"):
+    with pytest.raises(OpencseError, match="no data was given for the tasks"):
         load_suites(["guard", "sts"], None)
     with pytest.raises(OpencseError, match="no task 'mine'"):
         load_suites(["mine"], None)

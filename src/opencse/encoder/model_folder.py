@@ -31,7 +31,7 @@ def check_model_folder(folder: Path) -> None:
     for name in ("config_sentence_transformers.json", "sentence_bert_config.json", "tokenizer_config.json"):
         for subfolder in {folder, transformer}:
             if (subfolder / name).exists():
-                _check_settings(location / name, read_json(subfolder / name, _REMEDY))
+                _check_settings(subfolder / name, read_json(subfolder / name, _REMEDY))
 
 
 def transformer_folder(folder: Path) -> Path:
