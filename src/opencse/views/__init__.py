@@ -6,6 +6,7 @@
 | `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
 | `negative_word` | `NegativeWord` | a contradiction: never, nobody, no, failed to, or their opposites | |
 | `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
+| `role_pair` | `RolePairs` | the same roles in other words, and the roles exchanged | |
 | `number_swap` | `NumberSwap` | a contradiction: another number, year or amount | |
 | `entity_swap` | `EntitySwap` | a contradiction: another name of the same kind | |
 | `phrase_swap` | `PhraseSwap` | the same words with another meaning: two phrases exchanged | after PAWS |
@@ -52,6 +53,7 @@ from opencse.views.rewriting.number_swap import NumberSwap
 from opencse.views.rewriting.passive import Passive
 from opencse.views.rewriting.phrase_swap import PhraseSwap
 from opencse.views.rewriting.reordering import Reordering
+from opencse.views.rewriting.role_pair import RolePairs
 from opencse.views.rewriting.role_swap import RoleSwap
 
 _KINDS: tuple[type[ConstructorSpec], ...] = (
@@ -66,6 +68,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     NegatedAntonym,
     NegativeWord,
     RoleSwap,
+    RolePairs,
     AntonymQuadruple,
     Passive,
     NumberSwap,
@@ -111,6 +114,7 @@ __all__ = [
     "PromptedLLM",
     "RandomSentence",
     "Reordering",
+    "RolePairs",
     "RoleSwap",
     "SourceRow",
     "SpanMask",

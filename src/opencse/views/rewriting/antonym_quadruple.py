@@ -7,26 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
-from opencse.views.constructor import (
-    BuiltView,
-    ConstructorSpec,
-    SourceRow,
-    bundle_digest,
-    row_random,
-    with_error_rate,
-)
 from opencse.views.edits import Edit, apply_edits
+from opencse.views.rewriting.grammar_columns import GrammarColumns
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, lexicon_bytes
+from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, Table
 from opencse.views.rewriting.predications import Predication, find_predications, overlap, predication_edits
-
-PARTS = ("paraphrase", "negation", "antonym")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AntonymQuadruple(ConstructorSpec):
+class AntonymQuadruple(GrammarColumns):
     """Build three views that turn on one predicate with an opposite, in any clause of a sentence.
 
     The columns of `[build.NAME]` are, for the sentence "They accepted the offer.":
@@ -41,7 +31,6 @@ class AntonymQuadruple(ConstructorSpec):
     antonym in all three, so that the number of negations does not tell which sentences agree.
 
     Attributes:
-        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
         contract: Share of sentences that get "isn't" instead of "is not", in [0, 1].
         several: Probability with which each further predicate becomes its negated antonym, in [0, 1].
         hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
@@ -55,9 +44,9 @@ class AntonymQuadruple(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "antonym_quadruple"
-    scores: ClassVar = {"mer": "float"}
+    parts: ClassVar[tuple[str, ...]] = ("paraphrase", "negation", "antonym")
+    tables: ClassVar[tuple[Table, ...]] = OPPOSITE_TABLES
 
-    syntax: str = "syntax"
     contract: float = 0.5
     several: float = 0.3
     hold_out: int = 0
@@ -67,59 +56,22 @@ class AntonymQuadruple(ConstructorSpec):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
 
-    def columns(self, name: str) -> tuple[str, ...]:
-        """Return the three columns."""
-        return tuple(f"{name}_{part}" for part in PARTS)
-
-    def open(self, *, seed: int = 0, workers: int = 1) -> _Quadruples:
-        """Load the parser."""
-        return _Quadruples(self, seed=seed)
-
-
-class _Quadruples:
-    """The opened form: rows in, three views of each out."""
-
-    def __init__(self, spec: AntonymQuadruple, *, seed: int = 0) -> None:
-        from opencse.syntax import load_parser
-
-        self._spec, self._seed = spec, seed
-        self._parser = load_parser(spec.syntax)
-        self.digest = bundle_digest(self._parser.digest, lexicon_bytes(*OPPOSITE_TABLES))
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
-        """Rewrite each row's text in three ways."""
-        parsed = parse_without_asides(self._parser, [row.text for row in rows])
-        rewritten = [
-            quadruple(row.text, tokens, row_random(self._seed, self._spec.kind, row), self._spec)
-            for row, tokens in zip(rows, parsed, strict=True)
-        ]
-        columns = [with_error_rate(rows, [each[k] for each in rewritten]) for k in range(len(PARTS))]
-        return [list(views) for views in zip(*columns, strict=True)]
-
-
-def quadruple(text: str, tokens: Sequence[Token], rng: random.Random, spec: AntonymQuadruple) -> list[Rewrite]:
-    """Return the paraphrase, the negation and the antonym of a sentence, each with its rule.
-
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-        rng: The generator of the row.
-        spec: The options.
-    """
-    contract = rng.random() < spec.contract
-    found = list(find_predications(text, tokens, hold_out=spec.hold_out)) if tokens else []
-    rng.shuffle(found)
-    for place in found:
-        made = [
-            predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
-            for swap, deny in ((True, True), (False, True), (True, False))
-        ]
-        if any(edits is None for edits, _ in made):
-            continue
-        further = _further(text, tokens, [each for each in found if each is not place], place, rng, spec)
-        rewritten: list[Rewrite] = [(apply_edits(text, [*(edits or ()), *further]), rule) for edits, rule in made]
-        return rewritten if place.opposite.complementary else [(None, "third possibility"), *rewritten[1:]]
-    return [(None, "no antonym")] * len(PARTS)
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
+        """Return the paraphrase, the negation and the antonym of a sentence."""
+        contract = rng.random() < self.contract
+        found = list(find_predications(text, tokens, hold_out=self.hold_out))
+        rng.shuffle(found)
+        for place in found:
+            made = [
+                predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
+                for swap, deny in ((True, True), (False, True), (True, False))
+            ]
+            if any(edits is None for edits, _ in made):
+                continue
+            further = _further(text, tokens, [each for each in found if each is not place], place, rng, self)
+            rewritten: list[Rewrite] = [(apply_edits(text, [*(edits or ()), *further]), rule) for edits, rule in made]
+            return rewritten if place.opposite.complementary else [(None, "third possibility"), *rewritten[1:]]
+        return [(None, "no antonym")] * len(self.parts)
 
 
 def _further(

@@ -41,7 +41,20 @@ ACTORS = frozenset(
     agency university college school bank hospital newspaper magazine settler colonist rebel prisoner
     guard thief killer hero villain detective hunter dog cat horse wolf lion bear bird animal guest host
     customer neighbor neighbour leader follower member voter citizen resident inhabitant opponent
-    supporter attacker defender""".split()
+    supporter attacker defender lawyer attorney prosecutor baker butcher cook chef waiter waitress driver rider
+    pilot sailor
+    passenger traveller traveler visitor tourist client buyer seller trader banker lender borrower landlord tenant
+    neighborhood community customer contractor builder carpenter plumber electrician mechanic engineer architect
+    designer developer programmer inventor researcher physicist chemist biologist historian philosopher economist
+    mathematician astronomer surgeon dentist therapist psychologist pharmacist veterinarian midwife paramedic
+    firefighter detective inspector investigator spy agent guide ranger shepherd fisherman gardener miner
+    secretary clerk manager boss director chairman chairwoman spokesman spokeswoman diplomat ambassador envoy
+    politician candidate deputy delegate councillor councilor treasurer auditor accountant referee umpire
+    goalkeeper striker captain athlete runner swimmer boxer wrestler cyclist dancer comedian composer pianist
+    drummer guitarist photographer sculptor novelist playwright publisher reporter blogger librarian pupil
+    teenager baby toddler infant orphan widow widower bride groom grandfather grandmother nephew niece partner
+    stranger crowd jury gang squad crew battalion regiment brigade division empire kingdom republic tribe
+    monkey elephant tiger fox rabbit mouse cow pig goat sheep eagle snake whale shark""".split()
 )
 """Common nouns for persons, groups of persons and animals: what can be the subject of any action."""
 

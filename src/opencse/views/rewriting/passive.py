@@ -10,6 +10,7 @@ from typing import ClassVar
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import inflect, is_past, participle
 from opencse.views.edits import Edit, apply_edits
+from opencse.views.rewriting.clause import NOT
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 from opencse.views.rewriting.phrases import text_of
 from opencse.views.rewriting.transitive import (
@@ -19,7 +20,7 @@ from opencse.views.rewriting.transitive import (
     is_plural,
     phrase_as,
     shares_subject,
-    transitive,
+    transitives,
     verb_base,
 )
 
@@ -47,24 +48,37 @@ class Passive(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change the voice of one sentence."""
-        found = transitive(text, tokens)
-        if found is None:
-            return None, "no subject and object"
-        clause = found.clause
-        following = tokens[found.other[1] + 1 :]
-        joined = shares_subject(tokens) or any(token.tag == "TO" for token in following)  # "and left", "to see it"
-        if joined or any(_needs_subject(tokens, i) for i in clause.children(clause.predicate)):
-            return None, "shared subject"
-        return _to_active(text, tokens, found) if found.passive else _to_passive(text, tokens, found)
+        reason = "no subject and object"
+        for found in transitives(text, tokens):
+            rewritten, reason = other_voice(text, tokens, found)
+            if rewritten is not None:
+                return rewritten, reason
+        return None, reason
+
+
+def other_voice(text: str, tokens: Sequence[Token], found: Transitive) -> Rewrite:
+    """Turn one clause of a sentence into the other voice; None if the grammar is in doubt."""
+    clause = found.clause
+    following = tokens[found.other[1] + 1 :]
+    negated = any(tokens[i].text.lower() in NOT for i in clause.children(clause.predicate))
+    if negated and any(tokens[i].text.lower() == "any" for i in range(found.other[0], found.other[1] + 1)):
+        return None, "hanging on negation"
+    joined = shares_subject(tokens) or any(token.tag == "TO" for token in following)  # "and left", "to see it"
+    if joined or any(_needs_subject(tokens, i) for i in clause.children(clause.predicate)):
+        return None, "shared subject"
+    start, end = characters(tokens, (found.subject[0], found.other[1]))
+    if any(mark in text[start:end] for mark in "()[]"):
+        return None, "brackets"
+    return _to_active(text, tokens, found) if found.passive else _to_passive(text, tokens, found)
 
 
 def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
     """Whether a dependent of the verb shares its subject: "and left", "winning the cup", "to see it"."""
     relation = tokens[i].relation.split(":")[0]
-    if relation in ("conj", "xcomp", "parataxis", "dep", "list", "ccomp"):
+    if relation in ("xcomp", "dep", "list", "ccomp"):
         return True
     finite = any(t.head == i and t.relation.split(":")[0] in ("nsubj", "nsubjpass") for t in tokens)
-    return relation == "advcl" and not finite
+    return relation in ("advcl", "conj", "parataxis") and not finite
 
 
 def _to_passive(text: str, tokens: Sequence[Token], found: Transitive) -> Rewrite:
@@ -113,7 +127,7 @@ def _passive_group(
         return [(helpers[0].start, helpers[0].end, form), *edits]
     if last in ("have", "has", "had"):
         edits[0] = (verb.start, verb.end, f"been {past}")
-    elif last in ("is", "are", "was", "were", "be", "been") and verb.tag == "VBG":
+    elif last in ("is", "are", "was", "were") and verb.tag == "VBG":
         edits[0] = (verb.start, verb.end, f"being {past}")
     elif helpers[-1].tag == "MD" and verb.tag in ("VB", "VBP"):
         edits[0] = (verb.start, verb.end, f"be {past}")

@@ -11,22 +11,24 @@ from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form, inflect
 from opencse.views.edits import Edit, apply_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import ACTORS, SYMMETRIC_VERBS
+from opencse.views.rewriting.lexicon import SYMMETRIC_VERBS
 from opencse.views.rewriting.transitive import (
     Transitive,
     agreeing,
+    can_act,
     characters,
     is_plural,
     phrase_as,
     shares_subject,
-    transitive,
+    transitives,
     verb_base,
 )
 
 # Verbs whose subject and object cannot change places: the result would say nothing.
 _ONE_WAY = frozenset(
     """have become remain contact join cost weigh last total number measure mean lack need want get let make do take
-    give win lose""".split()
+    give win lose attend enter receive perform sing sign release operate gather create introduce propose found establish
+    build write publish record direct produce compose design tour cross practice practise""".split()
 )
 
 
@@ -50,25 +52,34 @@ class RoleSwap(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Exchange the roles of one sentence."""
-        found = transitive(text, tokens)
-        if found is None:
-            return None, "no subject and object"
-        alike = not self.alike or all(_can_act(tokens[i]) for i in (found.subject_head, found.other_head))
-        if verb_base(tokens[found.clause.predicate]) in SYMMETRIC_VERBS | _ONE_WAY or not alike:
-            return None, "not alike"
-        number = is_plural(tokens, found.other_head, found.other)
-        before = is_plural(tokens, found.subject_head, found.subject)
-        if number is None or before is None:
-            return None, "number"
-        subject = phrase_as(text, tokens, found.other, subject=True, place=found.subject)
-        other = phrase_as(text, tokens, found.subject, subject=False, place=found.other)
-        edits = [(*characters(tokens, found.subject), subject), (*characters(tokens, found.other), other)]
-        if number != before or "I" in (tokens[found.subject[0]].text, subject):
-            agreement = _agreement(tokens, found, plural=number, first_person=subject == "I")
-            if agreement is None:
-                return None, "verb form"
-            edits += agreement
-        return apply_edits(text, edits), "passive roles" if found.passive else "active roles"
+        reason = "no subject and object"
+        for found in transitives(text, tokens):
+            rewritten, reason = exchanged_roles(text, tokens, found, alike=self.alike)
+            if rewritten is not None:
+                return rewritten, reason
+        return None, reason
+
+
+def exchanged_roles(text: str, tokens: Sequence[Token], found: Transitive, *, alike: bool) -> Rewrite:
+    """Exchange subject and object of one clause of a sentence; `alike` as in `RoleSwap`."""
+    if any(tokens[i].tag == "PRP$" for i in range(found.other[0], found.other[1] + 1)):
+        return None, "possessive"
+    fits = not alike or all(can_act(tokens[i]) for i in (found.subject_head, found.other_head))
+    if verb_base(tokens[found.clause.predicate]) in SYMMETRIC_VERBS | _ONE_WAY or not fits:
+        return None, "not alike"
+    number = is_plural(tokens, found.other_head, found.other)
+    before = is_plural(tokens, found.subject_head, found.subject)
+    if number is None or before is None:
+        return None, "number"
+    subject = phrase_as(text, tokens, found.other, subject=True, place=found.subject)
+    other = phrase_as(text, tokens, found.subject, subject=False, place=found.other)
+    edits = [(*characters(tokens, found.subject), subject), (*characters(tokens, found.other), other)]
+    if number != before or "I" in (tokens[found.subject[0]].text, subject):
+        agreement = _agreement(tokens, found, plural=number, first_person=subject == "I")
+        if agreement is None:
+            return None, "verb form"
+        edits += agreement
+    return apply_edits(text, edits), "passive roles" if found.passive else "active roles"
 
 
 def _agreement(tokens: Sequence[Token], found: Transitive, *, plural: bool, first_person: bool) -> list[Edit] | None:
@@ -85,11 +96,3 @@ def _agreement(tokens: Sequence[Token], found: Transitive, *, plural: bool, firs
     else:
         return []
     return [(finite.start, finite.end, new)] if new != finite.text else []
-
-
-def _can_act(token: Token) -> bool:
-    """Whether a noun is a name, a personal pronoun, or a word for persons or groups of persons from a short list."""
-    word = token.text.lower()
-    if token.tag == "PRP":
-        return word != "it"
-    return token.pos == "PROPN" or word in ACTORS or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from opencse.syntax.tokens import Token
 from opencse.syntax.verbs import base_form
 from opencse.views.edits import match_case
-from opencse.views.rewriting.clause import BE, Clause, main_clause
+from opencse.views.rewriting.clause import BE, Clause, clause_at, main_clause
+from opencse.views.rewriting.lexicon import ACTORS
 from opencse.views.rewriting.phrases import Span, as_span, recased, subtree, text_of
 
 SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
@@ -23,6 +24,10 @@ _ANAPHORIC = frozenset(
 )
 _AFTER_OBJECT = ("that", "for", "about", "between", "against", "over", "of")
 _AFTER_AGENT = (*_AFTER_OBJECT, "in", "with", "from", "on", "to")
+_POSSESSIVES = frozenset("his her its their my our your".split())
+_GENITIVES = ("of", "'s", "’s", "'", "’")
+_PREPOSITIONS = frozenset("in on for with between against at about over".split())
+_OTHER_CLAUSES = ("ccomp", "advcl", "conj", "parataxis")
 _STOP = (".", "!", ";", "?", ",", ":", "(", ")", "[", "]", '"', "“", "”", "–", "—", "...", "''", "``")
 
 
@@ -51,17 +56,28 @@ class Transitive:
     helpers: tuple[int, ...]
 
 
-def transitive(text: str, tokens: Sequence[Token]) -> Transitive | None:
-    """Return the main clause of a sentence as subject, verb and object; None if the grammar is in any doubt.
+def transitives(text: str, tokens: Sequence[Token]) -> Iterator[Transitive]:
+    """Yield the clauses of a sentence that have subject, verb and object, the main clause first.
+
+    A clause is left out if the grammar is in any doubt.
 
     Args:
         text: The sentence.
         tokens: Its tokens.
     """
     if any(token.text == "." for token in tokens[:-1]):
-        return None  # more than one sentence
-    clause = main_clause(tokens)
-    if clause is None or clause.subject is None or clause.finite is None or clause.negatives or "?" in text:
+        return  # more than one sentence
+    clauses = [main_clause(tokens)]
+    clauses += [clause_at(tokens, i) for i, t in enumerate(tokens) if t.relation.split(":")[0] in _OTHER_CLAUSES]
+    for clause in clauses:
+        found = _transitive(text, tokens, clause) if clause is not None else None
+        if found is not None:
+            yield found
+
+
+def _transitive(text: str, tokens: Sequence[Token], clause: Clause) -> Transitive | None:
+    """Return a clause as subject, verb and object; None if the grammar is in any doubt."""
+    if clause.subject is None or clause.finite is None or clause.negatives or "?" in text:
         return None
     verb = clause.predicate
     children = list(clause.children(verb))
@@ -76,8 +92,14 @@ def transitive(text: str, tokens: Sequence[Token]) -> Transitive | None:
     if found is None:
         return None
     by, head = found
-    subject, other = _noun_phrase(clause, clause.subject), _noun_phrase(clause, head, without=by)
-    if subject is None or other is None or not subject[1] < min([verb, *helpers]) <= verb < other[0]:
+    named = tokens[clause.subject].pos != "PRON"
+    subject = _noun_phrase(clause, clause.subject)
+    other = _noun_phrase(clause, head, without=by, possessive=named and not passive)
+    if subject is None or other is None or tokens[clause.subject].text.lower() == "one":
+        return None
+    if subject[0] and tokens[subject[0] - 1].tag == "CC" and tokens[verb].relation != "conj":
+        return None  # the first conjuncts are elsewhere: "A, B and C solved it"
+    if not subject[1] < min([verb, *helpers]) <= verb < other[0]:
         return None
     if not _only_adverbs(clause, subject[1] + 1, verb, helpers) or not _ends(clause, head, other, by):
         return None
@@ -97,8 +119,10 @@ def _ends(clause: Clause, head: int, span: Span, by: int | None) -> bool:
     """Whether a phrase after the verb certainly ends where the parser says."""
     tokens = clause.tokens
     for i in subtree(tokens, head) - {head, by}:
-        if tokens[i].relation == "case" and tokens[i].text.lower() not in ("of", "'s", "’s", "'", "’"):
-            return False  # "protects the burrows from flooding"
+        if tokens[i].relation != "case" or tokens[i].text.lower() in _GENITIVES:
+            continue
+        if by is not None or tokens[i].text.lower() not in _PREPOSITIONS or tokens[tokens[i].head].tag == "CD":
+            return False  # "protects the burrows from flooding", "received a prize in 1990"
     following = tokens[span[1] + 1] if span[1] + 1 < len(tokens) else None
     if following is None or following.text in (".", "!", ";"):
         return True
@@ -176,7 +200,7 @@ def _agent(clause: Clause, children: Sequence[int]) -> tuple[int, int] | None:
     return None
 
 
-def _noun_phrase(clause: Clause, head: int, without: int | None = None) -> Span | None:
+def _noun_phrase(clause: Clause, head: int, without: int | None = None, *, possessive: bool = False) -> Span | None:
     """Return the whole noun phrase if it is one span without commas, clauses and anaphoric words."""
     tokens = clause.tokens
     places = subtree(tokens, head) - {without}
@@ -184,9 +208,11 @@ def _noun_phrase(clause: Clause, head: int, without: int | None = None) -> Span 
     if span is None or span[1] - span[0] >= _MAX_TOKENS or tokens[head].tag in ("EX", "WP", "WDT", "VBG", "JJ", "RB"):
         return None
     words = [tokens[i].text.lower() for i in range(span[0], span[1] + 1)]
-    if span[0] == 0 and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
+    plain = head > 0 and tokens[0].tag in ("NN", "JJ") and tokens[head].tag == "NNS"  # "Local farmers"
+    if span[0] == 0 and not plain and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
         return None  # perhaps an unknown name: whether it keeps its capital would be a guess
-    if any(word in _ANAPHORIC or word in _STOP for word in words[:-1]) or words[-1] in (*_ANAPHORIC - {"her"}, *_STOP):
+    barred = _ANAPHORIC - _POSSESSIVES if possessive else _ANAPHORIC
+    if any(word in barred or word in _STOP for word in words[:-1]) or words[-1] in (*_ANAPHORIC - {"her"}, *_STOP):
         return None
     clauses = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep", "list")
     if any(tokens[i].relation.split(":")[0] in clauses for i in places - {head}):
@@ -197,6 +223,8 @@ def _noun_phrase(clause: Clause, head: int, without: int | None = None) -> Span 
     if following < len(tokens) and tokens[following].text in ("-", "–", "/", "'"):
         return None
     noun = tokens[head].pos in ("NOUN", "PROPN", "PRON") and (tokens[head].pos != "PRON" or tokens[head].tag == "PRP")
+    if any(tokens[i].relation == "mark" or (tokens[i].relation == "conj" and tokens[i].tag[0] == "V") for i in places):
+        return None  # "after the army", "restored temples and built more"
     return span if noun else None
 
 
@@ -247,3 +275,11 @@ def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, 
         if piece.lower() in ("he", "she", "they", "we", "it", *OBJECT_FORM.values()) and place[0] == 0:
             piece = match_case(piece, "X")
     return recased(piece, tokens[span[0]], was_first=span[0] == 0 and piece != "I", is_first=place[0] == 0)
+
+
+def can_act(token: Token) -> bool:
+    """Whether a noun is a name, a personal pronoun, or a word for persons or groups of persons from a short list."""
+    word = token.text.lower()
+    if token.tag == "PRP":
+        return word != "it"
+    return token.pos == "PROPN" or word in ACTORS or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)
