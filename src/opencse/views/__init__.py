@@ -14,6 +14,9 @@
 | `antonym_quadruple` | `AntonymQuadruple` | a paraphrase and two contradictions of the same predicate | |
 | `passive` | `Passive` | a paraphrase: the other voice | |
 | `reordering` | `Reordering` | a paraphrase: an adverbial moved, or conjuncts exchanged | |
+| `question` | `Question` | a question that the sentence answers | |
+| `keywords` | `Keywords` | its words as people type them into a search box | |
+| `passage` | `Passage` | the sentence, or a view of it, among its neighbours | |
 | `main_clause` | `MainClause` | the main clause of a long sentence | |
 | `back_translation` | `BackTranslation` | a paraphrase by translation and back | OssCSE §4, DebCSE §4.2 |
 | `candidate_table` | `CandidateTable` | a paraphrase from a table of candidates | OssCSE Appendix A |
@@ -40,11 +43,13 @@ from opencse.views.generation.prompted_llm import PromptedLLM
 from opencse.views.generation.substitution import Substitution
 from opencse.views.mining import DebiasedNegatives, DebiasedPositives, HardNegatives
 from opencse.views.perturbation.next_sentence import NextSentence
+from opencse.views.perturbation.passage import Passage
 from opencse.views.perturbation.random_changes import Deletion, RandomSentence, WordRepetition
 from opencse.views.perturbation.span_mask import SpanMask
 from opencse.views.rewriting.antonym_quadruple import AntonymQuadruple
 from opencse.views.rewriting.antonym_swap import AntonymSwap
 from opencse.views.rewriting.entity_swap import EntitySwap
+from opencse.views.rewriting.keywords import Keywords
 from opencse.views.rewriting.main_clause import MainClause
 from opencse.views.rewriting.negated_antonym import NegatedAntonym
 from opencse.views.rewriting.negation import Negation
@@ -52,6 +57,7 @@ from opencse.views.rewriting.negative_word import NegativeWord
 from opencse.views.rewriting.number_swap import NumberSwap
 from opencse.views.rewriting.passive import Passive
 from opencse.views.rewriting.phrase_swap import PhraseSwap
+from opencse.views.rewriting.question import Question
 from opencse.views.rewriting.reordering import Reordering
 from opencse.views.rewriting.role_pair import RolePairs
 from opencse.views.rewriting.role_swap import RoleSwap
@@ -74,6 +80,9 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     NumberSwap,
     EntitySwap,
     Reordering,
+    Question,
+    Keywords,
+    Passage,
     WordRepetition,
     SpanMask,
     Insertion,
@@ -103,15 +112,18 @@ __all__ = [
     "EntitySwap",
     "HardNegatives",
     "Insertion",
+    "Keywords",
     "MainClause",
     "NegatedAntonym",
     "Negation",
     "NegativeWord",
     "NextSentence",
     "NumberSwap",
+    "Passage",
     "Passive",
     "PhraseSwap",
     "PromptedLLM",
+    "Question",
     "RandomSentence",
     "Reordering",
     "RolePairs",
