@@ -36,6 +36,14 @@ PUBLISHED: dict[str, Values] = {
         ("terms.masked_language_model.ratio", "published"): 0.15,
         ("terms.masked_language_model.masking", "published"): "bert",
     },
+    "simcse-sup": {
+        ("encoder.projector", "published"): "simcse",
+        ("encoder.keep_projector", "published"): True,
+        ("terms.contrastive.negatives", "published"): ["contradiction"],
+        ("optimizer.lr", "published"): (5e-05, 1e-05, 5e-05, 1e-05),
+        ("training.epochs", "published"): 3,
+        ("training.batch_size", "published"): 512,
+    },
     "diffcse": {
         ("encoder.projector", "published"): "diffcse",
         ("optimizer.lr", "published"): (7e-06, None, 1e-05, None),
@@ -323,6 +331,7 @@ PUBLISHED: dict[str, Values] = {
 }
 SCORES: dict[str, tuple[float | None, ...]] = {
     "simcse": (76.25, 78.41, 76.57, 78.90),
+    "simcse-sup": (81.57, 82.21, 82.52, 83.76),
     "diffcse": (78.49, None, 77.80, None),
     "promptbert": (78.54, None, 79.15, None),
     "osscse": (79.08, 80.47, 80.46, 81.68),

@@ -162,7 +162,9 @@ class Encoder:
         pooling: `backbone` keeps what a sentence-transformers model already does; `cls`, `mean`, `first_last` (mean
             over tokens of the first and the last layer) and `mask` (the vector at the prompt's mask) replace it.
         projector: Head used in training only: `simcse` (Linear + Tanh, SimCSE §3) or `diffcse` (two layers with
-            BatchNorm, DiffCSE §3); never exported.
+            BatchNorm, DiffCSE §3); not exported.
+        keep_projector: Train the `simcse` projector as a part of the encoder, which is exported with it as a Dense
+            module: supervised SimCSE's pooler.
         max_length: Longest training input in tokens; longer ones are cut.
         length_counts: Whether `max_length` counts the `total` (special tokens and prompt included, as SimCSE and
             SNCSE do) or only the `content` (as PromptBERT does).
@@ -177,6 +179,7 @@ class Encoder:
 
     pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] = "cls"
     projector: Literal["none", "simcse", "diffcse"] = "simcse"
+    keep_projector: bool = False
     max_length: int = 32
     length_counts: Literal["total", "content"] = "total"
     dropout: float | None = None
@@ -187,6 +190,8 @@ class Encoder:
     def __post_init__(self) -> None:
         if self.max_length < 3:
             raise ValueError("max_length must be at least 3")
+        if self.keep_projector and self.projector != "simcse":
+            raise ValueError("keep_projector is for the projector 'simcse'")
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise ValueError("dropout must be at least 0 and below 1")
         if self.denoising != "none" and self.pooling != "mask":

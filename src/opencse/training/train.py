@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from opencse.data.token_store import Source, TokenStore, open_store
-from opencse.encoder import backbone_config, build_projector, load_encoder, save_encoder
+from opencse.encoder import backbone_config, build_projector, exported_projector, load_encoder, save_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
@@ -156,6 +156,10 @@ class _TrainedModel:
         self._denoising = recipe.encoder.denoising
         self.encoder = load_encoder(backbone, **recipe.pooling, dropout=recipe.encoder.dropout)
         check_dropout(recipe, self.encoder, backbone)
+        if recipe.encoder.keep_projector:
+            width = self.encoder.get_embedding_dimension()
+            assert width is not None
+            self.encoder.append(exported_projector(width).to(self.encoder.device))
         self.packed: bool = prepare_for_training(self.encoder) and session.on_cpu
         self.sources, self.views = sources_and_views(recipe, self.encoder, backbone)
         self._denoisers = _denoisers(recipe, self.encoder, self.views)
@@ -270,6 +274,7 @@ def _network(
     width = encoder.get_embedding_dimension()
     assert width is not None
     torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
-    projector = build_projector(recipe.encoder.projector, width)
+    kind = "none" if recipe.encoder.keep_projector else recipe.encoder.projector
+    projector = build_projector(kind, width)
     modules = term_modules(recipe, encoder, projector, backbone)
     return Network(encoder, projector, Objective(recipe.terms), modules, denoisers)
