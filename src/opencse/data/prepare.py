@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
@@ -18,7 +18,7 @@ Notify = Callable[[str], None]
 
 def recipe_for_corpus(
     recipe: str | Path,
-    corpus: str | Path,
+    columns: Collection[str],
     *,
     family: str,
     variant: str = "sound",
@@ -29,7 +29,7 @@ def recipe_for_corpus(
 
     Args:
         recipe: A name or a TOML file.
-        corpus: Raw sentences, or views that were built before.
+        columns: The columns of the corpus.
         family: The backbone's family (`opencse.recipes.family_of`).
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
@@ -46,7 +46,7 @@ def recipe_for_corpus(
 
     if source:
         return load(having=["paraphrases"])
-    with_paraphrases, columns = load(may_have=["paraphrases"]), column_names(corpus)
+    with_paraphrases = load(may_have=["paraphrases"])
     built = "paraphrase" in columns and built_by_opencse(with_paraphrases.build, columns)
     complete = not missing_specs(with_paraphrases.build, with_paraphrases.columns, columns)
     return with_paraphrases if built or complete else load()

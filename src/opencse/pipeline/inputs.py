@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencse.data.columns import missing_specs
 from opencse.data.given import corpus_file, given_name
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import recipe_for_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.given import model_source
+from opencse.io.corpus import column_names
 from opencse.recipes import Recipe, family_of, load_recipe, shortened
+from opencse.views.constructor import ConstructorSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +25,7 @@ class RunInputs:
     Attributes:
         recipe: Resolved for the backbone's family and for the columns that the corpus has.
         corpus: The file or folder that is read.
+        columns: The columns of the corpus.
         corpus_name: The user's name for it.
         backbone: A folder, a hub id or a bundled name.
         paraphrases: Source of paraphrases.
@@ -29,9 +33,15 @@ class RunInputs:
 
     recipe: Recipe
     corpus: Path
+    columns: tuple[str, ...]
     corpus_name: str
     backbone: str
     paraphrases: Paraphrases
+
+    @property
+    def missing_specs(self) -> dict[str, ConstructorSpec]:
+        """Constructors of the columns that the recipe's views read and the corpus lacks."""
+        return missing_specs(self.recipe.build, self.recipe.columns, self.columns)
 
 
 def resolve_inputs(
@@ -57,15 +67,18 @@ def resolve_inputs(
     needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
     name, backbone = given_name(corpus), model_source(backbone)
     corpus = corpus_file(corpus, column=column, needed=needed)
+    columns = tuple(column_names(corpus))
     source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         recipe = recipe_for_corpus(
-            recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
+            recipe, columns, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
         )
     if quick:
         recipe = shortened(recipe)
-    return RunInputs(recipe=recipe, corpus=corpus, corpus_name=name, backbone=backbone, paraphrases=source)
+    return RunInputs(
+        recipe=recipe, corpus=corpus, columns=columns, corpus_name=name, backbone=backbone, paraphrases=source
+    )
 
 
 def with_precision(inputs: RunInputs, precision: str) -> RunInputs:

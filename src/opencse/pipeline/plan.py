@@ -11,8 +11,7 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.data.columns import missing_specs
-from opencse.io.corpus import column_names, read_texts
+from opencse.io.corpus import read_texts
 from opencse.pipeline.inputs import resolve_inputs
 from opencse.recipes import Recipe
 from opencse.syntax.language import LANGUAGES, likely_language
@@ -124,7 +123,7 @@ def plan(
         corpus=inputs.corpus_name,
         sentences=count,
         language=likely_language(first),
-        build=tuple(missing_specs(resolved.build, resolved.columns, column_names(inputs.corpus))),
+        build=tuple(inputs.missing_specs),
         sampled=sampled,
         rows=sum(part.rows for part in parts.values()) if parts else None,
         steps=resolved.training.max_steps,

@@ -16,7 +16,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
 from opencse.evaluation.development import sts_text
 from opencse.io import demo
-from opencse.io.corpus import content_hash
+from opencse.io.corpus import column_names, content_hash
 from opencse.io.files import write_json, write_text
 from opencse.pipeline.run import run
 from opencse.probing import ProbeData, ProbeScores, ProbeSuite, load_probe_data
@@ -153,17 +153,18 @@ def _trained(system: System, backbone: str, seed: int, shared: _SharedSettings) 
     settings = [*shared.overrides, *system.set, f"training.seed={seed}"]
     if shared.paraphrases is not None and source_key is not None:
         text, candidate = paraphrase_columns(shared.paraphrases)
-        columns = f"text_column='{text}', candidate_column='{candidate}'"
-        settings.insert(0, f"{source_key}={{kind='candidate_table', path='{shared.paraphrases.resolve()}', {columns}}}")
+        named = f"text_column='{text}', candidate_column='{candidate}'"
+        settings.insert(0, f"{source_key}={{kind='candidate_table', path='{shared.paraphrases.resolve()}', {named}}}")
     family = family_of(backbone_config(backbone))
+    columns = column_names(shared.corpus)
     options: dict[str, Any] = {"family": family, "overrides": settings}
     try:
-        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
+        recipe = recipe_for_corpus(system.recipe, columns, **options, paraphrases=source)
     except OpencseError:
         if shared.paraphrases is None:
             raise
         source = Paraphrases()  # this system uses no paraphrases
-        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
+        recipe = recipe_for_corpus(system.recipe, columns, **options, paraphrases=source)
     key = {"recipe": dump_recipe(recipe), "backbone": backbone}
     return _stored_or_measured(shared, key, lambda folder: _run(recipe, backbone, folder, source, shared))
 

@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 
-from opencse.data.columns import missing_specs
 from opencse.data.prepare import prepare_rows
 from opencse.encoder import backbone_config
 from opencse.encoder.device import choose_device
@@ -18,7 +17,6 @@ from opencse.encoder.precision_choice import describe, resolve_precision
 from opencse.evaluation import STS_TASKS, Results, ScoredPairs, TaskResult
 from opencse.evaluation.development import development_scorer, development_sets, sts_text
 from opencse.io import demo
-from opencse.io.corpus import column_names
 from opencse.io.files import write_json
 from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after
@@ -197,7 +195,7 @@ def _first_stages(
     with timed("first stages", whole=True):
         return train_first_stages(
             inputs.recipe,
-            missing_specs(inputs.recipe.build, inputs.recipe.columns, column_names(inputs.corpus)),
+            inputs.missing_specs,
             inputs.corpus,
             folder,
             backbone=inputs.backbone,
