@@ -77,7 +77,7 @@ def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
         notify=notes.append,
     )
     assert any("no sentence fits the part opposites" in note for note in notes)
-    assert "no sentence has the view 'entity': nothing is learned from it" in result.run.warnings
+    assert "no sentence has the view 'entity': it has no effect" in result.run.warnings
 
 
 def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone) -> None:
