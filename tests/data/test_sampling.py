@@ -90,3 +90,15 @@ def test_a_corpus_of_blank_lines_is_named_and_nothing_is_written(tmp_path) -> No
     with pytest.raises(OpencseError, match=r"blank\.txt has no sentence"):
         sample(blank, Corpus(rows=10), tmp_path / "out" / "corpus.parquet")
     assert not (tmp_path / "out").exists()
+
+
+def test_verbs_with_opposites_come_more_often_than_adjectives(tmp_path) -> None:
+    verbs = [
+        f"They {verb} the {thing}." for verb in ("accepted", "rejected") for thing in ("plan", "gift", "bill", "job")
+    ]
+    adjectives = [f"The {thing} is {word}." for word in ("safe", "dangerous") for thing in ("road", "cliff", "door")]
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join([*verbs, *adjectives, "Nothing else."]))
+    draw = set(read_texts(sample(path, Corpus(rows=2, opposites=10), tmp_path / "out.parquet", seed=1)))
+    assert draw >= set(verbs)
+    assert len(draw & set(adjectives)) >= 2

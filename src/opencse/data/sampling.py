@@ -24,10 +24,12 @@ from opencse.views.constructor import SourceRow
 from opencse.views.rewriting.attribute_clause import attribute_clause, is_predicate
 from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.views.rewriting.main_clause import MainClause
-from opencse.views.rewriting.opposites import opposed_adjectives
+from opencse.views.rewriting.opposites import opposed_adjectives, opposed_verbs
 
 _CHUNK = 4096
 _LEAST_EACH = 8
+_VERBS_EACH = 4
+"""Sentences that are drawn for a verb, for one that is drawn for an adjective: there are far fewer verbs."""
 
 
 def sample(corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path | None = None, seed: int = 0) -> Path:
@@ -88,33 +90,44 @@ class _Draw:
 
 
 class _Balanced:
-    """So many sentences of a stream, each adjective in as many as any other as far as the stream has them.
+    """A sample of a stream in which adjectives with an opposite are equally frequent, as far as the stream has them.
 
-    Adjectives whose opposite the stream never uses are left out: of what is thematic nobody says that it is unthematic.
+    Verbs with a complementary opposite ("to accept") are equally frequent, too, and more so than adjectives. Words
+    whose opposite the stream never uses are left out: of what is thematic nobody says that it is unthematic.
     """
 
     def __init__(self, size: int, chance: random.Random) -> None:
         self._size, self._chance = size, chance
-        self._most = max(_LEAST_EACH, size // 200)  # for one adjective: a stream with fewer than 200 gives fewer
+        self._rounds = max(_LEAST_EACH, size // 200)  # for one adjective: a stream with fewer than 200 gives fewer
         self._draws: dict[str, _Draw] = {}
         self._opposite: dict[str, str] = {}
 
     def offer(self, text: str) -> None:
-        for word, opposite in opposed_adjectives(text).items():
+        for word, opposite in (opposed_adjectives(text) | opposed_verbs(text)).items():
             self._opposite[word] = opposite
-            self._draws.setdefault(word, _Draw(self._most, self._chance)).offer(text)
+            self._draws.setdefault(word, _Draw(self._rounds * _each(word), self._chance)).offer(text)
 
     def kept(self) -> dict[str, str]:
-        """Return each sentence, and the adjective that it is there for."""
+        """Return each sentence, and the adjective or verb that it is there for."""
         used = {word: draw for word, draw in sorted(self._draws.items()) if self._opposite[word] in self._draws}
         found: dict[str, str] = {}
-        for i in range(self._most):
+        for i in range(self._rounds):
             for word, draw in used.items():
-                if len(found) == self._size:
-                    return found
-                if i < len(draw.kept):
-                    found.setdefault(draw.kept[i], word)
+                each = _each(word)
+                for text in draw.kept[i * each : (i + 1) * each]:
+                    if len(found) == self._size:
+                        return found
+                    found.setdefault(text, word)
         return found
+
+
+def _each(word: str) -> int:
+    """Return how many sentences a word gets in each round."""
+    return _VERBS_EACH if _is_verb(word) else 1
+
+
+def _is_verb(word: str) -> bool:
+    return word.startswith("to ")
 
 
 def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> tuple[list[str], dict[str, str]]:
@@ -129,7 +142,7 @@ def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> tupl
 
 
 def _said(opposed: Mapping[str, str], clauses: float, chance: random.Random) -> list[str]:
-    """Of each sentence what it says with its adjective: cut where that is the predicate, built where an attribute."""
+    """Return each sentence of a verb or predicate adjective, perhaps cut, and the statement made of an attribute."""
     if not opposed:
         return []
     outright: list[str] = []
@@ -139,7 +152,7 @@ def _said(opposed: Mapping[str, str], clauses: float, chance: random.Random) -> 
     for start in range(0, len(texts), _CHUNK):
         part = texts[start : start + _CHUNK]
         for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
-            if is_predicate(tokens, opposed[text]):
+            if _is_verb(opposed[text]) or is_predicate(tokens, opposed[text]):
                 outright.append(text)
             elif clause := attribute_clause(text, tokens, opposed[text]):
                 built.append(clause)

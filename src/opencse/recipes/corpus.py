@@ -33,9 +33,9 @@ class Corpus:
     Attributes:
         clauses: Share of the sentences that are cut to their main clause, where one can be cut out.
         rows: Sentences used at most, drawn at random; all where absent.
-        opposites: So many more sentences, drawn for the adjectives in them that have an opposite, each adjective as
-            often as any other as far as the text has it. What is said in passing ("the dirty water") becomes a sentence
-            of its own ("The water is dirty.").
+        opposites: So many more sentences, drawn for the adjectives and verbs in them that have an opposite, each
+            adjective as often as any other as far as the text has it, and each verb four times as often. An attribute
+            ("the dirty water") becomes a sentence of its own ("The water is dirty.").
         parts: The sorts of rows that training mixes, by name (`data/mixture.py`); where absent, every sentence is one
             row with all its views.
     """

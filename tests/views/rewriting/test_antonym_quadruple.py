@@ -12,7 +12,9 @@ The road is not open.|The road is closed.|The road is open.|The road is not clos
 I left as he obeyed it.|I left as he did not disobey it.|I left as he did not obey it.|I left as he disobeyed it.
 Prices rose in March.||Prices did not rise in March.|Prices fell in March.
 She has put on her coat.||She has not put on her coat.|She has taken off her coat.
+We chose to accept it.|We chose not to reject it.|We chose not to accept it.|We chose to reject it.
 The dog barks.|||
+He began to accept it.|||
 Was it rejected?|||
 He may accept it.|||
 He accepted and read it.|||

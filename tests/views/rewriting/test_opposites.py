@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.views.rewriting.opposites import opposed_adjectives
+from opencse.views.rewriting.opposites import opposed_adjectives, opposed_verbs
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,17 @@ from opencse.views.rewriting.opposites import opposed_adjectives
 )
 def test_words_that_have_an_opposite(text, expected) -> None:
     assert opposed_adjectives(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("They accepted the offer.", {"to accept": "to reject"}),
+        ("She keeps every promise that she makes.", {"to keep": "to break"}),
+        ("She keeps a dog.", {}),  # only with certain objects
+        ("Prices rose in March.", {}),  # not complementary
+        ("", {}),
+    ],
+)
+def test_verbs_that_have_a_complementary_opposite(text, expected) -> None:
+    assert opposed_verbs(text) == expected

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from opencse.syntax.tokens import Token
+from opencse.syntax.verbs import inflect
 from opencse.views.edits import Edit, match_case
 from opencse.views.rewriting import lexicon
 from opencse.views.rewriting.articles import article_edits
+from opencse.views.rewriting.lexicon import OpposedVerb
 from opencse.views.rewriting.opposed_verbs import VERB_TAGS, opposed_particle_verb, opposed_verb
 from opencse.views.rewriting.opposite_contexts import fits
 
@@ -87,6 +90,38 @@ def opposed_adjectives(text: str) -> dict[str, str]:
     """
     table = lexicon.opposites()
     return {word: table[word, "ADJ"] for word in _WORD.findall(text) if (word, "ADJ") in table}
+
+
+def opposed_verbs(text: str) -> dict[str, str]:
+    """Return the complementary opposites of all words of a sentence that can be verbs, as infinitives ("to accept").
+
+    It does not parse, as `opposed_adjectives`. Verbs whose opposite depends on the object are found if one is there.
+    """
+    words = set(_WORD.findall(text))
+    found: dict[str, str] = {}
+    for word in sorted(words & _verb_forms().keys()):
+        for base, entry in _verb_forms()[word]:
+            if not entry.objects or any({noun, noun + "s"} & words for noun in entry.objects):
+                found[f"to {base}"] = f"to {entry.opposite}"
+    return found
+
+
+@cache
+def _verb_forms() -> dict[str, tuple[tuple[str, OpposedVerb], ...]]:
+    """Return the complementary verbs by each of their forms: the base, and the entry of the lexicon."""
+    entries = [
+        (word, OpposedVerb(opposite=opposite, objects=frozenset(), complementary=True))
+        for (word, pos), opposite in lexicon.opposites().items()
+        if pos == "VERB" and lexicon.is_complementary(word, pos)
+    ]
+    entries += [
+        (verb, each) for verb, listed in lexicon.collocations().items() for each in listed if each.complementary
+    ]
+    forms: dict[str, tuple[tuple[str, OpposedVerb], ...]] = {}
+    for base, entry in entries:
+        for form in dict.fromkeys(inflect(base, tag) for tag in VERB_TAGS):
+            forms[form] = (*forms.get(form, ()), (base, entry))
+    return forms
 
 
 def opposite_edits(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:

@@ -19,6 +19,11 @@ from opencse.views.rewriting.opposites import Opposite, find_opposites, opposite
 from opencse.views.rewriting.predicate_adjectives import find_copula, shares_predicate
 
 _POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too
+# Verbs whose infinitive is not denied on its own: "can open it" does not say "cannot close it", "began to open it".
+_NOT_DENIED = frozenset(
+    """allow permit enable let help begin start continue cease stop fail manage happen use go have need come get try
+    refuse be""".split()
+)
 _REPORTING = ("remember", "forget", "believe", "doubt", "think")  # with a clause: "did not forget that …"
 
 
@@ -29,12 +34,14 @@ class Predication:
     Attributes:
         opposite: The word and its opposite.
         copula: Index of the form of be before a predicate adjective or noun; None if the predicate is a verb.
-        clause: The clause of the verb; None if the predicate is an adjective or noun.
+        clause: The clause of the verb; None if the predicate is no finite verb.
+        to: Index of the "to" of an infinitive ("decided to accept it"); None if the predicate is none.
     """
 
     opposite: Opposite
     copula: int | None = None
     clause: Clause | None = None
+    to: int | None = None
 
 
 def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Predication]:
@@ -47,9 +54,9 @@ def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) 
             if copula is not None:
                 yield Predication(opposite=opposite, copula=copula)
         elif opposite.pos in ("VERB", "PART"):
-            clause = _verb_clause(tokens, opposite)
-            if clause is not None:
-                yield Predication(opposite=opposite, clause=clause)
+            clause, to = _verb_clause(tokens, opposite), _infinitive(tokens, opposite)
+            if clause is not None or to is not None:
+                yield Predication(opposite=opposite, clause=clause if to is None else None, to=to)
 
 
 def predication_edits(
@@ -71,6 +78,8 @@ def predication_edits(
     swapped = opposite_edits(text, tokens, found.opposite) if swap else []
     if not deny:
         return swapped, "antonym"
+    if found.to is not None:
+        return [*swapped, _infinitive_denied(tokens, found.to)], "infinitive"
     if found.clause is None:
         assert found.copula is not None
         denied, rule = _adjective_denied(tokens, found.opposite.place, found.copula, contract=contract)
@@ -90,6 +99,31 @@ def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
     if clause.has(opposite.place, ("ccomp",)) and opposite.pair[0] not in _REPORTING:
         return None
     return clause
+
+
+def _infinitive(tokens: Sequence[Token], opposite: Opposite) -> int | None:
+    """Return the "to" of an infinitive that can be denied on its own: "decided (not) to accept it"."""
+    place, verb = opposite.place, tokens[opposite.place]
+    if (
+        verb.tag != "VB"
+        or place < 2
+        or tokens[place - 1].tag != "TO"
+        or verb.relation not in ("xcomp", "advcl", "ccomp")
+    ):
+        return None
+    governor = tokens[verb.head]
+    if not governor.tag.startswith("VB") or governor.lemma.lower() in _NOT_DENIED or shares_predicate(tokens, place):
+        return None
+    before = tokens[place - 2].text.lower()
+    return None if before in ("order", "as", "or", "and", "how", "whether", "but", "enough") else place - 1
+
+
+def _infinitive_denied(tokens: Sequence[Token], to: int) -> Edit:
+    """Return the edit that inserts "not" before the "to" of an infinitive, or removes it."""
+    before = tokens[to - 1]
+    if before.text.lower() in NOT:
+        return (before.start, tokens[to].start, "")
+    return (tokens[to].start, tokens[to].start, "not ")
 
 
 def _adjective_denied(tokens: Sequence[Token], place: int, copula: int, *, contract: bool) -> Negated:
