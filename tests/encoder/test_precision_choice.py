@@ -43,7 +43,7 @@ def test_a_machine_is_probed_once_for_a_models_shapes(monkeypatch, tmp_path):
 def test_another_processor_is_probed_anew(monkeypatch):
     probes = machine(monkeypatch, 0.5)
     choose_precision({}, "cpu")
-    monkeypatch.setattr(precision_choice, "processor", lambda: "another")
+    monkeypatch.setattr(precision_choice, "processor_id", lambda: "another")
     choose_precision({}, "cpu")
     assert len(probes) == 2
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.objectives.edits import choose, delete_tokens, insert_tokens, mask_tokens
+from opencse.objectives.edits import delete_tokens, insert_tokens, mask_tokens, sample_tokens
 from tests.reference.replaced_tokens import deleted, inserted
 
 PAD, MASK = 0, 99
@@ -53,7 +53,7 @@ def test_shares() -> None:
     torch.manual_seed(0)
     ids = torch.full((200, 500), 7)
     candidates = torch.rand(200, 500) < 0.5
-    chosen = choose(candidates, 0.3)
+    chosen = sample_tokens(candidates, 0.3)
     assert not (chosen & ~candidates).any()
     assert chosen.sum() / candidates.sum() == pytest.approx(0.3, abs=0.01)
     ones = torch.ones_like(ids)

@@ -5,7 +5,7 @@ import torch
 
 from opencse.errors import OpencseError
 from opencse.objectives import Context, MaskedLanguageModel
-from opencse.objectives.edits import choose, mask_tokens
+from opencse.objectives.edits import mask_tokens, sample_tokens
 from tests.objectives.build_contexts import build_context
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -35,7 +35,7 @@ def test_at_first_it_is_the_loss_of_the_masked_language_model(facts, masking: st
     ids, mask = context.tokens["anchor"]
     special = torch.isin(ids, torch.tensor(facts.tokenizer.all_special_ids))
     torch.manual_seed(3)
-    chosen = choose(~special & mask.bool(), 0.4)
+    chosen = sample_tokens(~special & mask.bool(), 0.4)
     edit = mask_tokens(ids, mask, chosen, facts.tokenizer.mask_token_id, len(facts.tokenizer), masking)
     labels = ids.masked_fill(~chosen, -100)
     expected = facts.masked_lm("backbone")(input_ids=edit.ids, attention_mask=mask, labels=labels).loss

@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 from opencse.encoder.fast import prepare_for_training
 from opencse.objectives import Context, ReplacedTokenDetection
 from opencse.objectives import replaced_tokens as module
-from opencse.objectives.conditional import Conditional, Generator, draw
+from opencse.objectives.conditional import ConditionalTransformer, TokenGenerator, sample_classes
 from tests.objectives.build_contexts import build_context
 from tests.reference.contrastive import numeric_gradient
 from tests.reference.replaced_tokens import detection_loss
@@ -51,14 +51,14 @@ def everything(term) -> dict[str, torch.Tensor]:
 def watch(monkeypatch) -> dict:
     """What the discriminator reads and what counts, as the term goes along."""
     seen = {}
-    original = ReplacedTokenDetection._riddle
+    original = ReplacedTokenDetection._edit
 
     def riddle(self, ids, mask, parts):
         edit, labels, counted = original(self, ids, mask, parts)
         seen.update(ids=ids, mask=mask, edit=edit, labels=labels, counted=counted)
         return edit, labels, counted
 
-    monkeypatch.setattr(ReplacedTokenDetection, "_riddle", riddle)
+    monkeypatch.setattr(ReplacedTokenDetection, "_edit", riddle)
     return seen
 
 
@@ -184,7 +184,7 @@ def test_only_the_discriminator_learns(facts) -> None:
 
 def test_the_discriminator_begins_as_the_encoder_and_is_told_one_vector(facts) -> None:
     """With the embedding layer's own output at position 0 it is the encoder; the first token itself plays no part."""
-    predict = Conditional(facts.transformer, facts.width, 2).eval()
+    predict = ConditionalTransformer(facts.transformer, facts.width, 2).eval()
     encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")
     ids, mask = encoded["input_ids"], encoded["attention_mask"]
     counted = mask.bool()
@@ -201,7 +201,7 @@ def test_the_discriminator_begins_as_the_encoder_and_is_told_one_vector(facts) -
 def test_packed_batches_change_nothing(tmp_path) -> None:
     facts = build_context(tiny_bert(tmp_path, dropout=0.0))
     assert prepare_for_training(facts.transformer)
-    predict = Conditional(facts.transformer, facts.width, 2).train()
+    predict = ConditionalTransformer(facts.transformer, facts.width, 2).train()
     encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")
     ids, mask = encoded["input_ids"], encoded["attention_mask"]
     assert not mask.all()
@@ -217,7 +217,7 @@ def test_vectors_of_another_width_are_mapped(facts) -> None:
 
 
 def test_the_head_sees_only_what_is_asked_for(facts) -> None:
-    generator = Generator(facts.masked_lm("backbone"))
+    generator = TokenGenerator(facts.masked_lm("backbone"))
     encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")
     ids, mask = encoded["input_ids"], encoded["attention_mask"]
     chosen = mask.bool() & (torch.rand(ids.shape) < 0.5)
@@ -234,12 +234,12 @@ def test_a_generator_whose_head_is_in_parts(tmp_path) -> None:
     ids = torch.arange(12).view(2, 6)
     chosen = ids % 3 == 0
     whole = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-    found = Generator(model).fill(ids, torch.ones_like(ids), chosen, None)
+    found = TokenGenerator(model).fill(ids, torch.ones_like(ids), chosen, None)
     assert torch.equal(found, torch.where(chosen, whole.argmax(-1), ids))
 
 
 def test_draws_follow_the_generators_distribution(facts) -> None:
-    generator = Generator(facts.masked_lm("backbone"))
+    generator = TokenGenerator(facts.masked_lm("backbone"))
     encoded = facts.tokenizer([TEXTS["anchor"][0]] * 1500, return_tensors="pt")
     ids, mask = encoded["input_ids"], encoded["attention_mask"]
     chosen = torch.zeros_like(ids, dtype=torch.bool)
@@ -274,13 +274,13 @@ def test_an_encoder_that_cannot_be_told_a_vector_is_refused(facts) -> None:
     with pytest.raises(ValueError, match="no transformer"):
         ReplacedTokenDetection().module(replace(facts, transformer=None))
     with pytest.raises(ValueError, match="no embedding layer"):
-        Conditional(torch.nn.Linear(2, 2), 2, 2)
+        ConditionalTransformer(torch.nn.Linear(2, 2), 2, 2)
 
 
 def test_draws_follow_the_probabilities():
     torch.manual_seed(0)
     probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
-    drawn = draw(probabilities.expand(20_000, -1))
+    drawn = sample_classes(probabilities.expand(20_000, -1))
     shares = torch.bincount(drawn, minlength=6) / 20_000
     torch.testing.assert_close(shares, probabilities, rtol=0, atol=0.015)
     assert not shares[probabilities == 0].any()

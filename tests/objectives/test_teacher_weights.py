@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from opencse.objectives import Context, ListMLE, ListNet
-from opencse.objectives.teacher_weights import LearnedWeights, Policy, PolicyWeights, gae
+from opencse.objectives.teacher_weights import LearnedWeights, Policy, PolicyWeights, generalised_advantages
 from tests.objectives.build_contexts import toy_build_context
 from tests.objectives.checks import draw, run
 
@@ -66,7 +66,7 @@ def gae_literally(rewards, values, discount, trace) -> list[float]:
 def test_advantages_equal_the_transcription() -> None:
     random = np.random.default_rng(0)
     rewards, values = random.normal(size=7), random.normal(size=8)
-    found = gae(torch.tensor(rewards), torch.tensor(values), 0.9, 0.8)
+    found = generalised_advantages(torch.tensor(rewards), torch.tensor(values), 0.9, 0.8)
     np.testing.assert_allclose(found.numpy(), gae_literally(rewards, values, 0.9, 0.8), rtol=1e-12)
 
 

@@ -212,7 +212,7 @@ def test_shipped_settings_and_refusals(tmp_path) -> None:
     for name in settings_names():
         load_settings(name)
     for overrides, message in (
-        (["model.width=30", "model.heads=4"], "model: width 30 is no multiple of heads 4"),
+        (["model.width=30", "model.heads=4"], "model: width 30 is not a multiple of heads 4"),
         (["masking.rat=0.2"], "unknown key 'rat'"),
         (["training.batch_size=many"], "expected an integer"),
     ):

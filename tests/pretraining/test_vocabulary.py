@@ -59,7 +59,7 @@ def test_no_mask_token() -> None:
 
 
 def test_no_room_for_the_alphabet() -> None:
-    with pytest.raises(OpencseError, match=r"no room for the .* single characters"):
+    with pytest.raises(OpencseError, match=r"too small for the .* single characters"):
         train_tokenizer(lambda: SENTENCES, Vocabulary(size=20), 48)
 
 

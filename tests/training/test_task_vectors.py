@@ -111,7 +111,7 @@ def test_a_model_of_other_weights_is_refused(tmp_path, backbone) -> None:
     recipe = load_recipe("simcse", overrides=[vector(1.0)])
     wide = load_encoder(tiny_bert(tmp_path, width=48), pooling="cls")
     wide.save(str(tmp_path / "wide"))
-    with pytest.raises(OpencseError, match=r"task_vectors.other: what simcse trains has other weights"):
+    with pytest.raises(OpencseError, match=r"task_vectors.other: the model of simcse has other weights"):
         weighted_sum(recipe, load_encoder(backbone, pooling="cls"), {"other": tmp_path / "wide"})
 
 

@@ -133,7 +133,7 @@ def test_what_is_remembered_is_bounded(student, wise, tmp_path, monkeypatch) -> 
     texts = ["one here", "two here", "two here", "one here"]
     path.write_text("".join(json.dumps({"text": text, "other": text}) + "\n" for text in texts))
     whole = vectors(recipe(model=str(wise)), student, path)
-    monkeypatch.setattr(module, "_REMEMBERED", 1)
+    monkeypatch.setattr(module, "_MAX_REMEMBERED", 1)
     monkeypatch.setattr(module, "_CHUNK", 2)
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
     found = vectors(recipe(model=str(wise)), student, path)

@@ -1,4 +1,4 @@
-"""Losses as pure functions of named embeddings: one file per family."""
+"""Losses as pure functions of named embeddings, one file for each family."""
 
 from opencse.objectives.alternating_normalization import AlternatingNormalization
 from opencse.objectives.contrastive import Contrastive
@@ -21,7 +21,7 @@ from opencse.objectives.target_similarity import TargetSimilarity
 from opencse.objectives.term import Context, Embeddings, Processes, Term, TermBuildContext
 from opencse.objectives.two_way_margin import TwoWayMargin
 
-_KINDS: tuple[type[Term], ...] = (
+_TERM_CLASSES: tuple[type[Term], ...] = (
     Contrastive,
     MomentumContrastive,
     TwoWayMargin,
@@ -39,8 +39,8 @@ _KINDS: tuple[type[Term], ...] = (
     SimilarityOrder,
     TargetSimilarity,
 )
-TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _KINDS}
-"""Term classes by the `kind` that a recipe names."""
+TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _TERM_CLASSES}
+"""Term classes by `kind`, their name in recipes."""
 
 __all__ = [
     "TERMS",

@@ -1,4 +1,4 @@
-"""ArcCSE's margin: an angle that is added to the one between anchor and positive."""
+"""ArcCSE's angular margin between anchor and positive."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import math
 import torch
 from torch import Tensor
 
-_NEAR_ONE = 1e-6  # the derivative of an angle is infinite where vectors coincide
+_NEAR_ONE = 1e-6  # the derivative of the angle is infinite for equal vectors
 
 
 def add_angle(cosines: Tensor, degrees: float) -> Tensor:
-    """Return the cosines of angles that are larger by a margin: cos(θ + m) (ArcCSE eq. 4; ArcFace, CVPR 2019).
+    """Return cos(θ + m), the cosines after adding a margin to the angles (ArcCSE eq. 4; ArcFace, CVPR 2019).
 
-    From θ + m = 180° on, where the cosine would rise again, it goes on falling linearly. Where θ is within a tenth of a
-    degree of 0 no gradient flows: there is nothing left to turn.
+    Beyond θ + m = 180°, where the cosine would rise again, it keeps falling linearly. Within a tenth of a degree of
+    θ = 0 there is no gradient.
 
     Args:
-        cosines: Any shape.
-        degrees: m.
+        cosines: Cosines of any shape.
+        degrees: The margin m in degrees.
     """
     m = math.radians(degrees)
     safe = cosines.clamp(-1 + _NEAR_ONE, 1 - _NEAR_ONE)

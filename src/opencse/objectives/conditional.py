@@ -1,4 +1,4 @@
-"""A transformer that is told a sentence vector, and the masked language model that makes its riddles (DiffCSE)."""
+"""A transformer conditioned on a sentence vector, and the masked language model that generates tokens (DiffCSE)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from torch import Tensor, nn
 
 from opencse.objectives.frozen import Frozen
 
-_ROWS = 16  # that the generator scores at once: scores over the vocabulary fill the memory
+_ROWS = 16  # scored by the generator at once, because logits over the vocabulary take much memory
 
 
-class Conditional(nn.Module):
-    """A copy of a transformer in which a given vector stands for the first token.
+class ConditionalTransformer(nn.Module):
+    """A copy of a transformer whose first token is replaced by a given vector.
 
-    The vector takes the place of the *output* of the embedding layer at position 0: no position, LayerNorm or dropout
+    The vector replaces the *output* of the embedding layer at position 0: no position embedding, LayerNorm or dropout
     is applied to it (DiffCSE's code).
 
     Args:
         transformer: A transformers encoder, which is copied with its weights.
-        width: Size of the vectors; where it is not that of the embeddings, a linear map comes in between.
-        outputs: Classes of each token; None for the whole vocabulary.
+        width: Size of the vectors; if it differs from that of the embeddings, a linear map is added.
+        outputs: Number of classes for each token; None for the vocabulary.
 
     Raises:
         ValueError: The encoder has no embedding layer by that name.
@@ -32,7 +32,7 @@ class Conditional(nn.Module):
     def __init__(self, transformer: nn.Module, width: int, outputs: int | None) -> None:
         super().__init__()
         if not isinstance(getattr(transformer, "embeddings", None), nn.Module):
-            raise ValueError(f"a {type(transformer).__name__} has no embedding layer that could be told a vector")
+            raise ValueError(f"a {type(transformer).__name__} has no embedding layer that can take a vector")
         config: Any = transformer.config
         inner = config.embedding_size if hasattr(transformer, "embeddings_project") else config.hidden_size
         self.transformer = copy.deepcopy(transformer)
@@ -45,14 +45,14 @@ class Conditional(nn.Module):
             self.head = nn.Linear(config.hidden_size, outputs)
 
     def forward(self, ids: Tensor, mask: Tensor, vectors: Tensor, counted: Tensor, whole: bool = False) -> Tensor:
-        """Predict.
+        """Return the predictions for the counted tokens.
 
         Args:
-            ids: (n, L).
-            mask: (n, L), 1 for real tokens.
+            ids: Token ids, (n, L).
+            mask: Attention mask, (n, L).
             vectors: (n, width), one for each sequence.
-            counted: (n, L) bool, the tokens to predict for.
-            whole: Compute padding too, where it would be skipped.
+            counted: (n, L) bool, the tokens to predict.
+            whole: Compute padding too, even if it could be skipped.
 
         Returns:
             Logits (tokens counted, outputs).
@@ -68,7 +68,7 @@ class Conditional(nn.Module):
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
-            if whole:  # ids that are not passed by keyword are not packed: padding is computed like all else
+            if whole:  # ids passed by position are not packed, so padding is computed too
                 out = self.transformer(ids, attention_mask=mask)
             else:
                 out = self.transformer(input_ids=ids, attention_mask=mask)
@@ -78,7 +78,7 @@ class Conditional(nn.Module):
 
 
 class _VocabularyHead(nn.Module):
-    """Logits over the vocabulary by the embedding table itself, as masked language models have it."""
+    """Logits over the vocabulary with tied embeddings, as in masked language models."""
 
     def __init__(self, width: int, table: nn.Embedding) -> None:
         super().__init__()
@@ -91,22 +91,22 @@ class _VocabularyHead(nn.Module):
         return nn.functional.linear(self.transform(hidden), self._table[0].weight, self.bias)
 
 
-def draw(probabilities: Tensor) -> Tensor:
-    """Return one class for each row (n, C), by where a uniform number falls among the sums of the probabilities before.
+def sample_classes(probabilities: Tensor) -> Tensor:
+    """Return a sampled class (n,) for each row of probabilities (n, C), by inverse transform sampling.
 
-    Needs one random number a row, where `torch.multinomial` draws one for each class.
+    It needs one random number per row, while `torch.multinomial` draws one for each class.
     """
     sums = probabilities.cumsum(-1)
     reached = torch.rand_like(sums[:, :1]) * sums[:, -1:]
     return torch.searchsorted(sums, reached, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 
 
-class Generator(Frozen):
-    """A masked language model that fills in tokens, and never learns.
+class TokenGenerator(Frozen):
+    """A frozen masked language model that fills in tokens.
 
     Args:
-        model: Takes `input_ids` and `attention_mask`, gives `logits`.
-        dropout: Leave its dropout on.
+        model: Model from `input_ids` and `attention_mask` to `logits`.
+        dropout: Keep its dropout on.
     """
 
     def __init__(self, model: nn.Module, dropout: bool = False) -> None:
@@ -117,7 +117,7 @@ class Generator(Frozen):
 
     @property
     def digest(self) -> str:
-        """A hash of its weights."""
+        """Hash of the weights."""
         joined = hashlib.sha256()
         for name, value in sorted(self.module.state_dict().items()):
             joined.update(name.encode() + value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
@@ -125,34 +125,34 @@ class Generator(Frozen):
 
     @torch.no_grad()
     def fill(self, ids: Tensor, mask: Tensor, chosen: Tensor, temperature: float | None) -> Tensor:
-        """Predict the chosen tokens.
+        """Replace the chosen tokens by predictions.
 
         Args:
-            ids: (n, L).
-            mask: (n, L), 1 for real tokens, which stand first.
-            chosen: (n, L) bool; padding is left as it is.
-            temperature: Of the softmax to draw from; None for the likeliest token.
+            ids: Token ids, (n, L).
+            mask: Attention mask, (n, L); real tokens come first.
+            chosen: (n, L) bool; padding stays unchanged.
+            temperature: Temperature of the softmax to sample from; None for the most probable token.
 
         Returns:
-            The ids (n, L) with the chosen ones replaced.
+            The ids (n, L) with the chosen tokens replaced.
         """
         filled = ids.clone()
-        lengths, order = mask.sum(1).sort(stable=True)  # rows of like length together: less padding
+        lengths, order = mask.sum(1).sort(stable=True)  # rows of similar length together, for less padding
         for rows, longest in zip(order.split(_ROWS), lengths.split(_ROWS), strict=True):
             width = int(longest[-1])
-            here = chosen[rows, :width]
-            logits = self._logits(ids[rows, :width], mask[rows, :width], here)
+            chosen_part = chosen[rows, :width]
+            logits = self._logits(ids[rows, :width], mask[rows, :width], chosen_part)
             if temperature is None:
                 tokens = logits.argmax(-1)
             elif len(logits):
-                tokens = draw((logits.float() / temperature).softmax(-1))
+                tokens = sample_classes((logits.float() / temperature).softmax(-1))
             else:
                 continue
-            filled[rows, :width] = ids[rows, :width].masked_scatter(here, tokens)
+            filled[rows, :width] = ids[rows, :width].masked_scatter(chosen_part, tokens)
         return filled
 
     def _logits(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
-        """Return scores (tokens chosen, vocabulary); the head sees only those where it is a module of its own."""
+        """Return the logits (chosen tokens, vocabulary); a separate head is computed for these tokens only."""
         model: Any = self.module
         if self._head[0] is None:
             return model(input_ids=ids, attention_mask=mask).logits[chosen]

@@ -1,4 +1,4 @@
-"""The contrastive family: InfoNCE, hard negatives, two temperatures, margins, weighted and random negatives."""
+"""Contrastive loss: InfoNCE with hard negatives, two temperatures, margins, weighted and random negatives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 @dataclass(frozen=True, kw_only=True)
 class Contrastive(Term):
-    r"""In-batch contrastive loss in all of its published forms.
+    r"""InfoNCE loss over in-batch negatives (also NT-Xent, MultipleNegativesRankingLoss), with its published variants.
 
     With c the cosine, t the temperature and t' that of the hard negatives,
 
@@ -27,19 +27,19 @@ class Contrastive(Term):
     averaged over the rows that have both anchor and positive. Sources: SimCSE (Gao et al., EMNLP 2021) eq. 1 and 5;
     HiNCE (SAN paper) eq. 2 for t'; IFM (Robinson et al., NeurIPS 2021) and BYOP for margins; ArcCSE (Zhang et al., ACL
     2022) eq. 4 for the angular one; DCLR (Zhou et al., ACL 2022) eq. 9 for weights of in-batch candidates and for
-    noise. Candidates and negatives that a row lacks are left out of every sum.
+    noise. Missing candidates and negatives are left out of every sum.
 
     Attributes:
-        anchor: View of the rows.
-        positive: View of the in-batch candidates.
+        anchor: View of the anchors.
+        positive: View of the positives, which are in-batch negatives of the other rows.
         negatives: Views with hard negatives.
-        temperature: t.
-        negative_temperature: t', for the hard negatives only (HiNCE), or one for each of `negatives`; t where absent.
-        negative_scope: Whether each anchor meets the hard negatives of `all` rows or only of its `own`.
+        temperature: t, in units of cosine similarity.
+        negative_temperature: t', for the hard negatives only (HiNCE), or one for each of `negatives`; by default t.
+        negative_scope: Whether each anchor is contrasted with the hard negatives of `all` rows or only of its `own`.
         own_negative_weight: Weight w of a row's own hard negatives in the denominator (SimCSE's is its logarithm).
         symmetric: Average with the same loss of positives against anchors.
-        margin: A shift of the cosines before the softmax.
-        angular_margin: Degrees that are added to the angle between anchor and positive.
+        margin: Additive margin on the cosines before the softmax.
+        angular_margin: Degrees added to the angle between anchor and positive.
         false_negatives: Weights of in-batch candidates from another model's similarities.
         noise: Random vectors as further negatives.
     """
@@ -61,9 +61,9 @@ class Contrastive(Term):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = self.negative_temperature
-        if isinstance(given, tuple) and len(given) != len(self.negatives):
-            raise ValueError(f"{len(given)} values of negative_temperature, but {len(self.negatives)} negatives")
+        temperature = self.negative_temperature
+        if isinstance(temperature, tuple) and len(temperature) != len(self.negatives):
+            raise ValueError(f"{len(temperature)} values of negative_temperature, but {len(self.negatives)} negatives")
         if min(self.temperature, *self.negative_temperatures) <= 0:
             raise ValueError("temperatures must be positive")
         if self.own_negative_weight <= 0:
@@ -79,11 +79,11 @@ class Contrastive(Term):
 
     @property
     def negative_temperatures(self) -> tuple[float, ...]:
-        """T' of each view of hard negatives."""
-        given = self.negative_temperature
-        if isinstance(given, tuple):
-            return given
-        return (self.temperature if given is None else given,) * max(1, len(self.negatives))
+        """Temperature t' of each view of hard negatives."""
+        temperature = self.negative_temperature
+        if isinstance(temperature, tuple):
+            return temperature
+        return (self.temperature if temperature is None else temperature,) * max(1, len(self.negatives))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -92,15 +92,15 @@ class Contrastive(Term):
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """The model that tells false negatives."""
+        """The model that identifies false negatives."""
         return () if self.false_negatives is None else (self.false_negatives.teacher,)
 
     def warnings(self) -> list[str]:
         """Warn of a margin without effect."""
         if self.margin is not None and self.margin.is_identity:
             return [
-                f"the margin '{self.margin.signs}' ({self.margin.size}) shifts all logits alike, "
-                "so that loss and gradient are those of plain InfoNCE"
+                f"the margin '{self.margin.signs}' ({self.margin.size}) shifts all logits equally, "
+                "so loss and gradient are those of plain InfoNCE"
             ]
         return []
 
@@ -109,16 +109,16 @@ class Contrastive(Term):
         unit = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         cosines = unit[self.anchor] @ unit[self.positive].T
         hard = [unit[self.anchor] @ unit[view].T for view in self.negatives]
-        here = present[self.anchor] & present[self.positive]
-        if not here.any():
+        valid = present[self.anchor] & present[self.positive]
+        if not valid.any():
             return cosines.sum() * 0
-        self._report(cosines, hard, present, here, context)
+        self._report(cosines, hard, present, valid, context)
         weights = self._log_weights(cosines, present, context)
-        noise = self._noise(unit[self.anchor], here, context)
+        noise = self._noise(unit[self.anchor], valid, context)
         temperatures = self.negative_temperatures[: len(self.negatives)]
         if self.angular_margin:
-            turned = add_angle(cosines.diagonal(), self.angular_margin)
-            cosines = cosines.diagonal_scatter(turned)
+            with_margin = add_angle(cosines.diagonal(), self.angular_margin)
+            cosines = cosines.diagonal_scatter(with_margin)
 
         def loss(margin: Margin | None) -> Tensor:
             shifted, others = self._shifted(cosines, present[self.positive], margin)
@@ -130,13 +130,13 @@ class Contrastive(Term):
                 self._hard_logits(block if others is None else block + others, present[view], temperature)
                 for view, block, temperature in zip(self.negatives, hard, temperatures, strict=True)
             ]
-            forward = self._cross_entropy(blocks, present[self.positive], here)
+            forward = self._cross_entropy(blocks, present[self.positive], valid)
             if not self.symmetric:
                 return forward
             shifted, _ = self._shifted(cosines.T, present[self.anchor], margin)
             blocks = [shifted / self.temperature + weights.T]
             blocks += [unit[self.positive] @ v.T / self.temperature for v in noise]
-            return (forward + self._cross_entropy(blocks, present[self.anchor], here)) / 2
+            return (forward + self._cross_entropy(blocks, present[self.anchor], valid)) / 2
 
         if self.margin is None:
             return loss(None)
@@ -146,21 +146,23 @@ class Contrastive(Term):
         return (cosines, None) if margin is None else margin.shift(cosines, int(candidates.sum()))
 
     def _log_weights(self, cosines: Tensor, present: Embeddings, context: Context) -> Tensor:
-        """Added to in-batch logits; (B, B), or a 0 that broadcasts."""
+        """Return the logarithms of the weights of in-batch candidates, (B, B), or a zero that broadcasts."""
         if self.false_negatives is None:
             return cosines.new_zeros(1, 1)
-        found = self.false_negatives.log_weights(
+        log_weights = self.false_negatives.log_weights(
             context.teachers[self.false_negatives.teacher], present, self.anchor, self.positive
         )
-        context.report(f"{self.name}/false_negatives", (found < 0).sum() / max(found.numel() - len(found), 1))
-        return found.to(cosines.dtype)
+        context.report(
+            f"{self.name}/false_negatives", (log_weights < 0).sum() / max(log_weights.numel() - len(log_weights), 1)
+        )
+        return log_weights.to(cosines.dtype)
 
-    def _noise(self, anchors: Tensor, here: Tensor, context: Context) -> list[Tensor]:
-        return [] if self.noise is None else [self.noise.draw(anchors[here], context.step)]
+    def _noise(self, anchors: Tensor, valid: Tensor, context: Context) -> list[Tensor]:
+        return [] if self.noise is None else [self.noise.draw(anchors[valid], context.step)]
 
-    def _cross_entropy(self, blocks: list[Tensor], candidates: Tensor, here: Tensor) -> Tensor:
-        """Return the mean cross-entropy of the rows `here`, whose targets are the diagonal of the first block."""
-        rows = here.nonzero().squeeze(1)
+    def _cross_entropy(self, blocks: list[Tensor], candidates: Tensor, valid: Tensor) -> Tensor:
+        """Return the mean cross-entropy of the rows `valid`, whose targets are the diagonal of the first block."""
+        rows = valid.nonzero().squeeze(1)
         logits = torch.cat([blocks[0].masked_fill(~candidates, -math.inf), *blocks[1:]], dim=1)
         return F.cross_entropy(logits[rows], rows)
 
@@ -172,10 +174,12 @@ class Contrastive(Term):
         allowed = present.expand_as(own) if self.negative_scope == "all" else own & present
         return logits.masked_fill(~allowed, -math.inf)
 
-    def _report(self, cosines: Tensor, hard: list[Tensor], present: Embeddings, here: Tensor, context: Context) -> None:
-        """Cosine of positives, of other pairs and of hard negatives; share of anchors nearest to their own positive."""
+    def _report(
+        self, cosines: Tensor, hard: list[Tensor], present: Embeddings, valid: Tensor, context: Context
+    ) -> None:
+        """Report the cosines of positives, other pairs and hard negatives, and the accuracy over candidates."""
         with torch.no_grad():
-            block = cosines.detach()[here][:, here]
+            block = cosines.detach()[valid][:, valid]
             count = len(block)
             nearest = block.argmax(dim=1) == torch.arange(len(block), device=block.device)
             context.report(f"{self.name}/accuracy", nearest.sum() / count)
@@ -183,5 +187,5 @@ class Contrastive(Term):
             others = (block.sum() - block.diagonal().sum()) / max(count * (count - 1), 1)
             context.report(f"{self.name}/cos_other", others)
             for view, own in zip(self.negatives, hard, strict=True):
-                both = here & present[view]
+                both = valid & present[view]
                 context.report(f"{self.name}/cos_{view}", own.diagonal()[both].sum() / both.sum().clamp(min=1))

@@ -1,4 +1,4 @@
-"""Base class of ListNet and ListMLE: a student's and its teachers' lists of similarities."""
+"""Base class of ListNet and ListMLE: ranking distillation from one or several teachers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 @dataclass(frozen=True)
 class Lists:
-    """One list per anchor.
+    """Lists of similarities, one for each anchor.
 
     Attributes:
-        student: (n, c) cosines over the student's temperature.
-        teacher: (n, c) mixed cosines of the teachers over theirs.
-        kept: (n, c), whether the candidate is in the anchor's list.
+        student: Cosines of the student over its temperature, (n, c).
+        teacher: Weighted cosines of the teachers over their temperature, (n, c).
+        kept: Mask of the candidates in each anchor's list, (n, c).
     """
 
     student: Tensor
@@ -30,12 +30,12 @@ class Lists:
 
 @dataclass(frozen=True)
 class TeacherLists:
-    """One list per anchor, and of each teacher one.
+    """Lists of similarities of the student and of each teacher, one for each anchor.
 
     Attributes:
-        student: (n, c) cosines over the student's temperature.
-        teachers: (K, n, c) cosines of each teacher over theirs.
-        kept: (n, c), whether the candidate is in the anchor's list.
+        student: Cosines of the student over its temperature, (n, c).
+        teachers: Cosines of each teacher over their temperature, (K, n, c).
+        kept: Mask of the candidates in each anchor's list, (n, c).
     """
 
     student: Tensor
@@ -45,23 +45,23 @@ class TeacherLists:
 
 @dataclass(frozen=True, kw_only=True)
 class Distillation(Term):
-    """Rank the candidates of each anchor as one or several frozen teachers do.
+    """Distil the ranking of candidates by one or several frozen teachers.
 
-    Each anchor that is present has a list of the present candidates of the whole batch. With several teachers the list
+    Each present anchor has a list of all present candidates of the batch. With several teachers the list
     is Σ_k w_k c_k(a_i, p_j) / t' (RankCSE eq. 9).
 
     Attributes:
-        anchor: View of the rows.
-        candidates: View that is ranked.
-        teachers: Their names.
-        teacher_weights: w, one for each teacher, scaled to the sum 1; equal where empty.
-        weighting: Whether w is `fixed`; `learned`, inverse to the loss against each teacher alone; or drawn by
-            RLRD's policy (`rlrd`), which is rewarded for a low loss.
-        policy: Settings of the latter.
-        weights_from: Name of an earlier term with the same teachers whose w this one takes; its own where empty.
-        temperature: t, of the student.
-        teacher_temperature: t', of the teachers; t where absent.
-        exclude_self: Leave each anchor's own candidate out of its list.
+        anchor: View of the anchors.
+        candidates: View of the ranked candidates.
+        teachers: Names of the teachers.
+        teacher_weights: w, one for each teacher, scaled to the sum 1; by default equal.
+        weighting: `fixed` weights; `learned`, inverse to the loss against each teacher alone; or `rlrd`, sampled by
+            RLRD's policy, whose reward is a low loss.
+        policy: Settings of RLRD's policy.
+        weights_from: Name of an earlier term with the same teachers whose weights are reused.
+        temperature: t, temperature of the student.
+        teacher_temperature: t', temperature of the teachers; by default t.
+        exclude_self: Exclude each anchor's own candidate from its list.
     """
 
     anchor: str = "anchor"
@@ -102,48 +102,48 @@ class Distillation(Term):
         return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None
 
     def list_loss(self, lists: Lists) -> Tensor:
-        """Return the loss of some lists."""
+        """Return the loss of lists, a scalar."""
         raise NotImplementedError
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; O(B² d) time and O(B²) memory for each teacher."""
-        found = self.lists(embeddings, present, context)
+        all_lists = self.lists(embeddings, present, context)
         module = context.modules.get(self.name)
         assert module is None or isinstance(module, TeacherWeights)
-        if found is None:
-            nothing = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
-            return nothing if module is None else nothing + module.nothing().to(nothing.dtype)
-        lists = [Lists(found.student, teacher, found.kept) for teacher in found.teachers]
+        if all_lists is None:
+            zero = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
+            return zero if module is None else zero + module.zero_loss().to(zero.dtype)
+        lists = [Lists(all_lists.student, teacher, all_lists.kept) for teacher in all_lists.teachers]
         if self.weights_from and self.weights_from in context.teacher_weights:
-            weights = context.teacher_weights[self.weights_from].to(found.student)
+            weights = context.teacher_weights[self.weights_from].to(all_lists.student)
         elif module is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
-            weights = found.student.new_tensor([w / sum(fixed) for w in fixed])
+            weights = all_lists.student.new_tensor([w / sum(fixed) for w in fixed])
         else:
             with torch.no_grad():
                 losses = torch.stack([self.list_loss(each) for each in lists])
                 relative = losses / losses.mean().clamp(min=1e-12)
                 features = torch.stack([relative, torch.stack([_correlation(each) for each in lists])], dim=1)
-            weights = module.choose(features).to(found.student.dtype)
+            weights = module.choose(features).to(all_lists.student.dtype)
             for name, weight in zip(self.teachers, weights, strict=True):
                 context.report(f"{self.name}/weight_{name}", weight)
         context.teacher_weights[self.name] = weights.detach()
-        mixed = Lists(found.student, torch.einsum("k,kij->ij", weights, found.teachers), found.kept)
+        mixed = Lists(all_lists.student, torch.einsum("k,kij->ij", weights, all_lists.teachers), all_lists.kept)
         context.report(f"{self.name}/correlation", _correlation(mixed))
         loss = self.list_loss(mixed)
         if module is None:
             return loss
-        own = module.learn(loss).to(loss.dtype)
-        return loss + (own - own.detach())  # it moves the weights, but is not part of the loss
+        weight_loss = module.learn(loss).to(loss.dtype)
+        return loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
 
     def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
-        """Return the lists of all anchors; None where no anchor has any candidate."""
+        """Return the lists of all anchors; None if no anchor has a candidate."""
         rows, columns = present[self.anchor].nonzero().squeeze(1), present[self.candidates].nonzero().squeeze(1)
         kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
         if not kept.any():
             return None
-        some = kept.any(dim=1)
-        rows, kept = rows[some], kept[some]
+        nonempty = kept.any(dim=1)
+        rows, kept = rows[nonempty], kept[nonempty]
         student = _cosines(embeddings, self.views, rows, columns)
         each = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
         teachers = torch.stack(each).detach() / (self.teacher_temperature or self.temperature)
@@ -152,9 +152,9 @@ class Distillation(Term):
 
 @torch.no_grad()
 def _correlation(lists: Lists) -> Tensor:
-    """Return the mean over the lists of the correlation of student and teacher."""
-    mine, theirs = (_centred(x, lists.kept) for x in (lists.student, lists.teacher))
-    return F.cosine_similarity(mine, theirs, dim=1).mean()
+    """Return the mean Pearson correlation of student and teacher over the lists."""
+    student, teacher = (_centred(x, lists.kept) for x in (lists.student, lists.teacher))
+    return F.cosine_similarity(student, teacher, dim=1).mean()
 
 
 def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns: Tensor) -> Tensor:
@@ -163,6 +163,6 @@ def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns:
 
 
 def _centred(lists: Tensor, kept: Tensor) -> Tensor:
-    """Return each list minus its mean, 0 where nothing is kept: cosines of these are Pearson correlations."""
+    """Return each list minus its mean, and 0 outside the list; the cosine of two is their Pearson correlation."""
     means = (lists * kept).sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True)
     return (lists - means) * kept

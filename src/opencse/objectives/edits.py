@@ -1,7 +1,7 @@
-"""Changes to token sequences whose traces a discriminator is to find (DiffCSE §3 and §5).
+"""Edits of token sequences that a discriminator has to detect (DiffCSE §3 and §5).
 
-All functions work on ids (n, L) with an attention mask (n, L) of 1 for real tokens, padding at the end. They draw from
-PyTorch's generator.
+All functions take ids (n, L) with an attention mask (n, L) of 1 for real tokens, padded at the end, and use PyTorch's
+global generator.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Edit:
-    """A changed sequence.
+class EditedTokens:
+    """Edited token sequences.
 
     Attributes:
-        ids: (n, L'), padding ids where the mask is 0.
-        mask: (n, L'), 1 for real tokens.
-        marked: (n, L') bool: tokens that were masked, inserted, or whose predecessor was deleted.
+        ids: Token ids, (n, L').
+        mask: Attention mask, (n, L').
+        marked: Tokens that were masked or inserted, or whose predecessor was deleted, (n, L') bool.
     """
 
     ids: Tensor
@@ -28,41 +28,41 @@ class Edit:
     marked: Tensor
 
 
-def choose(candidates: Tensor, ratio: float) -> Tensor:
-    """Return each candidate (n, L) with probability `ratio`, independently."""
+def sample_tokens(candidates: Tensor, ratio: float) -> Tensor:
+    """Return a mask that keeps each of the candidates, (n, L) bool, with probability `ratio`."""
     return candidates & (torch.rand(candidates.shape, device=candidates.device) < ratio)
 
 
 def mask_tokens(
     ids: Tensor, mask: Tensor, chosen: Tensor, mask_id: int, vocabulary: int, masking: Literal["mask", "bert"]
-) -> Edit:
-    """Hide the chosen tokens.
+) -> EditedTokens:
+    """Mask the chosen tokens.
 
     Args:
-        ids: (n, L).
-        mask: (n, L).
+        ids: Token ids, (n, L).
+        mask: Attention mask, (n, L).
         chosen: (n, L) bool.
         mask_id: Id of the mask token.
-        vocabulary: Ids lie below it.
-        masking: `mask` hides all of them behind the mask token; `bert` hides 80 % of them, puts a random token in the
-            place of 10 %, and leaves 10 %.
+        vocabulary: Size of the vocabulary.
+        masking: `mask` replaces all of them by the mask token; `bert` replaces 80 % of them, replaces 10 % by random
+            tokens, and keeps 10 %.
     """
     if masking == "mask":
-        return Edit(ids.masked_fill(chosen, mask_id), mask, chosen)
-    draw = torch.rand(ids.shape, device=ids.device)
+        return EditedTokens(ids.masked_fill(chosen, mask_id), mask, chosen)
+    uniform = torch.rand(ids.shape, device=ids.device)
     random = torch.randint(vocabulary, ids.shape, device=ids.device)
-    hidden = torch.where(draw < 0.8, mask_id, torch.where(draw < 0.9, random, ids))
-    return Edit(torch.where(chosen, hidden, ids), mask, chosen)
+    masked = torch.where(uniform < 0.8, mask_id, torch.where(uniform < 0.9, random, ids))
+    return EditedTokens(torch.where(chosen, masked, ids), mask, chosen)
 
 
-def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, longest: int) -> Edit:
-    """Insert a token before each of the tokens `before` (n, L) bool, as far as `longest` tokens a sequence allow."""
-    room = (longest - mask.sum(1, keepdim=True)).clamp(min=0)
-    before = before & mask.bool() & (before.cumsum(1) <= room)
+def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id: int, max_length: int) -> EditedTokens:
+    """Insert a token before each token in `before`, (n, L) bool, up to `max_length` tokens per sequence."""
+    free = (max_length - mask.sum(1, keepdim=True)).clamp(min=0)
+    before = before & mask.bool() & (before.cumsum(1) <= free)
     target = torch.arange(ids.shape[1], device=ids.device) + before.cumsum(1)
     lengths = mask.sum(1) + before.sum(1)
     width = int(lengths.max())
-    out = ids.new_full((len(ids), width + 1), pad_id)  # the last column takes what is thrown away
+    out = ids.new_full((len(ids), width + 1), pad_id)  # the last column collects discarded tokens
     marked = torch.zeros_like(out, dtype=torch.bool)
     real = mask.bool()
     out.scatter_(1, torch.where(real, target, width), ids)
@@ -70,11 +70,11 @@ def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id:
     out.scatter_(1, inserted, torch.full_like(ids, token))
     marked.scatter_(1, inserted, torch.ones_like(before))
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
-    return Edit(out[:, :width], new_mask, marked[:, :width])
+    return EditedTokens(out[:, :width], new_mask, marked[:, :width])
 
 
-def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> Edit:
-    """Delete the chosen tokens; marked are those that follow a deleted one."""
+def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> EditedTokens:
+    """Delete the chosen tokens; the tokens after a deleted one are marked."""
     kept = mask.bool() & ~chosen
     follows = torch.cat([torch.zeros_like(chosen[:, :1]), chosen[:, :-1]], dim=1)
     lengths = kept.sum(1)
@@ -83,4 +83,4 @@ def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> Edi
     out = ids.new_full((len(ids), width + 1), pad_id).scatter_(1, target, ids)
     marked = torch.zeros_like(out, dtype=torch.bool).scatter_(1, target, follows)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
-    return Edit(out[:, :width], new_mask, marked[:, :width])
+    return EditedTokens(out[:, :width], new_mask, marked[:, :width])

@@ -1,4 +1,4 @@
-"""Weighting of false negatives by another model, and noise as further negatives (DCLR, Zhou et al., ACL 2022)."""
+"""Weights for false negatives from another model, and noise negatives (DCLR, Zhou et al., ACL 2022)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from opencse.objectives.term import Embeddings
 
 @dataclass(frozen=True, kw_only=True)
 class FalseNegatives:
-    """In-batch negatives that a complementary model finds too similar count less (DCLR eq. 5).
+    """Lower weights for in-batch negatives that a complementary model finds too similar (DCLR eq. 5).
 
     Attributes:
         teacher: Name of the complementary model.
-        threshold: φ; in-batch candidates of at least this cosine to the anchor are taken for false negatives.
+        threshold: φ; in-batch candidates with at least this cosine to the anchor count as false negatives.
         weight: Their weight in the denominator; 0 leaves them out, as published.
-        center: Take the mean of the batch's anchors from the model's vectors first. Without it a model that was never
-            trained for similarity finds nearly all sentences alike.
+        center: Subtract the mean vector of the anchors of the batch first. Otherwise a model that was never trained for
+            similarity finds nearly all sentences similar.
     """
 
     teacher: str
@@ -36,7 +36,7 @@ class FalseNegatives:
             raise ValueError("weight must be between 0 and 1")
 
     def log_weights(self, teachers: Embeddings, present: Embeddings, anchor: str, positive: str) -> Tensor:
-        """Logarithms of the weights of in-batch candidates, (B, B): 0 on the diagonal and for true negatives."""
+        """Return the logarithms of the weights of in-batch candidates, (B, B); 0 for positives and true negatives."""
         mean = teachers[anchor][present[anchor]].mean(dim=0) if self.center else 0.0
         a, b = (F.normalize(teachers[view] - mean, dim=-1) for view in (anchor, positive))
         cosines = a @ b.T
@@ -47,18 +47,18 @@ class FalseNegatives:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseNegatives:
-    """Random vectors as further negatives, moved to where sentences crowd (DCLR eq. 6-8).
+    """Noise vectors as further negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
 
     The vectors start as standard normal noise. Each step of gradient ascent on Σ_i log Σ_k exp(c(a_i, v_k)/t) moves
-    each by `step_size` in the direction of its gradient. They depend on the number of the training step and on the
-    anchors alone, so that all processes have the same ones.
+    each by `step_size` in the direction of its gradient. They depend only on the training step and the anchors, so that
+    all processes have the same vectors.
 
     Attributes:
-        times: How many, as a multiple of the batch.
-        steps: Steps of gradient ascent.
-        step_size: Length of such a step as a share of the vector's own length.
+        times: Number of vectors, as a multiple of the batch size.
+        steps: Number of gradient ascent steps.
+        step_size: Length of a step relative to the length of the vector.
         temperature: t in that objective.
-        seed: With the number of the training step it determines the noise.
+        seed: Seed of the noise, together with the training step.
     """
 
     times: float = 1.0
@@ -72,13 +72,13 @@ class NoiseNegatives:
             raise ValueError("times and temperature must be positive, steps and step_size not negative")
 
     def draw(self, anchors: Tensor, step: int) -> Tensor:
-        """Unit vectors (K, d) that carry no gradient.
+        """Return unit vectors (K, d) without a gradient.
 
         Args:
-            anchors: (n, d), unit vectors.
+            anchors: Unit vectors (n, d).
             step: The training step.
         """
-        generator = torch.Generator().manual_seed((self.seed * 0x9E3779B1 + step) % 2**32)  # it takes 32 bits
+        generator = torch.Generator().manual_seed((self.seed * 0x9E3779B1 + step) % 2**32)  # a 32-bit seed
         count = max(1, round(self.times * len(anchors)))
         drawn = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64)
         noise = F.normalize(drawn, dim=-1).to(anchors)
@@ -88,7 +88,7 @@ class NoiseNegatives:
         return noise
 
     def _gradient(self, anchors: Tensor, noise: Tensor) -> Tensor:
-        """Return the objective's gradient with respect to the noise on the unit sphere, without autograd: (K, d)."""
+        """Return the gradient of the objective with respect to the noise on the unit sphere, (K, d) (no autograd)."""
         cosines = anchors @ noise.T
         shares = torch.softmax(cosines / self.temperature, dim=1)
         pull = shares.T @ anchors

@@ -1,4 +1,4 @@
-"""Models and tensors that a term uses without training them."""
+"""Modules that a term uses without training them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from torch import nn
 
 
 class Frozen(nn.Module):
-    """Holds a module that moves with the network, but is neither trained nor saved nor synchronised.
+    """Container of a module that moves with the network, but is not trained, saved or synchronised.
 
-    Checkpoints would only repeat what is read from elsewhere at the start of every run. It keeps the mode (training or
-    evaluation) that it came with.
+    Its weights are read again at the start of every run, so checkpoints leave them out. The module keeps its mode
+    (training or evaluation).
 
     Args:
-        held: The module; its parameters no longer require gradients.
+        held: The module; its parameters will not require gradients.
     """
 
     def __init__(self, held: nn.Module) -> None:
         super().__init__()
         held.requires_grad_(False)
-        self._held = (held,)  # in a tuple, where PyTorch does not look
+        self._held = (held,)  # in a tuple, so that PyTorch does not register it
 
     @property
     def module(self) -> nn.Module:
-        """The module that is held."""
+        """The contained module."""
         return self._held[0]
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Frozen:

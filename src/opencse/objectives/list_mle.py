@@ -1,4 +1,4 @@
-"""ListMLE: the likelihood, under the student, of the order in which the teacher ranks (RankCSE eq. 8)."""
+"""ListMLE: likelihood of the teacher's ranking under the student (RankCSE eq. 8)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class ListMLE(Distillation):
 
     .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]
 
-    averaged over the anchors. The sum grows with N log N; per position it does not depend much on the batch, so that a
-    weight can be carried over. Candidates that tie for the teacher keep the order of the batch.
+    averaged over the anchors. The sum grows with N log N; the mean per position depends little on the batch size, so
+    that a weight can be reused. Ties of the teacher keep the order of the batch.
 
-    The public code of RankCSE adds 1e-7 inside the logarithm after the row's maximum was subtracted: candidates whose
-    cosine is some 0.8 below the maximum then lose their place in the order and are only pushed up. `epsilon` gives that
+    The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the row: candidates with
+    a cosine about 0.8 below the maximum are then not ranked any more, and are only pushed up. `epsilon` gives that
     form.
 
     Attributes:
         reduction: `list` sums over the positions of a list, `position` averages over them.
-        epsilon: What the public code adds (1e-7); 0 for the exact likelihood.
+        epsilon: Summand inside the logarithm (1e-7 in the public code); 0 for the exact likelihood.
     """
 
     kind: ClassVar[str] = "list_mle"
@@ -42,14 +42,14 @@ class ListMLE(Distillation):
             raise ValueError("epsilon must not be negative")
 
     def list_loss(self, lists: Lists) -> Tensor:
-        """See the class."""
+        """Return the loss of lists; see the class."""
         order = lists.teacher.masked_fill(~lists.kept, -torch.inf).sort(dim=1, descending=True, stable=True).indices
-        kept = lists.kept.gather(1, order)  # what is left out comes last
+        kept = lists.kept.gather(1, order)  # excluded candidates come last
         scores = lists.student.gather(1, order).masked_fill(~kept, _FAR_BELOW)
         if self.epsilon:
             scores = scores - scores.max(dim=1, keepdim=True).values
-            rest = (scores.exp().flip(1).cumsum(1).flip(1) + self.epsilon).log()
+            log_rest = (scores.exp().flip(1).cumsum(1).flip(1) + self.epsilon).log()
         else:
-            rest = scores.flip(1).logcumsumexp(1).flip(1)
-        surprise = (rest - scores).masked_fill(~kept, 0).sum(dim=1)
-        return (surprise / kept.sum(dim=1) if self.reduction == "position" else surprise).mean()
+            log_rest = scores.flip(1).logcumsumexp(1).flip(1)
+        nll = (log_rest - scores).masked_fill(~kept, 0).sum(dim=1)
+        return (nll / kept.sum(dim=1) if self.reduction == "position" else nll).mean()

@@ -1,4 +1,4 @@
-"""ListNet: the student's top-1 distribution over its list follows the teacher's (RankCSE eq. 7)."""
+"""ListNet: cross-entropy of the top-1 distributions of teacher and student (RankCSE eq. 7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ListNet(Distillation):
 
     .. math:: L_i = -\sum_{j \ne i} \mathrm{softmax}(T_i)_j \log \mathrm{softmax}(S_i)_j
 
-    averaged over the anchors. For a fixed teacher it is smallest where the student's list equals the teacher's, up to a
+    averaged over the anchors. For a fixed teacher it is minimal if the student's list equals the teacher's up to a
     constant.
     """
 
@@ -27,7 +27,7 @@ class ListNet(Distillation):
     exclude_self: bool = True
 
     def list_loss(self, lists: Lists) -> Tensor:
-        """See the class."""
+        """Return the loss of lists; see the class."""
         log_student = F.log_softmax(lists.student.masked_fill(~lists.kept, -math.inf), dim=1)
         teacher = F.softmax(lists.teacher.masked_fill(~lists.kept, -math.inf), dim=1)
         return -(teacher * log_student.masked_fill(~lists.kept, 0)).sum(dim=1).mean()

@@ -1,9 +1,9 @@
-"""Additive margins on cosines: IFM's and BYOP's perturbations, as one scalar family.
+"""Additive margins on cosines: the perturbations of IFM and BYOP as one scalar family.
 
-A margin adds `s_p·m` to the cosine of each positive and `s_n·m` to those of the negatives. A softmax does not see what
-is added to all of its logits, so with a margin that belongs to the anchor only `(s_p − s_n)·m` matters: `p-n-` is
-plain InfoNCE, `p+` equals `n-`, and `p-n+` with m equals `p-` with 2m. A positive total makes the task easier (BYOP's
-direction; it mostly shrinks the gradient), a negative one harder (IFM's; additive-margin softmax).
+A margin adds `s_p·m` to the cosine of each positive and `s_n·m` to those of the negatives. A constant on all logits
+does not change a softmax, so for a margin along the anchor axis only `(s_p − s_n)·m` matters: `p-n-` is plain InfoNCE,
+`p+` equals `n-`, and `p-n+` with m equals `p-` with 2m. A positive total makes the task easier (BYOP; it mostly
+shrinks the gradient), a negative one harder (IFM; additive-margin softmax).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Margin:
     """A margin in cosine units, before the division by the temperature.
 
     Attributes:
-        signs: The paper's notation: `p` for positive and `n` for negative logits, each with `+` or `-`, such as
+        signs: Notation of the paper: `p` for positive and `n` for negative logits, each with `+` or `-`, such as
             `"p+n-"`, `"p-n+"`, `"n-"` (BYOP §3; IFM is `"p-n+"`).
         size: m, a constant (BYOP's C), or `"dynamic"` (BYOP's D): the cosine of the positive pair over N - 1.
-        axis: Whether a dynamic margin belongs to the `anchor` (all logits of its row) or to the `candidate` (all
-            logits of its column; the published D scores fit a broadcast along this axis better).
+        axis: Axis of a dynamic margin: `anchor` (all logits of a row) or `candidate` (all logits of a column; the
+            published D scores fit this axis better).
         mix: Average the shifted loss with the unshifted one (BYOP's -M; IFM with its weight 1).
-        detach: Let no gradient flow through a dynamic margin.
+        detach: Stop the gradient through a dynamic margin.
     """
 
     signs: str
@@ -44,22 +44,22 @@ class Margin:
 
     @property
     def positive_sign(self) -> int:
-        """The sign of the shift of positive logits: 1, -1, or 0 where none is given."""
+        """Sign of the shift of positive logits: 1, -1, or 0 for no shift."""
         return self._sign("p")
 
     @property
     def negative_sign(self) -> int:
-        """The sign of the shift of negative logits: 1, -1, or 0 where none is given."""
+        """Sign of the shift of negative logits: 1, -1, or 0 for no shift."""
         return self._sign("n")
 
     @property
     def effective(self) -> float:
-        """The effective margin of an anchor in units of m: the positive's sign minus the negatives'."""
+        """Effective margin of an anchor in units of m: the positive sign minus the negative sign."""
         return float(self.positive_sign - self.negative_sign)
 
     @property
     def is_identity(self) -> bool:
-        """Whether the loss and its gradient are those without any margin."""
+        """Whether the loss and its gradient are the same as without a margin."""
         return self.size == 0 or (self.effective == 0 and (self.axis == "anchor" or self.size != "dynamic"))
 
     def _sign(self, letter: str) -> int:
@@ -67,15 +67,15 @@ class Margin:
         return 0 if at < 0 else 1 if self.signs[at + 1] == "+" else -1
 
     def shift(self, cosines: Tensor, width: int) -> tuple[Tensor, Tensor | None]:
-        """Shift in-batch cosines and give what to add to further negatives of the same anchors.
+        """Return the shifted in-batch cosines, and the shift of further negatives of the same anchors.
 
         Args:
             cosines: (N, C), anchors by in-batch candidates, the positives on the diagonal.
-            width: How many of the C candidates are present; N in the paper's N - 1.
+            width: Number of present candidates among the C, which is N in the paper's N - 1.
 
         Returns:
-            The shifted cosines (N, C), and the shift (N, 1) of other negatives of each anchor, which have no column of
-            their own in `cosines`; it is None for margins that belong to the candidates.
+            The shifted cosines (N, C), and the shift (N, 1) of other negatives of each anchor, which have no column in
+            `cosines`; None for margins along the candidate axis.
         """
         m = self._size(cosines, width)
         per_row = m.view(-1, 1) if self.axis == "anchor" else m.view(1, -1)
@@ -85,7 +85,7 @@ class Margin:
         return cosines + signs * per_row, others
 
     def _size(self, cosines: Tensor, width: int) -> Tensor:
-        """Return the margin of each anchor, which is also that of each candidate: (N,)."""
+        """Return the margin of each anchor or candidate, (N,)."""
         if self.size == "dynamic":
             m = cosines.diagonal() / max(width - 1, 1)
             return m.detach() if self.detach else m

@@ -1,4 +1,4 @@
-"""A momentum encoder and a queue of its vectors, as further negatives (MoCo, He et al., CVPR 2020; ESimCSE)."""
+"""A momentum encoder and a queue of its vectors as further negatives (MoCo, He et al., CVPR 2020; ESimCSE)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from opencse.objectives.term import Context, Embeddings, TermBuildContext
 
 @dataclass(frozen=True, kw_only=True)
 class MomentumContrastive(Contrastive):
-    r"""The contrastive loss with a queue of negatives from the batches before.
+    r"""Contrastive loss with a queue of negatives from previous batches.
 
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_m e^{c(a_i, q_m)/t}}
 
-    The q are vectors of sentences of earlier batches, made without dropout by a slow copy of the encoder,
-    :math:`\theta_m \leftarrow \lambda \theta_m + (1 - \lambda) \theta`, through which no gradient flows; the oldest
-    leave the queue first. Source: ESimCSE (Wu et al., COLING 2022) §3.2 and eq. 5.
+    The q are vectors of previous batches, computed without dropout and without gradient by a momentum copy of the
+    encoder, :math:`\theta_m \leftarrow \lambda \theta_m + (1 - \lambda) \theta`; the oldest leave the queue first.
+    Source: ESimCSE (Wu et al., COLING 2022) §3.2 and eq. 5.
 
     Attributes:
-        queue_size: Vectors in the queue; ESimCSE's best is 2.5 batches.
+        queue_size: Number of vectors in the queue; 2.5 batches are best for ESimCSE.
         momentum: λ.
-        queued: View that enters the queue; the anchor where empty, as in ESimCSE's code.
+        queued: View that enters the queue; by default the anchor, as in ESimCSE's code.
     """
 
     kind: ClassVar[str] = "momentum_contrastive"
@@ -47,7 +47,7 @@ class MomentumContrastive(Contrastive):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """Those of the contrastive loss, and what enters the queue."""
+        """The views of the contrastive loss, and the queued view."""
         return tuple(dict.fromkeys((*super().views, *self.tokens)))
 
     @property
@@ -56,11 +56,11 @@ class MomentumContrastive(Contrastive):
         return (self.queued or self.anchor,)
 
     def module(self, build: TermBuildContext) -> nn.Module:
-        """Momentum encoder and queue."""
+        """Return the momentum encoder with its queue."""
         return MomentumQueue(build.encoder, build.projector, build.width, self.queue_size, self.momentum)
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; one more pass over one view, without a way back."""
+        """See the class; one more forward pass over one view."""
         module = self._module(context)
         module.follow(context.step)
         (view,) = self.tokens
@@ -69,9 +69,9 @@ class MomentumContrastive(Contrastive):
         context.report(f"{self.name}/queue", module.vectors.new_tensor(float(len(module.vectors))))
         return loss
 
-    def _noise(self, anchors: Tensor, here: Tensor, context: Context) -> list[Tensor]:
-        queue = self._module(context).vectors.clone()  # it changes before the gradient is computed
-        return [*super()._noise(anchors, here, context), F.normalize(queue, dim=-1).to(anchors.dtype)]
+    def _noise(self, anchors: Tensor, valid: Tensor, context: Context) -> list[Tensor]:
+        queue = self._module(context).vectors.clone()  # the queue changes before the gradient is computed
+        return [*super()._noise(anchors, valid, context), F.normalize(queue, dim=-1).to(anchors.dtype)]
 
     def _module(self, context: Context) -> MomentumQueue:
         module = context.modules[self.name]
@@ -80,24 +80,24 @@ class MomentumContrastive(Contrastive):
 
     @torch.no_grad()
     def _encoded(self, module: MomentumQueue, present: Tensor, view: str, context: Context) -> Tensor:
-        """Return the momentum encoder's vectors of the present rows of the global batch."""
+        """Return the vectors of the momentum encoder for the present rows of the global batch."""
         ids, mask = context.tokens[view]
-        here = mask.any(dim=1)
+        nonempty = mask.any(dim=1)
         with context.precision():
-            found = module.encode(ids[here], mask[here])
-        rows = found.new_zeros(len(ids), found.shape[1], dtype=module.dtype)
-        rows[here] = found.to(rows.dtype)
+            vectors = module.encode(ids[nonempty], mask[nonempty])
+        rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.dtype)
+        rows[nonempty] = vectors.to(rows.dtype)
         return module.project(context.processes.gather(rows)[present])
 
 
 class MomentumQueue(nn.Module):
-    """The slow copy of the encoder, and what it made of the last batches.
+    """The momentum copy of the encoder, and the queue of its vectors.
 
     Args:
         encoder: A sequence of modules from features to features.
-        projector: From sentence vectors to embeddings; used as it is now, as in ESimCSE's code, not slowed.
-        width: Of the embeddings.
-        size: Vectors to keep.
+        projector: Projector with its current weights, without momentum, as in ESimCSE's code.
+        width: Size of the embeddings.
+        size: Number of vectors in the queue.
         momentum: λ.
     """
 
@@ -113,41 +113,41 @@ class MomentumQueue(nn.Module):
         self.register_buffer("followed", torch.zeros((), dtype=torch.long))
 
     def train(self, mode: bool = True) -> MomentumQueue:
-        """It never trains: dropout stays off."""
+        """Stay in evaluation mode, so that dropout is off."""
         return super().train(False)
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the queue."""
+        """Data type of the queue."""
         return self.vectors.dtype
 
     @property
     def vectors(self) -> Tensor:
-        """The queue's embeddings, oldest first, of shape (n, width)."""
+        """Embeddings in the queue, oldest first, (n, width)."""
         assert isinstance(self.queue, Tensor)
         assert isinstance(self.count, Tensor)
         return self.queue[: int(self.count)]
 
     @torch.no_grad()
     def follow(self, step: int) -> None:
-        """Move towards the trained weights, once for each optimiser step that was made."""
+        """Move towards the trained weights, once for each optimiser step."""
         assert isinstance(self.followed, Tensor)
         if step == int(self.followed):
             return
         self.followed.fill_(step)
         parts: Any = self._online[0]
-        for slow, now in zip(self.encoder, parts, strict=True):
-            for weight, new in zip(slow.parameters(), now.parameters(), strict=True):
+        for average, current in zip(self.encoder, parts, strict=True):
+            for weight, new in zip(average.parameters(), current.parameters(), strict=True):
                 weight.lerp_(new, 1 - self._momentum)
-            for statistic, new_statistic in zip(slow.buffers(), now.buffers(), strict=True):
+            for statistic, new_statistic in zip(average.buffers(), current.buffers(), strict=True):
                 statistic.copy_(new_statistic)
 
     def project(self, vectors: Tensor) -> Tensor:
-        """Return embeddings (n, width) of the encoder's vectors."""
+        """Return the embeddings (n, width) of sentence vectors."""
         return self._online[1](vectors)
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Sentence vectors (n, width of the encoder) of ids and attention mask (n, L)."""
+        """Return the sentence vectors (n, width of the encoder) of ids and attention mask (n, L)."""
         features: Any = {"input_ids": ids, "attention_mask": mask}
         for part in self.encoder:
             features = part(features)
@@ -155,7 +155,7 @@ class MomentumQueue(nn.Module):
 
     @torch.no_grad()
     def enqueue(self, vectors: Tensor) -> None:
-        """Put vectors (n, width) in; the oldest leave."""
+        """Add vectors (n, width) to the queue; the oldest leave."""
         assert isinstance(self.queue, Tensor)
         assert isinstance(self.count, Tensor)
         kept = torch.cat([self.vectors, vectors.to(self.dtype)])[-len(self.queue) :]

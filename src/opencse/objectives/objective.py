@@ -11,10 +11,10 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 
 class Objective:
-    """The weighted sum of terms, each kept apart under its name for the log.
+    """The weighted sum of terms, whose values are logged by name.
 
     Args:
-        terms: The summands; their names differ.
+        terms: The terms, with distinct names.
     """
 
     def __init__(self, terms: Sequence[Term]) -> None:
@@ -26,17 +26,17 @@ class Objective:
         """Compute the objective.
 
         Returns:
-            The weighted sum, and each term's unweighted value by name.
+            The weighted sum, and the unweighted value of each term by name.
         """
         values = {term.name: term(embeddings, present, context) for term in self.terms}
         total = torch.stack([term.weight * values[term.name] for term in self.terms]).sum()
         return total, values
 
     def gradient_norms(self, values: dict[str, Tensor], embeddings: Embeddings) -> dict[str, Tensor]:
-        """Return the norm of each weighted term's gradient with respect to all embeddings together.
+        """Return the gradient norm of each weighted term with respect to all embeddings together.
 
-        Loss values of different terms say little about their influence; these norms compare. A term that does not act
-        through the embeddings has none.
+        Unlike loss values, these norms show the influence of different terms. A term that does not act through the
+        embeddings has none.
         """
         leaves = [e for e in embeddings.values() if e.requires_grad]
         norms = {}

@@ -1,4 +1,4 @@
-"""How near certain pairs of sentences are stays as a teacher has it, less what the teacher owes to words in common."""
+"""Keep the cosine similarity of given pairs close to the teacher's, optionally corrected for word overlap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 BUCKETS = 2**15
-"""Columns of a bag of word pieces; a larger vocabulary shares them."""
+"""Columns of a bag of word pieces; a larger vocabulary shares columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,16 +21,16 @@ class PairPreserving(Term):
 
     .. math:: L = \operatorname{mean} (s_a \cdot s_b - t_a \cdot t_b + \beta\, o_{ab})^2
 
-    over all rows and pairs that are present, s and t being unit vectors of student and teacher. Any two sentences of a
-    batch are nearly always unrelated: it takes such pairs to keep the middle of the scale.
+    over all present pairs, with s and t the unit vectors of student and teacher. Two sentences of a batch are nearly
+    always unrelated, so pairs of related sentences are needed to keep the middle of the scale.
 
-    o is the wording in common, 2 |A ∩ B| / (|A| + |B|) of the sets of word pieces of both sentences. With β above 0 the
-    term takes back what the teacher credits to it.
+    o is the word overlap 2 |A ∩ B| / (|A| + |B|) of the sets of word pieces of both sentences (Dice coefficient). With
+    β above 0 the target is lower for pairs with more overlap.
 
     Attributes:
         pairs: Pairs of views.
-        teacher: Whose cosines are kept.
-        less_overlap: β.
+        teacher: The teacher with the target cosines.
+        less_overlap: β, the weight of the word overlap.
     """
 
     kind: ClassVar[str] = "pair_preserving"
@@ -48,33 +48,33 @@ class PairPreserving(Term):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """All that are in a pair."""
+        """All views in a pair."""
         return tuple(dict.fromkeys(view for pair in self.pairs for view in pair))
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """The one teacher."""
+        """The teacher."""
         return (self.teacher,)
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The views whose wording counts."""
+        """The views whose word overlap is computed."""
         return self.views if self.less_overlap else ()
 
     def module(self, build: TermBuildContext) -> nn.Module | None:
-        """Knows which tokens are no wording."""
-        return _Bag(build.tokenizer.all_special_ids) if self.less_overlap else None
+        """Return the bag of word pieces; None without a correction for overlap."""
+        return _BagOfWordPieces(build.tokenizer.all_special_ids) if self.less_overlap else None
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B d) for each pair."""
-        known = context.teachers[self.teacher]
+        teacher = context.teachers[self.teacher]
         dtype = embeddings[self.views[0]].dtype
         overlaps = self._overlaps(context, dtype) if self.less_overlap else {}
         errors = []
         for first, second in self.pairs:
             both = present[first] & present[second]
             cosines = F.cosine_similarity(embeddings[first][both], embeddings[second][both], dim=-1)
-            error = cosines - F.cosine_similarity(known[first][both], known[second][both], dim=-1).to(cosines.dtype)
+            error = cosines - F.cosine_similarity(teacher[first][both], teacher[second][both], dim=-1).to(cosines.dtype)
             if overlaps:
                 error = error + self.less_overlap * overlaps[first, second][both]
             errors.append(error)
@@ -87,19 +87,19 @@ class PairPreserving(Term):
 
     @torch.no_grad()
     def _overlaps(self, context: Context, dtype: torch.dtype) -> dict[tuple[str, str], Tensor]:
-        """For each pair the wording in common, (B,), over the global batch."""
+        """Return the word overlap of each pair, (B,), over the global batch."""
         bag, gather = context.modules[self.name], context.processes.gather
         bags = {view: bag(*context.tokens[view]).to(dtype) for view in self.views}
-        found = {}
+        overlaps = {}
         for first, second in self.pairs:
             a, b = bags[first], bags[second]
             size = (a.sum(dim=1) + b.sum(dim=1)).clamp(min=1)
-            found[first, second] = gather(2 * (a * b).sum(dim=1) / size)
-        return found
+            overlaps[first, second] = gather(2 * (a * b).sum(dim=1) / size)
+        return overlaps
 
 
-class _Bag(nn.Module):
-    """From token ids and their mask, (b, L), to the set of word pieces of each row as zeros and ones, (b, BUCKETS)."""
+class _BagOfWordPieces(nn.Module):
+    """Map from token ids and mask, (b, L), to the set of word pieces of each row as zeros and ones, (b, BUCKETS)."""
 
     special: Tensor
 

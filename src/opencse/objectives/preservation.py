@@ -1,6 +1,6 @@
-"""Distillation from a teacher: of its vectors, or of the cosines between them.
+"""Distillation of a teacher's vectors, or of the cosines between them.
 
-With the untouched model as the teacher these terms hold in place whatever the other terms have no reason to move.
+With the untouched model as the teacher, these terms keep what the other terms have no reason to change.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 @dataclass(frozen=True, kw_only=True)
 class _Preservation(Term):
-    """Base class: the views to keep, and the teacher.
+    """Base class of distillation terms: the views and the teacher.
 
     Attributes:
-        keep: The views.
-        teacher: Whose vectors of them are kept.
+        keep: Views whose vectors or cosines are kept.
+        teacher: The teacher with the target vectors.
     """
 
     keep: tuple[str, ...] = ("anchor",)
@@ -34,28 +34,28 @@ class _Preservation(Term):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """Those that are kept."""
+        """The kept views."""
         return self.keep
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """The one teacher."""
+        """The teacher."""
         return (self.teacher,)
 
     def _vectors(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, Tensor]:
-        """Unit vectors of student and teacher, (n, d) and (n, d_t), all views' present rows one after another."""
+        """Return the unit vectors (n, d) and (n, d_t) of student and teacher for the present rows of all views."""
         teacher = context.teachers[self.teacher]
         student = torch.cat([embeddings[view][present[view]] for view in self.views])
-        known = torch.cat([teacher[view][present[view]] for view in self.views]).to(student.dtype)
-        return F.normalize(student, dim=-1), F.normalize(known, dim=-1)
+        target = torch.cat([teacher[view][present[view]] for view in self.views]).to(student.dtype)
+        return F.normalize(student, dim=-1), F.normalize(target, dim=-1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingDistillation(_Preservation):
-    r"""Stay near the teacher's own vectors: the mean of :math:`1 - \cos(s_i, t_i)`.
+    r"""Keep embeddings close to the teacher's: the mean of :math:`1 - \cos(s_i, t_i)`.
 
-    Student and teacher must be equally wide. Source: distillation of sentence embeddings by regression (Reimers and
-    Gurevych, EMNLP 2020), with the cosine in place of the squared error, because cosines are what is compared later.
+    Student and teacher must have the same dimension. Source: distillation of sentence embeddings by regression (Reimers
+    and Gurevych, EMNLP 2020), with the cosine in place of the squared error, because later comparisons use cosines.
     """
 
     kind: ClassVar[str] = "embedding_distillation"
@@ -75,11 +75,11 @@ class EmbeddingDistillation(_Preservation):
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityPreserving(_Preservation):
-    r"""Keep the cosines between different sentences: the mean of :math:`(s_i \cdot s_j - t_i \cdot t_j)^2`.
+    r"""Keep the cosines between sentences of different rows: the mean of :math:`(s_i \cdot s_j - t_i \cdot t_j)^2`.
 
-    The mean runs over all ordered pairs of vectors of different rows of the batch: how near the views of one row are to
-    each other is what other terms teach. Source: similarity-preserving distillation (Tung and Mori, ICCV 2019), on
-    cosines. The teacher may have any width.
+    The mean runs over all ordered pairs of vectors of different rows of the batch; the cosines within a row are left to
+    other terms. Source: similarity-preserving distillation (Tung and Mori, ICCV 2019), on
+    cosines. The teacher may have any dimension.
     """
 
     kind: ClassVar[str] = "similarity_preserving"

@@ -1,4 +1,4 @@
-"""RankCSE's ranking consistency: both views of a sentence shall rank the batch alike."""
+"""RankCSE's ranking consistency: both views of a sentence should rank the batch equally."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from opencse.objectives.term import Context, Embeddings, Term
 
-_CODED_FLOOR = 1e-7
+_CODE_FLOOR = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,15 +23,15 @@ class RankingConsistency(Term):
 
     .. math:: L = \frac 1n \sum_i \tfrac12 KL(p_i \| m_i) + \tfrac12 KL(q_i \| m_i), \quad m_i = (p_i + q_i)/2
 
-    which is symmetric, at most log 2, and zero where the lists are equal. The public code of RankCSE clamps log m from
-    *below* at 1e-7, so that the mixture vanishes and -(H(p) + H(q))/2 is left: it maximises entropy, whatever the
-    lists have in common. That form is kept by its name.
+    which is symmetric, at most log 2, and zero for equal lists. The public code of RankCSE clamps log m from *below* at
+    1e-7, so that the mixture vanishes and -(H(p) + H(q))/2 remains: it maximises the entropy of both lists, whether
+    they agree or not. That form is available as `entropy`.
 
     Attributes:
         anchor: One view.
         positive: The other view of the same sentences.
         temperature: t.
-        form: `jensen_shannon`, or `entropy` for what the public code computes.
+        form: `jensen_shannon`, or `entropy` for the form of the public code.
     """
 
     kind: ClassVar[str] = "ranking_consistency"
@@ -52,21 +52,21 @@ class RankingConsistency(Term):
         return (self.anchor, self.positive)
 
     def warnings(self) -> list[str]:
-        """Return a warning: the form of the public code is no consistency loss."""
+        """Warn that the form of the public code does not make the lists agree."""
         if self.form == "entropy":
             return ["the form 'entropy' maximises the entropy of the lists; it does not make them agree"]
         return []
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B² d) time and O(B²) memory."""
-        here = present[self.anchor] & present[self.positive]
-        if not here.any():
+        valid = present[self.anchor] & present[self.positive]
+        if not valid.any():
             return (embeddings[self.anchor].sum() + embeddings[self.positive].sum()) * 0
-        a, b = (F.normalize(embeddings[view][here], dim=-1) for view in self.views)
+        a, b = (F.normalize(embeddings[view][valid], dim=-1) for view in self.views)
         scores = a @ b.T / self.temperature
         log_p, log_q = F.log_softmax(scores, dim=1), F.log_softmax(scores.T, dim=1)
         if self.form == "entropy":
-            return (_coded(log_p) + _coded(log_q)) / 2
+            return (_negative_entropy(log_p) + _negative_entropy(log_q)) / 2
         log_m = torch.logaddexp(log_p, log_q) - math.log(2)
         divergence = (log_p.exp() * (log_p - log_m) + log_q.exp() * (log_q - log_m)).sum(dim=1) / 2
         with torch.no_grad():
@@ -75,7 +75,7 @@ class RankingConsistency(Term):
         return divergence.mean()
 
 
-def _coded(log_probabilities: Tensor) -> Tensor:
-    """Return the mean of Σ p (log p - 1e-7), with p clamped at 1e-7, as the public code has it."""
-    p = log_probabilities.exp().clamp(min=_CODED_FLOOR)
-    return (p * (p.log() - _CODED_FLOOR)).sum(dim=1).mean()
+def _negative_entropy(log_probabilities: Tensor) -> Tensor:
+    """Return the mean of Σ p (log p - 1e-7), with p clamped at 1e-7, as in the public code."""
+    p = log_probabilities.exp().clamp(min=_CODE_FLOOR)
+    return (p * (p.log() - _CODE_FLOOR)).sum(dim=1).mean()

@@ -14,21 +14,21 @@ from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 @dataclass(frozen=True, kw_only=True)
 class Recall(Term):
-    r"""Pull the encoder's weights back to where they began.
+    r"""L2 penalty on the distance of the encoder's weights from their initial values (L2-SP).
 
     .. math:: L = \frac{\gamma}{2} \sum_k (\theta_k - \theta^*_k)^2
 
-    over all weights of the pre-trained encoder, embeddings, biases and LayerNorms included, and none of the projector
-    or of other terms. Source: OssCSE eq. 4, a Laplace approximation of the pre-training posterior with an isotropic
-    Fisher matrix. The sum is meant: the mean over so many weights would weigh nothing.
+    over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but not those of projector
+    and terms. Source: OssCSE eq. 4, a Laplace approximation of the pre-training posterior with an isotropic
+    Fisher matrix. It is a sum, because the mean over so many weights would be negligible.
 
-    The gradient γ(θ − θ*) is handed to each weight directly, so that nothing of the size of the encoder enters the
-    graph; the price is one more copy of the weights.
+    The gradient γ(θ − θ*) is computed for each weight directly, so that no tensor of the size of the encoder enters the
+    graph; it costs one more copy of the weights.
 
     Attributes:
-        gamma: γ.
-        exclude: Parts of the names of encoder weights that are left out. A pooler on top of the token vectors is by
-            default: it is not among what was pre-trained, and takes no part in these systems.
+        gamma: γ, the strength of the penalty.
+        exclude: Parts of the names of excluded encoder weights. By default the pooler is excluded, because it is not
+            pre-trained and these systems do not use it.
     """
 
     kind: ClassVar[str] = "recall"
@@ -44,11 +44,11 @@ class Recall(Term):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """None: it reads weights."""
+        """No views: the term reads weights."""
         return ()
 
     def module(self, build: TermBuildContext) -> nn.Module:
-        """Return the initial weights, and which they are of."""
+        """Return the weights with copies of their initial values."""
         named = [(n, p) for n, p in build.encoder.named_parameters() if not any(part in n for part in self.exclude)]
         return InitialWeights(dict(named))
 
@@ -62,7 +62,7 @@ class Recall(Term):
 
 
 class InitialWeights(nn.Module):
-    """The weights that are pulled, which belong to the encoder, and copies of what they were at first.
+    """Weights of the encoder, with frozen copies of their initial values.
 
     Args:
         named: The weights by name.
@@ -71,23 +71,23 @@ class InitialWeights(nn.Module):
     def __init__(self, named: dict[str, nn.Parameter]) -> None:
         super().__init__()
         self.names = tuple(named)
-        self._weights = tuple(named.values())  # in a tuple: they are the encoder's, and saved as such
+        self._weights = tuple(named.values())  # in a tuple, because the encoder registers and saves them
         self._copies = Frozen(nn.ParameterList(p.detach().clone() for p in named.values()))
 
     @property
     def weights(self) -> tuple[Tensor, ...]:
-        """The current weights that are trained."""
+        """Current values of the trained weights."""
         return tuple(w for w in self._weights if w.requires_grad)
 
     @property
     def initial(self) -> tuple[Tensor, ...]:
-        """Their initial values."""
+        """Initial values of the trained weights."""
         pairs = zip(self._weights, self._copies.module.parameters(), strict=True)
         return tuple(copy for weight, copy in pairs if weight.requires_grad)
 
 
 class _SquaredDistance(torch.autograd.Function):
-    """Σ(θ − θ*)², whose gradient is made when it is asked for, one weight after another."""
+    """Σ(θ − θ*)², whose gradient is computed in the backward pass, one weight after another."""
 
     @staticmethod
     def forward(ctx: Any, initial: tuple[Tensor, ...], *weights: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A floor or a ceiling for the cosines of pairs whose relation is known."""
+"""A lower or an upper bound on the cosines of pairs whose relation is known."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityBound(Term):
-    r"""Pairs of views that mean the same stay above a cosine, or pairs that contradict each other stay below one.
+    r"""Keep the cosine of paraphrases above a bound, or that of contradictions below one (hinge loss).
 
     .. math:: L = \operatorname{mean} \max(b - c, 0) \quad\text{or}\quad \operatorname{mean} \max(c - b, 0)
 
-    over all rows and pairs that are present. Unlike a contrastive loss it has no opinion on pairs inside the bound, nor
-    on how a row relates to other rows.
+    over all present pairs, with b the bound and c the cosine. Unlike a contrastive loss, it does not change pairs
+    inside the bound, nor the relation between rows.
 
     Attributes:
         pairs: Pairs of views.
-        at_least: The floor.
-        at_most: The ceiling; exactly one of both is given.
+        at_least: Lower bound.
+        at_most: Upper bound; give exactly one of both.
     """
 
     kind: ClassVar[str] = "similarity_bound"
@@ -50,19 +50,19 @@ class SimilarityBound(Term):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """All that are in a pair."""
+        """All views in a pair."""
         return tuple(dict.fromkeys(view for pair in self.pairs for view in pair))
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B d) for each pair."""
-        found = []
+        by_pair = []
         for first, second in self.pairs:
             both = present[first] & present[second]
             cosines = F.cosine_similarity(embeddings[first][both], embeddings[second][both], dim=-1)
-            found.append(cosines)
+            by_pair.append(cosines)
             if len(cosines):
                 context.report(f"{self.name}/cos_{first}_{second}", cosines.mean())
-        cosines = torch.cat(found)
+        cosines = torch.cat(by_pair)
         if len(cosines) == 0:
             return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
         beyond = self._bound - cosines if self.at_least is not None else cosines - self._bound

@@ -1,4 +1,4 @@
-"""Pairs that say the same are nearer than pairs that do not, whatever their cosines are."""
+"""Rank paraphrase pairs above contradiction pairs of the same row, by a margin."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityOrder(Term):
-    r"""Every closer pair of views is nearer than every farther one of the same row, by a margin.
+    r"""Hinge loss: each closer pair of views is nearer than each farther pair of the same row, by a margin.
 
     .. math:: L = \operatorname{mean} \max(\alpha - c(\text{closer}) + c(\text{farther}), 0)
 
-    over all rows, closer and farther pairs that are present, c being the cosine. With one pair each and a common view
-    it is the lower half of `two_way_margin`; here the pairs need no view in common ("not safe" and "dangerous" are
-    nearer than "safe" and "dangerous").
+    over all present closer and farther pairs, with c the cosine. With one pair each and a common view it is the lower
+    half of `two_way_margin`; here the pairs need no common view ("not safe" and "dangerous" are nearer than "safe" and
+    "dangerous").
 
     Attributes:
-        closer: Pairs of views that mean the same.
-        farther: Pairs of views that do not.
+        closer: Pairs of views with the same meaning.
+        farther: Pairs of views with different meanings.
         margin: α, in cosine units.
     """
 
@@ -44,7 +44,7 @@ class SimilarityOrder(Term):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """All that are in a pair."""
+        """All views in a pair."""
         return tuple(dict.fromkeys(view for pair in (*self.closer, *self.farther) for view in pair))
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
@@ -53,8 +53,8 @@ class SimilarityOrder(Term):
         cosines = {(a, b): F.cosine_similarity(embeddings[a], embeddings[b], dim=-1) for a, b in pairs}
         gaps = []
         for near, far in product(self.closer, self.farther):
-            here = present[near[0]] & present[near[1]] & present[far[0]] & present[far[1]]
-            gaps.append((cosines[near] - cosines[far])[here])
+            valid = present[near[0]] & present[near[1]] & present[far[0]] & present[far[1]]
+            gaps.append((cosines[near] - cosines[far])[valid])
         gap = torch.cat(gaps)
         if len(gap) == 0:
             return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0

@@ -19,7 +19,7 @@ class TargetSimilarity(Term):
     .. math:: \ell_{xy} = \bigl(\cos(s_x, s_y) - c + w (1 - p) \max(c, 0)^k\bigr)^2
 
     with s the student's embeddings, c the cosine similarity of the teacher's, and p in [-1, 1] the polarity of the
-    pair: 1 if both sentences say the same, -1 if they say the opposite. Paraphrases keep their cosine, opposites of
+    pair: 1 for paraphrases, -1 for contradictions. Paraphrases keep their cosine, opposites of
     cosine c lose 2 w c^k, and unrelated pairs, for which c^k is small, keep theirs whatever p is.
 
     The polarity is known for pairs that were constructed (`same`, `opposite`). For all others it is the cosine
@@ -27,14 +27,14 @@ class TargetSimilarity(Term):
     in similarity-preserving distillation (Tung and Mori, ICCV 2019). The loss is the mean over all pairs of the term.
 
     Attributes:
-        same: Pairs of views of a row that say the same.
+        same: Pairs of views of a row that are paraphrases.
         opposite: Pairs of views of a row that contradict each other.
-        related: Pairs of views of a row whose polarity is not known.
-        across: Views whose embeddings are compared between different rows, each with each.
+        related: Pairs of views of a row with unknown polarity.
+        across: Views whose embeddings are compared between all pairs of different rows.
         teacher: The encoder with the cosines c.
-        polarity: The teacher whose cosines are the polarity; none where empty.
-        strength: w, how far opposites fall.
-        power: k, how fast the effect fades with the teacher's cosine.
+        polarity: The teacher whose cosines are the polarity; empty for none.
+        strength: w, the decrease for opposites.
+        power: k, the exponent of the teacher's cosine.
     """
 
     kind: ClassVar[str] = "target_similarity"
@@ -73,9 +73,9 @@ class TargetSimilarity(Term):
         errors = [torch.cat([embeddings[view][:0].sum(dim=-1) for view in self.views])]
         groups = (("same", self.same, 1.0), ("opposite", self.opposite, -1.0), ("related", self.related, None))
         for name, pairs, known in groups:
-            found = [self._within(pair, known, embeddings, present, context) for pair in pairs]
-            errors += found
-            if found and len(group := torch.cat(found)):
+            group_errors = [self._within(pair, known, embeddings, present, context) for pair in pairs]
+            errors += group_errors
+            if group_errors and len(group := torch.cat(group_errors)):
                 context.report(f"{self.name}/{name}_rms", group.square().mean().sqrt())
         if self.across:
             errors.append(self._across(embeddings, present, context))

@@ -1,7 +1,6 @@
-"""How much each of several teachers counts, found while training: learned, or by a policy (RLRD).
+"""Weights of several teachers that are adapted during training: learned, or by a policy (RLRD).
 
-Both see one number of interest for each teacher, the student's loss against that teacher's lists alone; neither sends a
-gradient to the student.
+Both depend on the student's loss against each teacher alone, and send no gradient to the student.
 """
 
 from __future__ import annotations
@@ -13,44 +12,44 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
-_FEATURES = 2  # of each teacher: its relative loss, its correlation with the student
+_FEATURES = 2  # of each teacher: relative loss, correlation with the student
 
 
 class TeacherWeights(nn.Module):
-    """Gives the weights of K teachers at a step, and learns from how the step went."""
+    """Base class of modules that choose the weights of K teachers at each step and learn from its loss."""
 
     def choose(self, features: Tensor) -> Tensor:
-        """Return the weights (K,), not negative, with the sum 1.
+        """Return non-negative weights (K,) with the sum 1.
 
         Args:
-            features: (K, 2): the student's loss against each teacher alone over the mean of these losses, and the
-                correlation of the student's lists with the teacher's.
+            features: For each teacher, the student's loss against it relative to the mean of these losses, and the
+                correlation of their lists, (K, 2).
         """
         raise NotImplementedError
 
     def learn(self, loss: Tensor) -> Tensor:
-        """Return a loss for this module's own parameters, all of which get a gradient, if only of 0.
+        """Return the loss of this module's parameters, all of which get a gradient, possibly 0.
 
         Args:
-            loss: Of the step, under the weights that were chosen.
+            loss: Loss of the step with the chosen weights.
         """
         raise NotImplementedError
 
-    def nothing(self) -> Tensor:
-        """0, with a gradient of 0 for every parameter."""
+    def zero_loss(self) -> Tensor:
+        """Return 0 with a zero gradient for every parameter."""
         return torch.stack([p.sum() for p in self.parameters()]).sum() * 0
 
 
 class LearnedWeights(TeacherWeights):
-    r"""Weights inverse to how hard each teacher is to follow.
+    r"""Learned weights, inverse to the loss against each teacher.
 
     .. math:: \min_s \sum_k e^{-s_k} L_k + s_k, \qquad w_k \propto e^{-s_k}
 
-    as in the weighting of tasks by their uncertainty (Kendall, Gal and Cipolla, CVPR 2018); at the minimum w_k is
-    inverse to L_k. (Weights that minimise the student's loss itself would choose the easiest teacher alone.)
+    as in uncertainty weighting of tasks (Kendall, Gal and Cipolla, CVPR 2018); at the minimum, w_k is inverse to L_k.
+    (Weights that minimise the student's loss itself would choose only the easiest teacher.)
 
     Args:
-        teachers: K.
+        teachers: Number of teachers, K.
     """
 
     learning_rate = 1e-3
@@ -61,28 +60,28 @@ class LearnedWeights(TeacherWeights):
         self._losses = torch.ones(teachers)
 
     def choose(self, features: Tensor) -> Tensor:
-        """See the class."""
+        """See the base class."""
         self._losses = features[:, 0].to(self.scores)
         return (-self.scores.detach()).softmax(0)
 
     def learn(self, loss: Tensor) -> Tensor:
-        """See the class."""
+        """See the base class."""
         return ((-self.scores).exp() * self._losses + self.scores).sum()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Settings of `PolicyWeights`, as in the public code of RLRD where it has them.
+    """Settings of `PolicyWeights`; the defaults are those of RLRD's public code if it has them.
 
     Attributes:
-        horizon: Steps between updates.
-        updates: Gradient steps on each horizon's experience, made in the training steps that follow it.
-        clip: Of the ratio of new to old probability (PPO).
-        discount: γ of later rewards.
+        horizon: Number of steps between updates.
+        updates: Gradient steps on the experience of each horizon, made in the following training steps.
+        clip: Clipping range of the ratio of new to old probability (PPO).
+        discount: Discount factor γ.
         trace: λ of generalised advantage estimation.
-        concentration: Of the Dirichlet distribution for each teacher: how near the weights stay to the policy's mean.
-            With 1250 and two teachers the weights begin at 0.500 ± 0.010, as those of the public code do.
-        learning_rate: Of policy and critic.
+        concentration: Concentration of the Dirichlet distribution; higher values keep the weights closer to the mean of
+            the policy. With 1250 and two teachers the weights start at 0.500 ± 0.010, as in the public code.
+        learning_rate: Learning rate of policy and critic.
     """
 
     horizon: int = 125
@@ -103,20 +102,21 @@ class Policy:
 
 
 class PolicyWeights(TeacherWeights):
-    r"""Weights drawn by a policy that is rewarded where the student's loss is low (RLRD, in a sound form).
+    r"""Weights sampled by a policy whose reward is a low loss of the student (RLRD, in a sound form).
 
-    An actor maps each teacher's features to the concentration of a Dirichlet distribution, from which the weights are
-    drawn; a critic estimates the return. The reward is :math:`-\frac12 L`, standardised over a horizon and cut off from
-    the student. After each horizon PPO (Schulman et al., 2017) with generalised advantage estimation (2016) improves
-    both. The public code has one policy and a Beta distribution for each teacher, lets the student's graph hang on its
-    reward, and multiplies where the temporal difference subtracts.
+    An actor maps the features of each teacher to the concentration of a Dirichlet distribution, from which the weights
+    are sampled; a critic estimates the return. The reward is :math:`-\frac12 L`, standardised over a horizon and
+    detached from the student. After each horizon PPO (Schulman et al., 2017) with generalised advantage estimation
+    (2016) improves both. The public code has one policy and a Beta distribution for each teacher, keeps the student's
+    graph in the reward, and multiplies where the temporal difference subtracts.
 
-    Draws depend on seed and count of calls alone, so that all processes, and a resumed run, draw alike.
+    The samples depend only on the seed and the number of calls, so that they are the same in all processes and in a
+    resumed run.
 
     Args:
-        teachers: K.
-        policy: Settings.
-        seed: Of the draws.
+        teachers: Number of teachers, K.
+        policy: Settings of the policy.
+        seed: Seed of the samples.
     """
 
     def __init__(self, teachers: int, policy: Policy, seed: int = 0) -> None:
@@ -135,31 +135,31 @@ class PolicyWeights(TeacherWeights):
         self._chosen: tuple[Tensor, Tensor, Tensor] | None = None
 
     def distribution(self, states: Tensor) -> Dirichlet:
-        """Of the weights, at states (..., K, 2)."""
+        """Return the distribution of the weights at states (..., K, 2)."""
         centred = states - torch.tensor([1.0, 0.0], dtype=states.dtype, device=states.device)
         return Dirichlet(self.policy.concentration * self.actor(centred).squeeze(-1).tanh().exp())
 
     def value(self, states: Tensor) -> Tensor:
-        """Return the return to expect from states (..., K, 2)."""
+        """Return the estimated return of states (..., K, 2)."""
         return self.critic(states.flatten(-2)).squeeze(-1)
 
     @torch.no_grad()
     def choose(self, features: Tensor) -> Tensor:
-        """See the class."""
+        """See the base class."""
         counts = self._buffer("counts")
         state = features.to(self._buffer("new_states"))
         if counts[1] == self.policy.horizon:
-            self._close(state)
+            self._end_horizon(state)
         distribution = self.distribution(state)
-        chance = np.random.default_rng([self._seed, int(counts[0])])
-        drawn = chance.dirichlet(distribution.concentration.double().cpu().numpy())
-        action = torch.from_numpy(drawn).to(state)
+        rng = np.random.default_rng([self._seed, int(counts[0])])
+        sample = rng.dirichlet(distribution.concentration.double().cpu().numpy())
+        action = torch.from_numpy(sample).to(state)
         counts[0] += 1
         self._chosen = state, action, distribution.log_prob(action)
         return action
 
     def learn(self, loss: Tensor) -> Tensor:
-        """See the class."""
+        """See the base class."""
         assert self._chosen is not None
         counts = self._buffer("counts")
         at = int(counts[1])
@@ -168,24 +168,24 @@ class PolicyWeights(TeacherWeights):
         self._buffer("new_rewards")[at] = -loss.detach() / 2
         counts[1] += 1
         if not counts[2]:
-            return self.nothing()
+            return self.zero_loss()
         counts[2] -= 1
         return self._surrogate()
 
-    def _close(self, following: Tensor) -> None:
-        """End a horizon: keep its experience with advantages and returns, for the updates to come."""
+    def _end_horizon(self, following: Tensor) -> None:
+        """End a horizon: store its experience with advantages and returns for the next updates."""
         for name in ("states", "actions", "log_probs", "rewards"):
             self._buffer(f"old_{name}").copy_(self._buffer(f"new_{name}"))
         rewards = self._buffer("old_rewards")
         rewards = (rewards - rewards.mean()) / rewards.std().clamp(min=1e-8)
         values = self.value(torch.cat([self._buffer("old_states"), following[None]]))
-        advantages = gae(rewards, values, self.policy.discount, self.policy.trace)
+        advantages = generalised_advantages(rewards, values, self.policy.discount, self.policy.trace)
         self._buffer("old_advantages").copy_(advantages)
         self._buffer("old_returns").copy_(advantages + values[:-1])
         self._buffer("counts")[1:] = torch.tensor([0, self.policy.updates])
 
     def _surrogate(self) -> Tensor:
-        """PPO's clipped objective and the critic's error on the last horizon."""
+        """Return PPO's clipped objective plus the error of the critic on the last horizon."""
         states, advantages = self._buffer("old_states").clone(), self._buffer("old_advantages").clone()
         advantages = (advantages - advantages.mean()) / advantages.std().clamp(min=1e-8)
         log_probs = self.distribution(states).log_prob(self._buffer("old_actions").clone())
@@ -200,12 +200,12 @@ class PolicyWeights(TeacherWeights):
         return found
 
 
-def gae(rewards: Tensor, values: Tensor, discount: float, trace: float) -> Tensor:
-    r"""Generalised advantages :math:`A_t = \sum_l (\gamma\lambda)^l (r_{t+l} + \gamma V_{t+l+1} - V_{t+l})`.
+def generalised_advantages(rewards: Tensor, values: Tensor, discount: float, trace: float) -> Tensor:
+    r"""Return the generalised advantages :math:`A_t = \sum_l (\gamma\lambda)^l (r_{t+l} + \gamma V_{t+l+1} - V_{t+l})`.
 
     Args:
-        rewards: (T,).
-        values: (T + 1,), the last of the state after.
+        rewards: Rewards (T,).
+        values: Values (T + 1,), the last of the following state.
         discount: γ.
         trace: λ.
     """
@@ -219,7 +219,7 @@ def gae(rewards: Tensor, values: Tensor, discount: float, trace: float) -> Tenso
 
 
 def _small_network(inputs: int, outputs: int) -> nn.Sequential:
-    """Two layers; the last begins at 0, so that at first all teachers are alike."""
+    """Return a network of two layers; the last is initialised to 0, so that all teachers start equal."""
     network = nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, outputs))
     nn.init.zeros_(network[2].weight)  # type: ignore[arg-type]
     nn.init.zeros_(network[2].bias)  # type: ignore[arg-type]

@@ -15,15 +15,16 @@ Embeddings = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Processes:
-    """How a term that computes on this process's rows alone becomes one over the global batch.
+    """Communication for terms that compute only on the rows of this process.
 
-    The gradient of every parameter is averaged over the processes afterwards. The defaults are those of one process.
+    The gradient of every parameter is averaged over the processes afterwards. The defaults are for one process.
 
     Attributes:
-        own_rows: From a tensor (B, ...) over the global batch to this process's part; on the way back, the gradients of
-            all parts are put together, so that each process goes on with the gradient of the whole.
-        gather: From this process's part (b, ...) to the global tensor, without a gradient.
-        mean: From this process's sum and count (scalars) to the mean over all processes, with its gradient; 0 of none.
+        own_rows: Function from a tensor (B, ...) over the global batch to the part of this process; its backward pass
+            gathers the gradients of all parts, so that each process has the complete gradient.
+        gather: Function from the part of this process (b, ...) to the global tensor, without a gradient.
+        mean: Function from sum and count of this process (scalars) to the mean over all processes, with its gradient;
+            0 if the count is 0.
     """
 
     own_rows: Callable[[Tensor], Tensor] = lambda rows: rows
@@ -37,16 +38,15 @@ class Context:
 
     Attributes:
         step: The optimiser step, from 0.
-        progress: The share of the training that is done, in [0, 1].
-        teachers: For each teacher the vectors (B, d_t), fp32, of the views that some term reads from it, over the
-            global batch; zero where the row lacks the view.
-        tokens: For each view that some term asks for (`Term.tokens`) the token ids (b, L) and their attention mask, of
-            this process's rows only; no token is real where the row lacks the view.
-        modules: What `Term.module` built, by the name of the term.
-        processes: For terms that compute on this process's rows.
-        precision: The precision in which the encoder runs, as a context; losses are computed in full precision.
-        reports: Diagnostics by name, filled by the terms (detached scalars).
-        teacher_weights: By the name of each earlier distillation term the weights (K,) that it gave its teachers.
+        progress: Progress of the training, in [0, 1].
+        teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row lacks the view.
+        tokens: Token ids (b, L) and attention mask of the rows of this process, for the views in `Term.tokens`; the
+            mask is zero if a row lacks the view.
+        modules: Modules built by `Term.module`, by term name.
+        processes: Communication for terms that compute on the rows of this process.
+        precision: Autocast context of the encoder; losses are computed in full precision.
+        reports: Diagnostics by name, set by the terms (detached scalars).
+        teacher_weights: Teacher weights (K,) of each earlier distillation term, by term name.
     """
 
     step: int = 0
@@ -72,12 +72,12 @@ class TermBuildContext:
         width: Size of the embeddings.
         encoder: The sentence encoder with its initial weights: features with `input_ids` and `attention_mask` to
             features with `sentence_embedding`.
-        projector: What makes embeddings of its vectors.
-        transformer: The part of the encoder that makes hidden states of token ids; None where it has no such part.
-        tokenizer: The encoder's.
-        masked_lm: Loads a masked language model with this tokenizer's vocabulary, by name, in evaluation mode; it takes
-            `input_ids` and `attention_mask` and gives `logits`.
-        seed: Of the run.
+        projector: Module from sentence vectors to embeddings.
+        transformer: The transformer of the encoder; None if it has none.
+        tokenizer: Tokenizer of the encoder.
+        masked_lm: Function that loads a masked language model with the vocabulary of this tokenizer by name, in
+            evaluation mode; the model maps `input_ids` and `attention_mask` to `logits`.
+        seed: Seed of the run.
     """
 
     width: int
@@ -91,21 +91,21 @@ class TermBuildContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """A pure function of named embeddings.
+    """A loss as a pure function of named embeddings.
 
-    A term neither owns nor calls the encoder, so it can be tested against a plain transcription of its paper, gathered
-    across processes, and combined with any other. One that needs parameters or a memory says so (`module`): these live
-    beside the encoder and are trained, clipped, checkpointed and synchronised with it.
+    A term neither owns nor calls the encoder, so it can be tested against a plain transcription of its paper, computed
+    on gathered embeddings of all processes, and combined with any other term. Parameters or a memory of a term are its
+    `module`, which is trained, clipped, checkpointed and synchronised together with the encoder.
 
     Attributes:
-        kind: What recipes call this class.
-        name: What this term is called in logs and `--set`; its kind where empty.
-        weight: Its factor in the objective.
+        kind: Name of the class in recipes.
+        name: Name of the term in logs and `--set`; by default its kind.
+        weight: Factor in the objective.
     """
 
     kind: ClassVar[str]
     acts_on_embeddings: ClassVar[bool] = True
-    """Whether the gradient goes through the embeddings, not straight to the encoder's weights."""
+    """Whether the gradient flows through the embeddings, not directly to the encoder's weights."""
 
     name: str = ""
     weight: float = 1.0
@@ -114,7 +114,7 @@ class Term:
         if not self.name:
             object.__setattr__(self, "name", self.kind)
         if not re.fullmatch(r"[\w-]+", self.name):
-            raise ValueError(f"name must be made of letters, digits, '_' and '-', not '{self.name}'")
+            raise ValueError(f"name must consist of letters, digits, '_' and '-', not '{self.name}'")
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -128,14 +128,14 @@ class Term:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Those of these views whose token ids the term reads too."""
+        """The views whose token ids the term reads too."""
         return ()
 
     def module(self, build: TermBuildContext) -> nn.Module | None:
-        """Return the parameters, frozen models and memory of the term; the term finds it in `context.modules`.
+        """Return the parameters, frozen models and memory of the term; they are passed back in `context.modules`.
 
-        Its parameters are trained at the rate `module.learning_rate` where it has such an attribute, and at the
-        encoder's otherwise.
+        The parameters are trained with the learning rate `module.learning_rate`, or with that of the encoder if the
+        module has no such attribute.
         """
         return None
 
@@ -143,16 +143,15 @@ class Term:
         """Compute the unweighted loss.
 
         Args:
-            embeddings: For each view a tensor (B, d), fp32 or fp64, over the global batch.
-            present: For each view a boolean tensor (B,): whether the row has this view. The embedding of an absent
-                row is zero.
-            context: The step, and where to report.
+            embeddings: Embeddings by view, (B, d), fp32 or fp64, over the global batch.
+            present: Boolean mask (B,) of the rows that have the view, by view. The embedding of an absent row is zero.
+            context: Further inputs, and diagnostics.
 
         Returns:
-            A scalar that is differentiable with respect to the embeddings; zero where no row has what is needed.
+            A scalar that is differentiable with respect to the embeddings; zero if no row has the needed views.
         """
         raise NotImplementedError
 
     def warnings(self) -> list[str]:
-        """Return settings that are legal but probably not meant."""
+        """Return warnings about settings that are valid but probably unintended."""
         return []

@@ -1,4 +1,4 @@
-"""A band for the gap between two cosines: OssCSE's two-way margin, SNCSE's bidirectional one, ArcCSE's triplets."""
+"""Bounds on the difference of two cosines: the margins of OssCSE and SNCSE, and ArcCSE's triplet loss."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class TwoWayMargin(Term):
 
     .. math:: L_i = \max(d_i + \alpha, 0) + \max(-d_i - \beta, 0)
 
-    averaged over the rows that have all three views. It is zero where α ≤ c(a, closer) - c(a, farther) ≤ β. Sources:
+    averaged over the rows that have all three views. It is zero if α ≤ c(a, closer) - c(a, farther) ≤ β. Sources:
     OssCSE eq. 3 (closer: a paraphrase, farther: the negation; α = 0.05, β = 0.2); SNCSE's bidirectional margin loss
     (closer: the twin; α = 0.1, β = 0.3); with β = inf ArcCSE's triplet loss (Zhang et al., ACL 2022, eq. 7), where less
     of the sentence is masked in the closer view.
 
     Attributes:
-        anchor: View that both others are compared with.
-        closer: View that shall be nearer to the anchor.
-        farther: View that shall be less near, but related.
+        anchor: View of the anchors.
+        closer: View that should be closer to the anchor.
+        farther: View that should be farther from the anchor, but related.
         margin: α and β, in cosine units; β may be `inf`.
     """
 
@@ -53,10 +53,10 @@ class TwoWayMargin(Term):
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B d)."""
-        here = present[self.anchor] & present[self.closer] & present[self.farther]
-        if not here.any():
+        valid = present[self.anchor] & present[self.closer] & present[self.farther]
+        if not valid.any():
             return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
-        unit = {view: F.normalize(embeddings[view][here], dim=-1) for view in self.views}
+        unit = {view: F.normalize(embeddings[view][valid], dim=-1) for view in self.views}
         near = (unit[self.anchor] * unit[self.closer]).sum(dim=-1)
         far = (unit[self.anchor] * unit[self.farther]).sum(dim=-1)
         gap, (lower, upper) = near - far, self.margin

@@ -1,0 +1,30 @@
+"""Base class of modules that mask tokens: size and special tokens of a vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class VocabularyModule(nn.Module):
+    """A module that knows the mask token and the special tokens of a tokenizer.
+
+    Args:
+        tokenizer: Tokenizer of the encoder.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
+        self.vocabulary = len(tokenizer)
+        self.mask_id: int = tokenizer.mask_token_id
+        special = torch.zeros(self.vocabulary, dtype=torch.bool)
+        special[tokenizer.all_special_ids] = True
+        self.register_buffer("_special", special, persistent=False)
+
+    def is_content(self, ids: Tensor) -> Tensor:
+        """Return a mask of the ids that are not special tokens, of the shape of `ids`."""
+        special = self._special
+        assert isinstance(special, Tensor)
+        return ~special[ids]
