@@ -144,7 +144,7 @@ def test_another_text_is_conditioned_on(facts) -> None:
 
 
 def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
-    monkeypatch.setattr(module, "choose", lambda candidates, ratio: candidates)
+    monkeypatch.setattr(module, "sample_tokens", lambda candidates, ratio: candidates)
     settings = {"temperature": 0.0}
     term, context, vectors = build(facts, **settings)
     present = everything(term) | {"twin": torch.tensor([True, False, True])}

@@ -139,7 +139,7 @@ def two_processes(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_do_what_one_does(two_processes, case, monkeypatch) -> None:
-    monkeypatch.setattr(module, "choose", module.choose)  # `gradients` replaces it
+    monkeypatch.setattr(module, "sample_tokens", module.choose)  # `gradients` replaces it
     expected = gradients(two_processes, case, 0, 1)
     found = load_file(two_processes / f"{case}.safetensors")
     assert found.keys() == expected.keys()
