@@ -70,7 +70,7 @@ def every_other(candidates: torch.Tensor, ratio: float) -> torch.Tensor:
 
 def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch.Tensor]:
     """Gradients and memory after four steps on rows 0..15, of which this process has its share."""
-    module.choose = every_other
+    module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
     store = open_store(
         folder / "corpus.jsonl", [Source(v, optional=v != "text") for v in VIEWS], encoder.tokenizer, 20, progress=False
@@ -139,7 +139,7 @@ def two_processes(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_do_what_one_does(two_processes, case, monkeypatch) -> None:
-    monkeypatch.setattr(module, "sample_tokens", module.choose)  # `gradients` replaces it
+    monkeypatch.setattr(module, "sample_tokens", module.sample_tokens)  # `gradients` replaces it
     expected = gradients(two_processes, case, 0, 1)
     found = load_file(two_processes / f"{case}.safetensors")
     assert found.keys() == expected.keys()
