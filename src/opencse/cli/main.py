@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Sentence embeddings that follow meaning instead of wording, learned without labels.",
-    epilog="Start with: `opencse run simcse corpus.txt --backbone minilm -o out/`",
+    epilog="Start with: `opencse run debias DOCUMENTS --backbone minilm -o out/`",
 )
 app.command()(run.run)
 app.command()(train.train)
