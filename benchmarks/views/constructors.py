@@ -21,7 +21,10 @@ from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
 from opencse.views import CONSTRUCTORS, SourceRow
 
-KINDS = tuple("antonym_swap negated_antonym negative_word role_swap passive number_swap entity_swap reordering".split())
+KINDS = tuple(
+    """antonym_swap negated_antonym antonym_quadruple negative_word role_swap role_pair passive number_swap entity_swap
+    reordering question keywords""".split()
+)
 SHARD, LINES, SEED = "corpus/wiki_sentences_02.txt.gz", 200_000, 7
 
 
@@ -36,9 +39,12 @@ def sample(rows: list[SourceRow], kind: str, wanted: int) -> None:
     for start in range(0, len(rows), 256):
         part = rows[start : start + 256]
         for row, view in zip(part, opened(part), strict=True):
-            if view.text is not None and shown < wanted:
+            views = view if isinstance(view, list) else [view]  # one of each column
+            if any(each.text for each in views) and shown < wanted:
                 shown += 1
-                print(f"{shown} [{view.rule}]\n    {row.text}\n    {view.text}")
+                print(f"{shown}\n    {row.text}")
+                for each in views:
+                    print(f"    [{each.rule}] {each.text}")
         if shown == wanted:
             return
 
@@ -55,7 +61,8 @@ def shares(rows: list[SourceRow], kinds: list[str]) -> None:
         start = time.process_time()
         views = opened(rows)
         speed = len(rows) / (time.process_time() - start)
-        rules = Counter(view.rule for view in views if view.text is not None)
+        last = [view[-1] if isinstance(view, list) else view for view in views]
+        rules = Counter(view.rule for view in last if view.text is not None)
         made = sum(rules.values()) / len(rows)
         print(f"| `{kind}` | {made:.1%} | {speed:.0f} | {', '.join(f'{r} {n}' for r, n in rules.most_common())} |")
 

@@ -87,7 +87,7 @@ def _doubles(base: str) -> bool:
     syllables = len(re.findall(r"[aeiouy]+", base))
     stressed = re.search(
         r"(?:(?<!of)(?<!suf)(?<!dif)fer|cur|(?<!li)(?<!vo)mit|pel|trol|gret|quip|bed|zip|kidnap|gram"
-        r"|begin|for(?:get|bid)|(?:up|re|in|off)set|(?:out|re|over)run|cut|win|deter|abhor|allot|rebut|un(?:wrap|plug|pin))$",
+        r"|acquit|outwit|begin|for(?:get|bid)|(?:up|re|in|off)set|(?:out|re|over)run|cut|win|deter|abhor|allot|rebut|un(?:wrap|plug|pin))$",
         base,
     )
     return syllables == 1 or bool(stressed)

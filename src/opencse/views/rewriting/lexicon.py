@@ -67,7 +67,7 @@ _NOT_OPPOSITE = frozenset(
     concerned related associate engage claim charge color order arm arrange appear appearing posed pose
     part join miss cover do tie bind interested uninterested like earth wind veil finished wanted personal
     impersonal constant inconstant formed loyal essential inessential frequently equally sexual possibly
-    fold follow tune balance cross wrap bend make embark bound""".split()
+    fold follow tune balance cross wrap bend make embark bound comparable""".split()
 )
 
 

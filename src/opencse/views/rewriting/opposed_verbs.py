@@ -14,11 +14,11 @@ _WITH_OBJECT = frozenset(  # or in the passive
     """join enter support oppose build attack defend raise cause prevent lower like love hate include exclude
     import export hire fire kill create buy sell push pull approve ban establish ignore fill empty help assist
     hinder extend climb avoid seek enjoy mix combine collect distribute connect attach detach lock load
-    free complete obtain gain regain possess lack celebrate cool heat employ refuse discard
+    free complete obtain gain regain celebrate cool heat employ refuse discard
     retain preserve omit welcome attend skip warm dry lead challenge contest launch protest regulate credit qualify
     arm seal dress lock cover load understand observe detect notice follow honour honor cure accompany occupy""".split()
 )
-_ACTIVE_WITH_OBJECT = frozenset("feed acquire doubt believe marry divorce win".split())
+_ACTIVE_WITH_OBJECT = frozenset("feed acquire doubt believe marry divorce win possess lack".split())
 _WITHOUT_OBJECT = frozenset(
     """decline drop plunge surge soar plummet escalate gather scatter flourish thrive arrive depart advance retreat
     vanish stop survive start begin end open stay remain recover bloom laugh cry fail succeed persist linger""".split()

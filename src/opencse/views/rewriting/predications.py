@@ -92,7 +92,7 @@ def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
     clause = clause_at(tokens, opposite.place)
     if clause is None or clause.finite is None or clause.subject is None or clause.negatives:
         return None
-    if tokens[clause.finite].text.lower() in _POSSIBLY or tokens[opposite.place - 1].tag == "DT":
+    if tokens[clause.finite].text.lower() in _POSSIBLY or tokens[opposite.place - 1].text.lower() in ("a", "an", "to"):
         return None
     if shares_predicate(tokens, opposite.place):
         return None  # "accepted and signed it"
@@ -104,12 +104,7 @@ def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
 def _infinitive(tokens: Sequence[Token], opposite: Opposite) -> int | None:
     """Return the "to" of an infinitive that can be denied on its own: "decided (not) to accept it"."""
     place, verb = opposite.place, tokens[opposite.place]
-    if (
-        verb.tag != "VB"
-        or place < 2
-        or tokens[place - 1].tag != "TO"
-        or verb.relation not in ("xcomp", "advcl", "ccomp")
-    ):
+    if verb.tag != "VB" or place < 2 or tokens[place - 1].tag != "TO" or verb.relation != "xcomp":
         return None
     governor = tokens[verb.head]
     if not governor.tag.startswith("VB") or governor.lemma.lower() in _NOT_DENIED or shares_predicate(tokens, place):

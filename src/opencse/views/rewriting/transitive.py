@@ -154,6 +154,8 @@ def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
         return True
     if word in ("he", "she", "it", "this", "that", "one", "him", "her", "everyone", "somebody", "someone"):
         return False
+    if token.tag == "NNPS" and tokens[span[0]].text.lower() != "the":
+        return None  # "Seth Davies"
     if token.tag in ("NNS", "NNPS") or (re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the"):
         return True  # "the Dutch"
     if word in (
