@@ -1,4 +1,4 @@
-"""What a user hands over, as the file that everything else reads: one with a column `text`, a sentence per row."""
+"""Text given by a user, converted to a file with a column `text` and one sentence per row."""
 
 from __future__ import annotations
 

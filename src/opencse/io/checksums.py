@@ -19,7 +19,7 @@ def seal(folder: Path) -> None:
 
 
 def damage(folder: Path) -> str | None:
-    """What is wrong with a sealed folder: a file that is missing or was changed; None where it is whole."""
+    """Return a description of a missing or changed file of a sealed folder; None if it is intact."""
     try:
         sums = read_json(folder / CHECKSUMS)
         return next((f"{name} was changed" for name, sum_ in sums.items() if _sha256(folder / name) != sum_), None)

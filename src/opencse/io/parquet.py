@@ -42,7 +42,7 @@ def parquet_schema(path: str | Path) -> pa.Schema:
 
 
 def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
-    """What the writer of a Parquet file said about it; nothing where there is no whole file."""
+    """Return the metadata of a Parquet file; empty if there is no complete file."""
     try:
         return dict(parquet_schema(path).metadata or {})
     except OpencseError:

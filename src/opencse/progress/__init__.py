@@ -1,4 +1,4 @@
-"""What is said while opencse works: how far each phase is, remarks, and how long the parts took."""
+"""Progress of long phases, remarks for the user, and timings."""
 
 from opencse.progress.phase import Phase, Verbosity, duration, note, set_verbosity, track
 from opencse.progress.timings import Timings, collect, divide, timed

@@ -1,4 +1,4 @@
-"""What a recipe may say about its corpus: which sentences, and which sorts of rows."""
+"""Settings of a recipe's corpus: the sampled sentences, and the parts of the training rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What is done to the raw text before views are built, and to the views before training.
+    """Sampling of the raw text before views are built, and of the built rows before training.
 
     Attributes:
         clauses: Share of the sentences that are cut to their main clause, where one can be cut out.

@@ -1,4 +1,4 @@
-"""What papers and their authors' code set, beside what a recipe sets: the tables of `published/NAME.toml`.
+"""Settings of papers and their public code, compared with those of a recipe (`published/NAME.toml`).
 
 A table holds one entry for each setting. `published` is the value of the paper or its README, `coded` that of code and
 scripts where it differs or the paper is silent; either is one value for all families of backbones, or one for each. The
@@ -49,7 +49,7 @@ class PublishedSetting:
 
     @property
     def expected(self) -> Any:
-        """What the `faithful` variant has."""
+        """The value in the `faithful` variant."""
         return next(value for value in (self.ours, self.coded, self.published) if value is not None)
 
 

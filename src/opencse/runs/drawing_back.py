@@ -13,7 +13,7 @@ from opencse.settings import Selection
 
 @dataclass(frozen=True)
 class Limits:
-    """What the trained encoder must not lose.
+    """Scores that the trained encoder must keep.
 
     Attributes:
         selection: How many points each score may fall.

@@ -66,7 +66,7 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
 
 
 def read_record(out: Path) -> dict[str, Any]:
-    """What `run.json` says: at least the fingerprint, and the outcome if the run is finished.
+    """Return the content of `run.json`: at least the fingerprint, and the outcome of a finished run.
 
     Raises:
         OpencseError: It is missing, damaged or not as a run writes it.
