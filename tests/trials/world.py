@@ -67,7 +67,7 @@ class World:
     def train(self, corpus: str | Path | None = None, *more: str, recipe: str | Path | None = None) -> list[str]:
         """The arguments of a short training run into `out`."""
         where = [
-            str(recipe or self.recipe),
+            str(self.recipe if recipe is None else recipe),
             str(self.corpus if corpus is None else corpus),
             "--backbone",
             str(self.model),
