@@ -49,7 +49,7 @@ class SimilarityOrder(Term):
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B d) for each pair, and O(B) for each closer and farther one."""
-        pairs = {*self.closer, *self.farther}
+        pairs = dict.fromkeys([*self.closer, *self.farther])  # in order: gradients are summed in it
         cosines = {(a, b): F.cosine_similarity(embeddings[a], embeddings[b], dim=-1) for a, b in pairs}
         gaps = []
         for near, far in product(self.closer, self.farther):
