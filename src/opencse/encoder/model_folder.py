@@ -14,6 +14,7 @@ from opencse.io.reading import read_json, read_text, reason
 _REMEDY = "Download or save the model again."
 _MODULES = "sentence_transformers."
 """Modules of other packages are refused: importing them would run code chosen by the folder."""
+_MOST_LAYERS = 1000
 
 
 def check_model_folder(folder: Path) -> None:
@@ -26,7 +27,7 @@ def check_model_folder(folder: Path) -> None:
     first = _modules(folder)[0] if (folder / "modules.json").exists() else {"path": "", "type": "Transformer"}
     transformer = folder / first["path"]
     if first["type"].endswith("Transformer"):  # static embeddings, for example, have neither
-        read_json(transformer / "config.json", _REMEDY)
+        _check_config(transformer / "config.json", read_json(transformer / "config.json", _REMEDY))
         _check_weights(transformer)
     for name in ("config_sentence_transformers.json", "sentence_bert_config.json", "tokenizer_config.json"):
         for subfolder in {folder, transformer}:
@@ -95,6 +96,16 @@ def _check_settings(path: Path, settings: dict[str, Any]) -> None:
         value = settings.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1):
             raise OpencseError(f"{path}: {key} is {value!r}, not a length", _REMEDY)
+
+
+def _check_config(path: Path, config: dict[str, Any]) -> None:
+    """Refuse sizes that a library would try to build for hours, and rates that fail only at the first sentence."""
+    layers = config.get("num_hidden_layers")
+    if isinstance(layers, int) and layers > _MOST_LAYERS:
+        raise OpencseError(f"{path}: num_hidden_layers is {layers}, more than any model has", _REMEDY)
+    for key, value in config.items():
+        if "dropout" in key and isinstance(value, int | float) and not 0 <= value <= 1:
+            raise OpencseError(f"{path}: {key} is {value!r}, not a share from 0 to 1", _REMEDY)
 
 
 def check_loaded(name: object, transformer: Any, tokenizer: Any) -> None:
