@@ -25,6 +25,7 @@ def draw(tolerance: float, guard_tolerance: float | None, dev: float | None, gua
     limits = Limits(
         selection=selection,
         first_score=None if dev is None else 80.0,
+        last_score=None,
         dev=None if dev is None else lambda: 80.0 - dev * encoder.weight.item(),
         guards=None if guards is None else lambda: {k: 90.0 - v * encoder.weight.item() for k, v in guards.items()},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import sys
@@ -22,6 +23,7 @@ def main() -> int:
     parser.add_argument("--family", action="append", help="only this family; repeatable")
     parser.add_argument("--match", default="", help="only trials whose name contains this")
     parser.add_argument("--out", type=Path, help="write every outcome here, as JSON lines")
+    parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     parser.add_argument("--seed", type=int, default=0, help="of the generated trials")
     parser.add_argument("--generated", type=int, default=240, help="how many generated trials")
     options = parser.parse_args()
@@ -56,18 +58,24 @@ def _run(options: argparse.Namespace, root: Path) -> int:
             options.out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         if outcome.kind in KINDS[2:]:
             print(f"{outcome.kind.upper()}  {trial.family}: {trial.name}  {outcome.words[:300]}", flush=True)
-    _print_table(counts)
+    rows = _table(counts)
+    for row in rows:
+        print(f"{row[0]:<14}" + "".join(f"{cell:>10}" for cell in row[1:]))
+    if options.table:
+        with options.table.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
     return int(any(count[kind] for count in counts.values() for kind in KINDS[2:]))
 
 
-def _print_table(counts: dict[str, Counter[str]]) -> None:
-    print(f"{'family':<14}{'tried':>10}{'generated':>10}" + "".join(f"{kind:>10}" for kind in KINDS))
+def _table(counts: dict[str, Counter[str]]) -> list[list[str]]:
+    """The header, a row for each family, and their sum."""
     total: Counter[str] = Counter()
+    rows = [["family", "tried", "generated", *KINDS]]
     for family, count in [*counts.items(), ("all", total)]:
         tried = sum(count[kind] for kind in KINDS)
-        row = (tried, count["generated"], *(count[kind] for kind in KINDS))
-        print(f"{family:<14}" + "".join(f"{value:>10}" for value in row))
+        rows.append([family, *(str(n) for n in (tried, count["generated"], *(count[kind] for kind in KINDS)))])
         total.update(count)
+    return rows
 
 
 if __name__ == "__main__":

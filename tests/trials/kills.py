@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import random
 import resource
@@ -22,17 +23,29 @@ WAYS = (*SIGNALS, "file size limit")
 """The last stands for a full disk: writing fails in the middle of a file."""
 
 
+OUTCOMES = ("too late", "went on", "lost", "differs")
+"""Of a kill: it came too late; the command went on and ended as without it; could not go on; ended otherwise."""
+
+
 def main() -> int:
     """Run so many kills, spread over commands and ways; the exit code is 1 where a result was lost or differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opencse-kills-") as root:
-        return _run(Path(root), options.kills, random.Random(options.seed))
+        rows, failed = _run(Path(root), options.kills, random.Random(options.seed))
+    for row in rows:
+        print(f"{row[0]:<12}{row[1]:<18}" + "".join(f"{cell:>10}" for cell in row[2:]))
+    if options.table:
+        with options.table.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
+    return int(failed)
 
 
-def _run(root: Path, kills: int, rng: random.Random) -> int:
+def _run(root: Path, kills: int, rng: random.Random) -> tuple[list[list[str]], bool]:
+    """The table of what came of the kills, and whether one lost or changed a result."""
     import torch
 
     torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
@@ -52,11 +65,10 @@ def _run(root: Path, kills: int, rng: random.Random) -> int:
         counts.setdefault((name, way), Counter())[outcome] += 1
         if outcome in ("lost", "differs"):
             print(f"{outcome.upper()}  {number}: {name}, {way}", flush=True)
-    print(f"{'command':<12}{'way':<18}{'kills':>8}{'too late':>10}{'went on':>10}{'lost':>8}{'differs':>10}")
+    rows = [["command", "way", "kills", *OUTCOMES]]
     for (name, way), count in sorted(counts.items()):
-        row = f"{name:<12}{way:<18}{count.total():>8}"
-        print(f"{row}{count['too late']:>10}{count['went on']:>10}{count['lost']:>8}{count['differs']:>10}")
-    return int(any(count["lost"] or count["differs"] for count in counts.values()))
+        rows.append([name, way, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
+    return rows, any(count["lost"] or count["differs"] for count in counts.values())
 
 
 def _commands(world: object) -> dict[str, list[str]]:

@@ -18,12 +18,14 @@ class Limits:
     Attributes:
         selection: How many points each score may fall.
         first_score: The development score of the untouched encoder.
+        last_score: That of the trained one, where it is known.
         dev: Scores the encoder on the development pairs; None for no such limit.
         guards: Scores the encoder on each guard, by name; None for no guards.
     """
 
     selection: Selection
     first_score: float | None
+    last_score: float | None
     dev: Callable[[], float] | None
     guards: Callable[[], dict[str, float]] | None
 
@@ -46,12 +48,12 @@ def draw_back(
         what is kept.
     """
     before = _untouched_scores(encoder, untouched, limits)
-    score, after = limits.first_score, before
+    score, after, known = limits.first_score, before, limits.last_score
 
     def acceptable() -> bool:
-        nonlocal score, after
+        nonlocal score, after, known
         if limits.dev is not None:
-            score = limits.dev()
+            score, known = limits.dev() if known is None else known, None
             if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
                 return False
         after = {} if limits.guards is None else limits.guards()

@@ -299,7 +299,8 @@ class Loop:
             if self.added:
                 add(self.network.encoder, self.added)
             if self._within_tolerance:
-                limits = Limits(self.recipe.selection, state.first_score, self.dev, self.guards)
+                last = None if self.added else state.best_score
+                limits = Limits(self.recipe.selection, state.first_score, last, self.dev, self.guards)
                 share, state.best_score, guards = draw_back(self.network.encoder, self._untouched, limits)
             elif self.added and self.dev is not None:
                 state.best_score = self.dev()
