@@ -45,7 +45,7 @@ def test_constant_scores_make_the_average_undefined_and_say_so():
 def test_sets_of_the_table_on_real_data(data_folder, monkeypatch):
     monkeypatch.setitem(PUBLISHED_ROWS, ("STS-B", "train"), 5749)
     sets = load_probe_sts(data_folder)
-    assert sets.lacking == {}
+    assert sets.missing == {}
     extra = {"STS12 MSRpar", "STS14 deft-news", "STS14 OnWN", "STS14 tweet-news"}
     assert {each.name for each in sets.split_sets} == set(SPLITS) | extra
     probe = SplitProbe(sets.split_sets, published_averages(sets.split_sets))
@@ -66,6 +66,6 @@ def test_sets_of_the_table_on_real_data(data_folder, monkeypatch):
 def test_without_the_training_part_its_absence_is_named(data_folder, monkeypatch):
     monkeypatch.delitem(PUBLISHED_ROWS, ("STS-B", "train"), raising=False)
     sets = load_probe_sts(data_folder)
-    assert list(sets.lacking) == ["STS-B train"]
+    assert list(sets.missing) == ["STS-B train"]
     assert next(iter(published_averages(sets.split_sets))) == "OssCSE Table 2, 15 of 16 sets"
     assert [task.sha256 for task in sets.tasks] == [task.sha256 for task in load_sts(data_folder)]
