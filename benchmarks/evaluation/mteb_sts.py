@@ -15,7 +15,7 @@ import numpy as np
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate, load_sts
+from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate_tasks, load_sts
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.integrations.mteb_adapter import MtebEncoder, local_task
 
@@ -47,7 +47,7 @@ def compare(pairs: ScoredPairs, encode, adapter: MtebEncoder) -> None:
     columns = {"sentence1": pairs.sentence1, "sentence2": pairs.sentence2, "score": pairs.scores}
     local = local_task(NAMES.get(pairs.name, pairs.name), {"test": {k: list(v) for k, v in columns.items()}})
     found = mteb.evaluate(adapter, local, cache=None, show_progress_bar=False).task_results[0].scores["test"][0]
-    ours = evaluate(encode, [PairsTask(pairs=pairs)])[pairs.name]
+    ours = evaluate_tasks(encode, [PairsTask(pairs=pairs)])[pairs.name]
     own = ours.score / 100, ours.details["mteb_cosine_spearman"] / 100
     theirs = found["spearman"], found["cosine_spearman"]
     cells = [pairs.name, *(f"{value:.6f}" for pair in zip(own, theirs, strict=True) for value in pair)]

@@ -55,14 +55,14 @@ def prepared(data: Path, size: int, largest: int):
     from opencse.io.corpus import read_texts
     from opencse.views.mining.vectors import Embedding, _folder, open_vectors
     from opencse.views.mining.vectors import Vectors as Store
-    from opencse.views.sentence_store import open_sentences
+    from opencse.views.sentence_store import open_sentence_store
     from opencse.views.storage import texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_file():
         path.write_text("".join(f"{line}\n" for line in islice(sentences(data), size)), encoding="utf-8")
-    store = open_sentences(read_texts(path), texts_hash(read_texts(path))[0])
+    store = open_sentence_store(read_texts(path), texts_hash(read_texts(path))[0])
     embedding = Embedding(model=MODEL, precision="bf16")
     if size < largest:
         _, big = prepared(data, largest, largest)
@@ -74,10 +74,10 @@ def prepared(data: Path, size: int, largest: int):
 
 
 def ours(name: str, path: Path, out: str) -> None:
-    from opencse.views import DebiasedNegatives, HardNegatives, build
+    from opencse.views import DebiasedNegatives, HardNegatives, build_views
 
     spec = DebiasedNegatives(model=MODEL) if name == "debiased" else HardNegatives(model=MODEL, search=name)
-    build(path, {"negative": spec}, out, progress=False)
+    build_views(path, {"negative": spec}, out, progress=False)
 
 
 def peer(name: str, path: Path, vectors: np.ndarray, model) -> int:

@@ -39,12 +39,12 @@ def scores(model_name: str, corpora: list[str], share: float, limit: int | None,
     from opencse.pretraining.heldout import NgramCounts, count_scores, mask_sentences, model_scores
     from opencse.pretraining.model import load_model, load_tokenizer
     from opencse.pretraining.pretrain import DEV_SENTENCES
-    from opencse.pretraining.store import open_sentences
+    from opencse.pretraining.store import open_sentence_ids
 
     model, _ = load_model(model_name)
     tokenizer = load_tokenizer(model_name)
     longest = min(256, tokenizer.model_max_length)
-    train, held_out, _ = open_sentences(corpora, tokenizer, longest, share, progress=progress)
+    train, held_out, _ = open_sentence_ids(corpora, tokenizer, longest, share, progress=progress)
     texts = [held_out[i] for i in range(DEV_SENTENCES, len(held_out))][:limit]
     guesses = mask_sentences(texts, tokenizer, MASKING, max_length=longest)
     frame = special_frame(tokenizer)

@@ -44,13 +44,13 @@ def word_sets(pairs: list, lines: list[str]) -> dict[str, float]:
 
 def model_scores(model, pairs: list, whiten: list[str] | None = None) -> dict[str, float]:
     from opencse.encoder.embedder import Embedder
-    from opencse.evaluation import PairsTask, evaluate
+    from opencse.evaluation import PairsTask, evaluate_tasks
     from opencse.evaluation.whitening import Whitening
 
     encode = Embedder(model)
     if whiten is not None:
         encode = Whitening.fit(encode, whiten).after(encode)
-    results = evaluate(encode, [PairsTask(pairs=each) for each in pairs]).results
+    results = evaluate_tasks(encode, [PairsTask(pairs=each) for each in pairs]).results
     return {result.task: result.score for result in results}
 
 

@@ -53,14 +53,14 @@ def main() -> None:
 
     from opencse.pretraining import pretrain
     from opencse.pretraining.batches import MaskedBatch, MaskingAssembler
-    from opencse.runs.loop import Loop
+    from opencse.runs.loop import TrainingLoop
 
     batches: list[MaskedBatch] = []
     times: list[float] = []
     clock = time.perf_counter if torch.cuda.is_available() else time.process_time
-    step, assemble = Loop._step, MaskingAssembler.__call__
+    step, assemble = TrainingLoop._step, MaskingAssembler.__call__
 
-    def timed(self: Loop) -> None:
+    def timed(self: TrainingLoop) -> None:
         start = clock()
         step(self)
         times.append(clock() - start)
@@ -69,7 +69,7 @@ def main() -> None:
         batches.append(assemble(self, rows))
         return batches[-1]
 
-    Loop._step, MaskingAssembler.__call__ = timed, kept
+    TrainingLoop._step, MaskingAssembler.__call__ = timed, kept
     with tempfile.TemporaryDirectory() as folder:
         os.environ["OPENCSE_CACHE"] = folder
         overrides = [f"training.max_steps={arguments.steps}", "training.checkpoint_every=0", "text.held_out=0"]

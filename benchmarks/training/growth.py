@@ -37,11 +37,11 @@ def stage(name: str, corpus: Path, rows: int) -> dict[str, float]:
     from dataclasses import replace
 
     from opencse.data.sampling import sample
-    from opencse.data.token_store import Source, open_store
+    from opencse.data.token_store import TokenSource, open_token_store
     from opencse.encoder import load_encoder
     from opencse.io.corpus import read_texts
     from opencse.recipes import load_recipe
-    from opencse.views.sentence_store import open_sentences
+    from opencse.views.sentence_store import open_sentence_store
     from opencse.views.storage import texts_hash
 
     tokenizer = load_encoder("minilm").tokenizer if name == "token store" else None
@@ -53,9 +53,9 @@ def stage(name: str, corpus: Path, rows: int) -> dict[str, float]:
         sample(corpus, settings, folder / "sample.parquet")
     elif name == "sentence store":
         digest, _ = texts_hash(read_texts(corpus))
-        open_sentences(read_texts(corpus), digest)
+        open_sentence_store(read_texts(corpus), digest)
     else:
-        open_store(corpus, [Source("text")], tokenizer, 64, progress=False)
+        open_token_store(corpus, [TokenSource("text")], tokenizer, 64, progress=False)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -43,27 +43,27 @@ def texts(corpus: str, count: int) -> list[str]:
 def train_opencse(model: str, lines: list[str], steps: int, precision: str) -> list[float]:
     import torch
 
-    from opencse.runs.loop import Loop
-    from opencse.training import train
+    from opencse.runs.loop import TrainingLoop
+    from opencse.training import train_encoder
 
     times: list[float] = []
-    original = Loop._step
+    original = TrainingLoop._step
 
-    def timed(self: Loop) -> None:
+    def timed(self: TrainingLoop) -> None:
         start = time.perf_counter()
         original(self)
         if _cuda():  # the step was only launched
             torch.cuda.synchronize()
         times.append(time.perf_counter() - start)
 
-    Loop._step = timed
+    TrainingLoop._step = timed
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus.txt"
         corpus.write_text("\n".join(lines), encoding="utf-8")
         os.environ["OPENCSE_CACHE"] = folder
         settings = [f"training.batch_size={BATCH}", f"encoder.max_length={LENGTH}", f"training.max_steps={steps}"]
         settings += [f"training.precision={precision}", "training.checkpoint_every=0"]
-        train("simcse", corpus, backbone=model, out=Path(folder) / "out", overrides=settings, progress=False)
+        train_encoder("simcse", corpus, backbone=model, out=Path(folder) / "out", overrides=settings, progress=False)
     return times
 
 

@@ -172,7 +172,7 @@ def masked_share(opened: object, texts: list[str]) -> list[str]:
 
 
 def negation(data: Path, rounds: int) -> list[str]:
-    from opencse.views import Negation, SourceRow, build
+    from opencse.views import Negation, SourceRow, build_views
 
     texts = sentences(data, NEGATED)
     opened = Negation().open()
@@ -185,7 +185,7 @@ def negation(data: Path, rounds: int) -> list[str]:
         corpus.write_text("\n".join(texts), encoding="utf-8")
         for workers in (1, os.cpu_count() or 1):
             views = Path(folder) / str(workers)
-            speed = timed(lambda: build(corpus, {"negation": Negation()}, views, workers=workers), len(texts))[0]  # noqa: B023
+            speed = timed(lambda: build_views(corpus, {"negation": Negation()}, views, workers=workers), len(texts))[0]  # noqa: B023
             out.append(f"negation through the builder, {workers} process(es), start included: {speed:.0f} sentences/s")
     return out
 

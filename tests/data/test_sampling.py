@@ -8,7 +8,7 @@ from opencse.data.paraphrases import paraphrase_columns
 from opencse.data.sampling import sample
 from opencse.errors import OpencseError
 from opencse.io.corpus import read_texts
-from opencse.recipes import Corpus
+from opencse.recipes import CorpusSettings
 
 LONG = "When the rain stopped, the old man left the house."
 CUT = "The old man left the house."
@@ -30,33 +30,35 @@ def table(tmp_path):
 
 def test_a_sample_is_fair_and_the_seed_decides(corpus, tmp_path) -> None:
     everything = set(read_texts(corpus))
-    draws = [list(read_texts(sample(corpus, Corpus(rows=10), tmp_path / f"{s}.parquet", seed=s))) for s in range(40)]
+    draws = [
+        list(read_texts(sample(corpus, CorpusSettings(rows=10), tmp_path / f"{s}.parquet", seed=s))) for s in range(40)
+    ]
     assert all(len(set(draw)) == 10 and set(draw) <= everything for draw in draws)
     counts = [sum(text in draw for draw in draws) for text in sorted(everything)]
     assert min(counts) > 0  # 8 on average: each is left out of all with probability 1e-4
     assert draws[0] != draws[1]
-    assert draws[3] == list(read_texts(sample(corpus, Corpus(rows=10), tmp_path / "again.parquet", seed=3)))
+    assert draws[3] == list(read_texts(sample(corpus, CorpusSettings(rows=10), tmp_path / "again.parquet", seed=3)))
 
 
 def test_sentences_are_cut_where_that_works(tmp_path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text(f"{LONG}\nWhat a day\n")
-    assert set(read_texts(sample(path, Corpus(clauses=1.0), tmp_path / "out.parquet"))) == {CUT, "What a day"}
-    assert set(read_texts(sample(path, Corpus(), tmp_path / "raw.parquet"))) == {LONG, "What a day"}
+    assert set(read_texts(sample(path, CorpusSettings(clauses=1.0), tmp_path / "out.parquet"))) == {CUT, "What a day"}
+    assert set(read_texts(sample(path, CorpusSettings(), tmp_path / "raw.parquet"))) == {LONG, "What a day"}
 
 
 def test_a_table_adds_its_sentences_once(corpus, table, tmp_path) -> None:
-    texts = list(read_texts(sample(corpus, Corpus(rows=5), tmp_path / "out.parquet", table=table)))
+    texts = list(read_texts(sample(corpus, CorpusSettings(rows=5), tmp_path / "out.parquet", table=table)))
     assert len(texts) == 6
     assert texts.count("It is late.") == 1
 
 
 def test_the_same_input_is_not_assembled_twice_but_another_is(corpus, tmp_path) -> None:
-    out = sample(corpus, Corpus(rows=10), tmp_path / "out.parquet")
+    out = sample(corpus, CorpusSettings(rows=10), tmp_path / "out.parquet")
     marked = pq.read_table(out)
     pq.write_table(pa.table({"text": ["mark"]}, schema=marked.schema), out)
-    assert list(read_texts(sample(corpus, Corpus(rows=10), out))) == ["mark"]
-    assert len(list(read_texts(sample(corpus, Corpus(rows=11), out)))) == 11
+    assert list(read_texts(sample(corpus, CorpusSettings(rows=10), out))) == ["mark"]
+    assert len(list(read_texts(sample(corpus, CorpusSettings(rows=11), out)))) == 11
 
 
 def test_columns_of_a_table(table, tmp_path) -> None:
@@ -73,7 +75,7 @@ def test_sentences_with_opposites_come_on_top_each_adjective_alike(tmp_path) -> 
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([f"Sentence {i} says it." for i in range(50)] + safe + more))
     draws = [
-        list(read_texts(sample(path, Corpus(rows=8, opposites=4), tmp_path / f"{seed}.parquet", seed=seed)))
+        list(read_texts(sample(path, CorpusSettings(rows=8, opposites=4), tmp_path / f"{seed}.parquet", seed=seed)))
         for seed in range(20)
     ]
     for draw in draws:
@@ -88,7 +90,7 @@ def test_a_corpus_of_blank_lines_is_named_and_nothing_is_written(tmp_path) -> No
     blank = tmp_path / "blank.txt"
     blank.write_text("\n \n")
     with pytest.raises(OpencseError, match=r"blank\.txt has no sentence"):
-        sample(blank, Corpus(rows=10), tmp_path / "out" / "corpus.parquet")
+        sample(blank, CorpusSettings(rows=10), tmp_path / "out" / "corpus.parquet")
     assert not (tmp_path / "out").exists()
 
 
@@ -99,6 +101,6 @@ def test_verbs_with_opposites_come_more_often_than_adjectives(tmp_path) -> None:
     adjectives = [f"The {thing} is {word}." for word in ("safe", "dangerous") for thing in ("road", "cliff", "door")]
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([*verbs, *adjectives, "Nothing else."]))
-    draw = set(read_texts(sample(path, Corpus(rows=2, opposites=10), tmp_path / "out.parquet", seed=1)))
+    draw = set(read_texts(sample(path, CorpusSettings(rows=2, opposites=10), tmp_path / "out.parquet", seed=1)))
     assert draw >= set(verbs)
     assert len(draw & set(adjectives)) >= 2

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.data.token_store import Source, open_store
+from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, load_encoder
 from opencse.io.cache import cache_root
-from opencse.runs.sampling import Sampler
+from opencse.runs.sampling import BatchSampler
 from opencse.training.batches import Assembler, ViewTokens
 from tests.tiny import tiny_bert
 
@@ -31,7 +31,9 @@ def corpus(tmp_path):
 
 
 def test_the_store_holds_the_tokenizers_ids_and_nulls(corpus, tokenizer) -> None:
-    store = open_store(corpus, [Source("text"), Source("other", optional=True)], tokenizer, 12, progress=False)
+    store = open_token_store(
+        corpus, [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
+    )
     kept = [(t, o) for t, o in zip(TEXTS, reversed(TEXTS), strict=True) if t]
     assert (store.rows, store.skipped) == (len(kept), 2)
     for row, (text, other) in enumerate(kept):
@@ -42,7 +44,7 @@ def test_the_store_holds_the_tokenizers_ids_and_nulls(corpus, tokenizer) -> None
 
 
 def test_a_prompt_is_tokenised_with_the_text(corpus, tokenizer) -> None:
-    store = open_store(corpus, [Source("text", prompt="no {}")], tokenizer, 12, progress=False)
+    store = open_token_store(corpus, [TokenSource("text", prompt="no {}")], tokenizer, 12, progress=False)
     assert store.ids(0, 0).tolist() == tokenizer("no the cat sits", add_special_tokens=False)["input_ids"]
 
 
@@ -50,13 +52,13 @@ def test_the_store_is_built_once_and_again_when_anything_changes(corpus, tokeniz
     def count() -> int:
         return len(list((cache_root() / "tokens").glob("[!.]*")))
 
-    open_store(corpus, [Source("text")], tokenizer, 9, progress=False)
+    open_token_store(corpus, [TokenSource("text")], tokenizer, 9, progress=False)
     before = count()
-    open_store(corpus, [Source("text")], tokenizer, 9, progress=False)
+    open_token_store(corpus, [TokenSource("text")], tokenizer, 9, progress=False)
     assert count() == before
-    open_store(corpus, [Source("text")], tokenizer, 10, progress=False)
+    open_token_store(corpus, [TokenSource("text")], tokenizer, 10, progress=False)
     corpus.write_text(corpus.read_text() + '\n{"text": "a new cat", "other": null}')
-    assert open_store(corpus, [Source("text")], tokenizer, 9, progress=False).rows == 5
+    assert open_token_store(corpus, [TokenSource("text")], tokenizer, 9, progress=False).rows == 5
     assert count() == before + 2
 
 
@@ -67,7 +69,7 @@ def test_a_large_corpus_is_not_read_into_memory(tmp_path, tokenizer) -> None:
         for i in range(1_000_000):
             file.write(f"the cat number {i} sits quietly in the garden under a tree and reads a small red book again\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    store = open_store(path, [Source("text")], tokenizer, 32, progress=False)
+    store = open_token_store(path, [TokenSource("text")], tokenizer, 32, progress=False)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert store.rows == 1_000_000
     assert grown < 150, f"{grown:.0f} MiB more, for a file of {path.stat().st_size / 1e6:.0f} MB"
@@ -75,17 +77,19 @@ def test_a_large_corpus_is_not_read_into_memory(tmp_path, tokenizer) -> None:
 
 @given(rows=st.integers(2, 60), batch=st.integers(1, 20), seed=st.integers(0, 9))
 def test_an_epoch_meets_every_row_at_most_once(rows: int, batch: int, seed: int) -> None:
-    sampler = Sampler(rows, min(batch, rows), seed)
+    sampler = BatchSampler(rows, min(batch, rows), seed)
     steps = sampler.batches_per_epoch
     first = np.concatenate([sampler.batch(s) for s in range(steps)])
     assert len(set(first.tolist())) == len(first) == steps * sampler.batch_size > rows - sampler.batch_size
     later = sampler.batch(steps + steps // 2).tolist()
-    assert Sampler(rows, sampler.batch_size, seed).batch(steps + steps // 2).tolist() == later
+    assert BatchSampler(rows, sampler.batch_size, seed).batch(steps + steps // 2).tolist() == later
 
 
 @pytest.mark.parametrize("overhead", [None, 0.0, 64.0])
 def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, overhead) -> None:
-    store = open_store(corpus, [Source("text"), Source("other", optional=True)], tokenizer, 12, progress=False)
+    store = open_token_store(
+        corpus, [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
+    )
     frame = Frame((2,), (3,))
     views = {
         "anchor": ViewTokens(0, frame, 10, None),

@@ -65,7 +65,7 @@ WORDS = {"negation", "temperature"}
 @pytest.mark.parametrize(
     ("code", "wrong"),
     [
-        ("opencse.views.build", False),
+        ("opencse.views.build_views", False),
         ("opencse.views.nothing_of_that_name", True),
         ("opencse.no_such_module", True),
         ("benchmarks/systems/systems.py", False),

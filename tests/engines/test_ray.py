@@ -15,7 +15,7 @@ import pytest
 
 from opencse.engines import Local, Ray
 from opencse.errors import OpencseError
-from opencse.views import DebiasedNegatives, Deletion, WordRepetition, build
+from opencse.views import DebiasedNegatives, Deletion, WordRepetition, build_views
 from opencse.views.builder import UNIT
 from tests.tiny import WORDS
 
@@ -83,11 +83,11 @@ def test_absent(monkeypatch):
 @needs_ray
 @pytest.mark.slow
 def test_same_bytes_as_local(corpus, encoder, cluster, tmp_path, monkeypatch):
-    build(corpus, specs(encoder), tmp_path / "local", engine=Local(processes=1), rows_per_part=1)
+    build_views(corpus, specs(encoder), tmp_path / "local", engine=Local(processes=1), rows_per_part=1)
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))  # embedded again, by Ray
-    build(corpus, specs(encoder), tmp_path / "ray", engine=cluster, rows_per_part=1)
+    build_views(corpus, specs(encoder), tmp_path / "ray", engine=cluster, rows_per_part=1)
     assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")
-    build(corpus, specs(encoder), tmp_path / "again", engine=Local(processes=1), rows_per_part=1)
+    build_views(corpus, specs(encoder), tmp_path / "again", engine=Local(processes=1), rows_per_part=1)
     assert hashes(tmp_path / "again") == hashes(tmp_path / "local")
 
 
@@ -119,9 +119,9 @@ def test_worker_killed(cluster, tmp_path):
 DRIVER = """
 import sys
 from opencse.engines import Ray
-from opencse.views import Deletion, WordRepetition, build
+from opencse.views import Deletion, WordRepetition, build_views
 specs = {"shorter": Deletion(), "longer": WordRepetition()}
-build(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2), rows_per_part=1)
+build_views(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2), rows_per_part=1)
 print("finished")
 """
 
@@ -130,7 +130,7 @@ print("finished")
 @pytest.mark.slow
 def test_driver_killed(corpus, cluster, tmp_path):
     plain = {"shorter": Deletion(), "longer": WordRepetition()}
-    build(corpus, plain, tmp_path / "expected", engine=Local(processes=1), rows_per_part=1)
+    build_views(corpus, plain, tmp_path / "expected", engine=Local(processes=1), rows_per_part=1)
     out, command = tmp_path / "views", [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
     deadline = time.time() + 200
@@ -141,5 +141,5 @@ def test_driver_killed(corpus, cluster, tmp_path):
     left = set(hashes(out))
     assert left
     assert left < set(hashes(tmp_path / "expected"))
-    build(corpus, plain, out, engine=cluster, rows_per_part=1)
+    build_views(corpus, plain, out, engine=cluster, rows_per_part=1)
     assert hashes(out) == hashes(tmp_path / "expected")

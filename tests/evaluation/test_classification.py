@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import ClassificationTask, LabelledSet, LabelledTexts, evaluate
+from opencse.evaluation import ClassificationTask, LabelledSet, LabelledTexts, evaluate_tasks
 from opencse.evaluation.classification import few_shot_draws
 
 
@@ -20,7 +20,7 @@ def encode(texts):
 
 def test_scores_the_test_part():
     task = ClassificationTask(data=LabelledSet(name="toy", train=labelled(90), test=labelled(30, 90)))
-    result = evaluate(encode, [task])["toy"]
+    result = evaluate_tasks(encode, [task])["toy"]
     assert (result.main, result.rows, result.details["examples_per_class"]) == ("accuracy", 30, 8)
     assert result.score == 100
     assert result.metrics["few_shot_accuracy"] > 95

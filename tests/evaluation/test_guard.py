@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import GUARD_TASKS, evaluate, load_guard
+from opencse.evaluation import GUARD_TASKS, evaluate_tasks, load_guard
 
 
 def encode(texts):
@@ -13,7 +13,7 @@ def encode(texts):
 
 
 def test_the_bundled_guard_has_four_tasks_that_any_model_can_be_scored_on():
-    results = evaluate(encode, load_guard())
+    results = evaluate_tasks(encode, load_guard())
     assert tuple(result.task for result in results.results) == GUARD_TASKS
     assert {result.task: result.main for result in results.results} == {
         "guard-questions": "mrr",
@@ -35,7 +35,7 @@ def test_a_folder_may_hold_some_of_the_tables(tmp_path):
     assert (answers.queries, answers.corpus, answers.relevant) == (["g"], ["gg", "abc"], [{0: 1.0}])
     assert long.queries == ["abc", "Ab ab ab ab ab.", "Ac ac ac ac ac.", "fgh", "Fg fg fg fg fg fg."]
     assert [next(iter(each)) for each in long.relevant] == [0, 0, 0, 1, 1]
-    assert evaluate(encode, [questions, answers, long])["guard-questions"].metrics["mrr"] == 100
+    assert evaluate_tasks(encode, [questions, answers, long])["guard-questions"].metrics["mrr"] == 100
 
 
 @pytest.mark.parametrize(

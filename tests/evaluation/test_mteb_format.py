@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import PairsTask, ScoredPairs, evaluate
+from opencse.evaluation import PairsTask, ScoredPairs, evaluate_tasks
 from opencse.evaluation.mteb_format import write_mteb
 
 
 def results(scores=(1, 2, 3, 5)):
     pairs = ScoredPairs(name="STS-B", sentence1=list("abcd"), sentence2=list("efgh"), scores=scores, text="raw")
     rng = np.random.default_rng(0)
-    return evaluate(lambda texts: rng.normal(size=(len(texts), 4)), [PairsTask(pairs=pairs)])
+    return evaluate_tasks(lambda texts: rng.normal(size=(len(texts), 4)), [PairsTask(pairs=pairs)])
 
 
 def test_layout(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import NeighbourTask, evaluate, nearest_rows, neighbour_agreement
+from opencse.evaluation import NeighbourTask, evaluate_tasks, nearest_rows, neighbour_agreement
 
 
 def literal_neighbours(matrix, k):
@@ -47,7 +47,7 @@ def task(**change):
 
 def test_texts_are_classified_by_their_neighbours():
     vectors = {"a": [1, 0], "b": [1, 0.1], "c": [0, 1], "d": [0.1, 1]}
-    result = evaluate(lambda texts: np.array([vectors[text] for text in texts], dtype=float), [task()])["toy"]
+    result = evaluate_tasks(lambda texts: np.array([vectors[text] for text in texts], dtype=float), [task()])["toy"]
     assert result.metrics == {"accuracy": 50.0, "precision@1": 50.0}
     assert result.rows == 4
     assert result.details["labels"] == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import RerankingTask, RetrievalTask, evaluate
+from opencse.evaluation import RerankingTask, RetrievalTask, evaluate_tasks
 
 ANGLES = {"a": 0.0, "b": 0.1, "c": 0.3, "d": 1.0, "e": 2.0}
 
@@ -17,7 +17,7 @@ def encode(texts):
 
 def test_searching_a_corpus():
     task = RetrievalTask(name="r", queries=["a", "c"], corpus=["e", "d", "b"], relevant=[{2: 1.0}, {0: 1.0, 1: 2.0}])
-    result = evaluate(encode, [task])["r"]
+    result = evaluate_tasks(encode, [task])["r"]
     # a: b d e; c: b d e with d and e relevant
     assert result.metrics["mrr"] == pytest.approx(75)
     assert result.metrics["map"] == pytest.approx(100 * (1 + (1 / 2 + 2 / 3) / 2) / 2)
@@ -28,8 +28,8 @@ def test_searching_a_corpus():
 
 def test_a_query_does_not_find_itself():
     columns = {"queries": ["a"], "corpus": ["a", "b", "c"], "relevant": [{1: 1.0}]}
-    assert evaluate(encode, [RetrievalTask(name="r", **columns)])["r"].metrics["mrr"] == 50
-    found = evaluate(encode, [RetrievalTask(name="r", others_only=True, main="recall@1", **columns)])["r"]
+    assert evaluate_tasks(encode, [RetrievalTask(name="r", **columns)])["r"].metrics["mrr"] == 50
+    found = evaluate_tasks(encode, [RetrievalTask(name="r", others_only=True, main="recall@1", **columns)])["r"]
     assert found.score == 100
 
 
@@ -37,7 +37,7 @@ def test_reordering_candidates():
     task = RerankingTask(
         name="r", queries=["a", "e"], candidates=[["d", "b"], ["a", "b", "d"]], relevance=[[0, 1], [1, 0, 0]]
     )
-    result = evaluate(encode, [task])["r"]
+    result = evaluate_tasks(encode, [task])["r"]
     assert result.metrics["mrr"] == pytest.approx(100 * (1 + 1 / 3) / 2)
     assert result.score == result.metrics["map"]
 
@@ -45,7 +45,7 @@ def test_reordering_candidates():
 def test_a_collapsed_model_has_no_score():
     task = RerankingTask(name="r", queries=["a"], candidates=[["b", "c"]], relevance=[[1, 0]])
     search = RetrievalTask(name="s", queries=["a"], corpus=["b", "c"], relevant=[{0: 1.0}])
-    for result in evaluate(lambda texts: np.ones((len(texts), 3)), [task, search]).results:
+    for result in evaluate_tasks(lambda texts: np.ones((len(texts), 3)), [task, search]).results:
         assert result.score is None
         assert result.undefined["map"] == "the model gives all texts the same score"
 

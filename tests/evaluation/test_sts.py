@@ -9,7 +9,7 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, distinct_texts, evaluate, load_sts, score
+from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, distinct_texts, evaluate_tasks, load_sts, score
 from opencse.evaluation.correlation import paired_cosine, pearson, spearman
 from tests.evaluation.toy import sentences
 
@@ -21,7 +21,7 @@ def reference(model, pairs: ScoredPairs) -> dict[str, float]:
 
 
 def test_equals_sentence_transformers(tiny_model, some_pairs):
-    result = evaluate(Embedder(tiny_model), [PairsTask(pairs=some_pairs)])["toy"]
+    result = evaluate_tasks(Embedder(tiny_model), [PairsTask(pairs=some_pairs)])["toy"]
     expected = reference(tiny_model, some_pairs)
     assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-4)
     assert result.metrics["pearson"] == pytest.approx(100 * expected["x_pearson_cosine"], abs=1e-4)
@@ -29,7 +29,7 @@ def test_equals_sentence_transformers(tiny_model, some_pairs):
 
 def test_equals_sentence_transformers_on_real_rows(tiny_model, data_folder):
     (pairs,) = load_sts(data_folder, tasks=["STS16"])
-    result = evaluate(Embedder(tiny_model), [PairsTask(pairs=pairs)])["STS16"]
+    result = evaluate_tasks(Embedder(tiny_model), [PairsTask(pairs=pairs)])["STS16"]
     expected = reference(tiny_model, pairs)
     assert result.metrics["spearman"] == pytest.approx(100 * expected["x_spearman_cosine"], abs=1e-4)
     assert result.metrics["pearson"] == pytest.approx(100 * expected["x_pearson_cosine"], abs=1e-4)
@@ -56,7 +56,7 @@ def test_every_text_is_encoded_once_for_all_tasks(some_pairs):
         return np.random.default_rng(0).normal(size=(len(texts), 8))
 
     tasks = [PairsTask(pairs=some_pairs), PairsTask(pairs=other)]
-    results = evaluate(encode, tasks)
+    results = evaluate_tasks(encode, tasks)
     assert len(seen) == len(set(seen)) == results.texts
     again = score(tasks, distinct_texts(tasks), np.random.default_rng(0).normal(size=(len(seen), 8)))
     assert again.results == results.results
@@ -69,7 +69,7 @@ def test_undefined_is_named_and_never_averaged(some_pairs):
         name="half", sentence1=["a", "b", "c"], sentence2=["d", "e", "f"], scores=[1, 2, 3], subsets=["u", "u", "v"]
     )
     rng = np.random.default_rng(0)
-    results = evaluate(
+    results = evaluate_tasks(
         lambda texts: rng.normal(size=(len(texts), 4)),
         [PairsTask(pairs=some_pairs), PairsTask(pairs=constant), PairsTask(pairs=half)],
     )
@@ -79,7 +79,7 @@ def test_undefined_is_named_and_never_averaged(some_pairs):
     assert results["half"].metrics["spearman_mean"] is None
     assert results["half"].undefined["spearman_mean"] == "undefined in v"
     assert results.average is None
-    collapsed = evaluate(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [PairsTask(pairs=some_pairs)])
+    collapsed = evaluate_tasks(lambda texts: np.ones((len(texts), 4), dtype=np.float32), [PairsTask(pairs=some_pairs)])
     assert collapsed["toy"].undefined["pearson"] == "the model gives all pairs the same score"
 
 
@@ -101,4 +101,4 @@ def test_damaged_output_of_a_model_is_an_error():
     with pytest.raises(OpencseError, match="1 vectors for 2"):
         Embeddings(["a", "b"], np.ones((1, 2)))
     with pytest.raises(OpencseError, match="nothing to evaluate"):
-        evaluate(lambda texts: np.ones((len(texts), 1)), [])
+        evaluate_tasks(lambda texts: np.ones((len(texts), 1)), [])

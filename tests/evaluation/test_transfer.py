@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from opencse.errors import OpencseError
-from opencse.evaluation import CrossValidation, Embeddings, LabelledSet, LabelledTexts, TransferTask, evaluate
+from opencse.evaluation import CrossValidation, Embeddings, LabelledSet, LabelledTexts, TransferTask, evaluate_tasks
 from opencse.evaluation.labelled import features
 from opencse.evaluation.linear_probes import ClassifierTraining
 
@@ -42,7 +42,7 @@ def test_parts_choose_the_protocol(classifier, parts):
         classifier=classifier, folds=3, training=ClassifierTraining(max_epochs=40, learning_rate=0.05)
     )
     task = TransferTask(data=LabelledSet(name="toy", **parts), protocol=how)
-    result = evaluate(encode, [task])["toy"]
+    result = evaluate_tasks(encode, [task])["toy"]
     assert result.score > 80
     assert result.rows == len(parts.get("test", parts["train"]))
     assert result.details["classifier"] == classifier
@@ -72,7 +72,7 @@ def test_data_that_cannot_be_scored_is_named():
         LabelledTexts(texts=["a"], labels=["0", "1"])
     few = TransferTask(data=LabelledSet(name="x", train=labelled(5)), protocol=HOW)
     with pytest.raises(OpencseError, match="class '1' has 2 training texts, and cross-validation in 3 folds needs 3"):
-        evaluate(encode, [few])
+        evaluate_tasks(encode, [few])
     with pytest.raises(OpencseError, match="classifier 'svm' is unknown"):
         CrossValidation(classifier="svm")
 

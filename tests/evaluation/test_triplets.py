@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import TripletTask, development_set, evaluate, read_triplets
+from opencse.evaluation import TripletTask, development_set, evaluate_tasks, read_triplets
 
 TABLE = """id\tkind\tanchor\tpositive\tnegative
 a\tverb\tone\tuno\tnot one
@@ -38,7 +38,7 @@ ANGLES = {
 
 
 def test_accuracy_by_group_with_a_tie_as_wrong(path):
-    result = evaluate(encode(ANGLES), [TripletTask(data=read_triplets(path))])["mine"]
+    result = evaluate_tasks(encode(ANGLES), [TripletTask(data=read_triplets(path))])["mine"]
     assert result.main == "accuracy"
     assert result.metrics == pytest.approx({"accuracy": 100 / 3, "kind: verb": 50, "kind: noun": 0})
     assert result.rows == 3
@@ -46,9 +46,12 @@ def test_accuracy_by_group_with_a_tie_as_wrong(path):
 
 
 def test_the_hash_depends_on_the_rows(path):
-    before = evaluate(encode(ANGLES), [TripletTask(data=read_triplets(path))])["mine"]
+    before = evaluate_tasks(encode(ANGLES), [TripletTask(data=read_triplets(path))])["mine"]
     path.write_text(TABLE.replace("c\tnoun", "c\tverb"))
-    assert evaluate(encode(ANGLES), [TripletTask(data=read_triplets(path))])["mine"].data_sha256 != before.data_sha256
+    assert (
+        evaluate_tasks(encode(ANGLES), [TripletTask(data=read_triplets(path))])["mine"].data_sha256
+        != before.data_sha256
+    )
 
 
 def test_rows_without_an_id_are_named_by_their_line(tmp_path):

@@ -14,7 +14,7 @@ from opencse.evaluation import (
     PairsTask,
     ScoredPairs,
     distinct_texts,
-    evaluate,
+    evaluate_tasks,
     load_sts,
 )
 from opencse.evaluation.mteb_format import mteb_name
@@ -28,7 +28,7 @@ mteb = pytest.importorskip("mteb", reason="the extra `mteb` is not installed")
 def test_sts_equals_mteb_on_the_same_rows(tiny_model, some_pairs, request, real):
     pairs = load_sts(request.getfixturevalue("data_folder"), tasks=["STS-B"], text="raw")[0] if real else some_pairs
     vectors = Kept(tiny_model, [PairsTask(pairs=pairs)])
-    result = evaluate(vectors, [PairsTask(pairs=pairs)])[pairs.name]
+    result = evaluate_tasks(vectors, [PairsTask(pairs=pairs)])[pairs.name]
     ours = result.metrics
     theirs = mteb_scores(tiny_model, "STSBenchmark", rows_of(pairs), vectors)
     assert ours["spearman"] == pytest.approx(100 * theirs["spearman"], abs=1e-6)
@@ -46,7 +46,7 @@ def test_few_shot_classification_equals_mteb(tiny_model):
         test=LabelledTexts(texts=test, labels=[str(label) for label in labels[1]]),
     )
     vectors = Kept(tiny_model, [ClassificationTask(data=data)])
-    ours = evaluate(vectors, [ClassificationTask(data=data)])["Banking77"].metrics
+    ours = evaluate_tasks(vectors, [ClassificationTask(data=data)])["Banking77"].metrics
     rows = {"train": {"text": train, "label": labels[0]}, "test": {"text": test, "label": labels[1]}}
     theirs = mteb_scores(tiny_model, "Banking77Classification", rows, vectors)
     assert ours["few_shot_accuracy"] == pytest.approx(100 * theirs["accuracy"], abs=1e-4)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencse.pretraining.masking import mask_tokens
+from opencse.pretraining.masking import mask_sequence
 from opencse.pretraining.settings import Masking
 from opencse.pretraining.vocabulary import Pieces
 from tests.pretraining.helpers import SENTENCES, small_tokenizer
@@ -46,7 +46,7 @@ def test_properties(texts: list[str], rate: float, whole: bool, seed: int) -> No
     ids, begins = flat(texts)
     before = ids.copy()
     masking = Masking(rate=rate, whole_words=whole)
-    masked, positions = mask_tokens(ids, begins, PIECES, masking, np.random.default_rng(seed))
+    masked, positions = mask_sequence(ids, begins, PIECES, masking, np.random.default_rng(seed))
     assert (ids == before).all(), "the original is left alone"
     assert len(positions)
     assert (np.diff(positions) > 0).all()
@@ -64,7 +64,7 @@ def test_properties(texts: list[str], rate: float, whole: bool, seed: int) -> No
 def test_rates(whole: bool) -> None:
     ids, begins = flat(SENTENCES * 20)
     masking = Masking(rate=0.15, whole_words=whole, random=0.1, keep=0.1)
-    masked, positions = mask_tokens(ids, begins, PIECES, masking, np.random.default_rng(1))
+    masked, positions = mask_sequence(ids, begins, PIECES, masking, np.random.default_rng(1))
     ordinary = int((~PIECES.special[ids]).sum())
     assert len(positions) / ordinary == pytest.approx(0.15, abs=0.006)
     new, old = masked[positions], ids[positions]
@@ -77,7 +77,7 @@ def test_rates(whole: bool) -> None:
 
 def test_words_are_chosen_independently() -> None:
     ids, begins = flat(["the river in winter"] * 2000)
-    _, positions = mask_tokens(ids, begins, PIECES, Masking(rate=0.3), np.random.default_rng(2))
+    _, positions = mask_sequence(ids, begins, PIECES, Masking(rate=0.3), np.random.default_rng(2))
     chosen = np.zeros(len(ids), bool)
     chosen[positions] = True
     rows = chosen.reshape(2000, -1)
@@ -87,16 +87,16 @@ def test_words_are_chosen_independently() -> None:
 
 def test_all_mask_and_all_kept() -> None:
     ids, begins = flat(SENTENCES)
-    masked, positions = mask_tokens(ids, begins, PIECES, Masking(random=0, keep=0), np.random.default_rng(0))
+    masked, positions = mask_sequence(ids, begins, PIECES, Masking(random=0, keep=0), np.random.default_rng(0))
     assert (masked[positions] == PIECES.mask_id).all()
-    masked, positions = mask_tokens(ids, begins, PIECES, Masking(random=0, keep=1), np.random.default_rng(0))
+    masked, positions = mask_sequence(ids, begins, PIECES, Masking(random=0, keep=1), np.random.default_rng(0))
     assert len(positions)
     assert (masked == ids).all()
 
 
 def test_nothing_but_special_tokens() -> None:
     ids = np.array(TOKENIZER("")["input_ids"])
-    masked, positions = mask_tokens(ids, ids == ids[0], PIECES, Masking(), np.random.default_rng(0))
+    masked, positions = mask_sequence(ids, ids == ids[0], PIECES, Masking(), np.random.default_rng(0))
     assert not len(positions)
     assert (masked == ids).all()
 

@@ -15,8 +15,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from opencse.encoder import load_encoder
 from opencse.errors import OpencseError
 from opencse.pretraining.settings import InputSettings, load_settings, settings_names
-from opencse.pretraining.store import is_held_out, iter_sentences
-from opencse.runs.sampling import Sampler
+from opencse.pretraining.store import is_held_out_sentence, iter_sentences
+from opencse.runs.sampling import BatchSampler
 from tests.pretraining.helpers import SENTENCES, SMALL, run, write_corpus
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -34,14 +34,14 @@ def straight(tmp_path_factory, corpus) -> Path:
 
 
 def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Sampler.batch
+    original = BatchSampler.batch
 
-    def batch(self: Sampler, at: int) -> np.ndarray:
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
         if at == step and self._epoch >= 0:
             raise KeyboardInterrupt
         return original(self, at)
 
-    monkeypatch.setattr(Sampler, "batch", batch)
+    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 def interrupted(corpus: Path, out: Path, step: int, monkeypatch: pytest.MonkeyPatch, *settings: str) -> None:
@@ -195,10 +195,10 @@ def test_a_masked_lm_keeps_its_head(tmp_path, corpus, write) -> None:
 
 def test_held_out_sentences() -> None:
     share = InputSettings().held_out
-    flags = [is_held_out(f"sentence number {i}", share) for i in range(20_000)]
+    flags = [is_held_out_sentence(f"sentence number {i}", share) for i in range(20_000)]
     assert np.mean(flags) == pytest.approx(share, abs=0.002)
-    assert is_held_out("two  words ", 0.3) == is_held_out("two words", 0.3)
-    assert not any(is_held_out(s, 0.0) for s in SENTENCES)
+    assert is_held_out_sentence("two  words ", 0.3) == is_held_out_sentence("two words", 0.3)
+    assert not any(is_held_out_sentence(s, 0.0) for s in SENTENCES)
 
 
 def test_held_out_and_training_sentences_are_all(corpus) -> None:

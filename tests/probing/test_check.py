@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from opencse.data.documents import Passage
+from opencse.data.documents import DocumentPassage
 from opencse.data.given import passages
 from opencse.errors import OpencseError
 from opencse.pipeline.check import check
@@ -48,7 +48,9 @@ def by_meaning(texts) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def found():
-    return check_texts(by_words, [Passage("mine.txt", (text,)) for text in TEXTS], model="words", queries=["open shop"])
+    return check_texts(
+        by_words, [DocumentPassage("mine.txt", (text,)) for text in TEXTS], model="words", queries=["open shop"]
+    )
 
 
 def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
@@ -65,7 +67,7 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
 
 
 def test_a_model_that_goes_by_meaning_is_not(found) -> None:
-    other = check_texts(by_meaning, [Passage("mine.txt", (text,)) for text in TEXTS], model="meaning")
+    other = check_texts(by_meaning, [DocumentPassage("mine.txt", (text,)) for text in TEXTS], model="meaning")
     assert other.rewordings["negated opposite"].value < found.rewordings["negated opposite"].value
 
 
@@ -73,7 +75,9 @@ def test_passages_and_queries(found) -> None:
     assert found.contradiction_first_in_passages is None
     assert found.queries is not None
     assert found.queries.still_first.rows == 1
-    whole = check_texts(by_words, [Passage("a.md", tuple(TEXTS[:3])), Passage("b.md", tuple(TEXTS[3:]))])
+    whole = check_texts(
+        by_words, [DocumentPassage("a.md", tuple(TEXTS[:3])), DocumentPassage("b.md", tuple(TEXTS[3:]))]
+    )
     assert whole.contradiction_first_in_passages is not None
     assert whole.contradiction_first_in_passages.rows == whole.contradiction_first.rows > 0
 
@@ -84,13 +88,16 @@ def test_another_language_is_named() -> None:
         "Im Jahr 1985 war es noch nicht hier.",
         TEXTS[0],
     ]
-    found = check_texts(by_words, [Passage("a", (text,)) for text in texts])
+    found = check_texts(by_words, [DocumentPassage("a", (text,)) for text in texts])
     assert found.language == "de"
     assert any("look German" in note for note in found.notes)
 
 
 def test_markup_and_questions_are_no_test_cases() -> None:
-    odd = [Passage("a", (text,)) for text in ("The path src/main.py is safe.", "Is the road safe?", "x is safe = y.")]
+    odd = [
+        DocumentPassage("a", (text,))
+        for text in ("The path src/main.py is safe.", "Is the road safe?", "x is safe = y.")
+    ]
     with pytest.raises(OpencseError, match="none of the 0 sentences"):
         check_texts(by_words, odd)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate
+from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks
 from opencse.probing import (
     LengthProbe,
     ProbeData,
@@ -16,7 +16,7 @@ from opencse.probing import (
     TrainingPairsProbe,
     TransformationProbe,
     TripletProbe,
-    probe,
+    probe_encoders,
     read_sentences,
 )
 from opencse.surface import lexical_overlap, match_error_rate
@@ -134,10 +134,10 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 
     own = pairs(list(zip(words[:4], words[:4], range(4), strict=True)), "own")
     data = ProbeData(sts=[toy], split_sets=[toy], pairs=[own], sentences=sentences, views=sentences)
-    found = probe({"one": encode}, data)["one"]
+    found = probe_encoders({"one": encode}, data)["one"]
     assert len(calls) == 1
     assert len(calls[0]) == len(set(calls[0]))
-    assert found.sts[0] == evaluate(bag_of_words, [PairsTask(pairs=toy)]).results[0]
+    assert found.sts[0] == evaluate_tasks(bag_of_words, [PairsTask(pairs=toy)]).results[0]
     assert [result.task for result in found.sts] == ["toy", "own"]
     json.dumps(asdict(found), allow_nan=False)  # plain JSON, and no NaN anywhere
 
@@ -145,9 +145,9 @@ def test_one_pass_over_distinct_texts_serves_everything_and_agrees_with_evaluate
 def test_two_sets_of_one_name_are_refused():
     toy = pairs([("a", "b", 1.0), ("c", "d", 2.0)], "STS12")
     with pytest.raises(OpencseError, match="two sets of pairs are named 'STS12'"):
-        probe({"one": bag_of_words}, ProbeData(sts=[toy], pairs=[toy]))
+        probe_encoders({"one": bag_of_words}, ProbeData(sts=[toy], pairs=[toy]))
 
 
 def test_nothing_to_probe_is_an_error():
     with pytest.raises(OpencseError, match="nothing to probe"):
-        probe({"one": bag_of_words}, ProbeData())
+        probe_encoders({"one": bag_of_words}, ProbeData())

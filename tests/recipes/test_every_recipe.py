@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.errors import Interrupted, OpencseError
 from opencse.recipes import load_recipe, recipe_names
-from opencse.runs.sampling import Sampler
+from opencse.runs.sampling import BatchSampler
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import metrics, run, weights, write_corpus
 
@@ -31,15 +31,15 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
     straight = run(corpus, backbone, tmp_path / "straight", *steps, recipe=name)
     assert straight.outcome.steps == 3
 
-    original = Sampler.batch
+    original = BatchSampler.batch
 
-    def stop_after_the_second_step(self: Sampler, at: int) -> np.ndarray:
+    def stop_after_the_second_step(self: BatchSampler, at: int) -> np.ndarray:
         if at == 1 and self._epoch >= 0:
             signal.raise_signal(signal.SIGTERM)
         return original(self, at)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Sampler, "batch", stop_after_the_second_step)
+        patch.setattr(BatchSampler, "batch", stop_after_the_second_step)
         with pytest.raises(Interrupted):
             run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name)
     run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name, resume=True)

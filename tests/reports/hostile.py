@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from opencse.evaluation import Triplet, TripletSet
-from opencse.probing import ProbeData, ProbeScores, Sentences, probe
+from opencse.probing import ProbeData, ProbeScores, ProbeSentences, probe_encoders
 from tests.probing.helpers import ROWS, bag_of_words, pairs
 
 SCRIPT = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> the drug"
@@ -19,7 +19,7 @@ def probe_scores(*names: str) -> dict[str, ProbeScores]:
     hostile = (SCRIPT, OVERRIDE, LONG, CLOSING)
     rows = [(text, f"reworded {i}", f"{text} not", "x") for i, text in enumerate(hostile)] + ROWS
     anchors, paraphrases, negations, others = zip(*rows, strict=True)
-    sentences = Sentences(
+    sentences = ProbeSentences(
         name="hostile",
         anchors=anchors,
         versions={"paraphrase": paraphrases, "negation": negations, "random": others},
@@ -44,4 +44,4 @@ def probe_scores(*names: str) -> dict[str, ProbeScores]:
         clean = bag_of_words([text[:200] for text in texts])
         return clean + np.random.default_rng(0).normal(size=clean.shape)
 
-    return probe({name: bag_of_words if i == 0 else noisy for i, name in enumerate(names)}, data)
+    return probe_encoders({name: bag_of_words if i == 0 else noisy for i, name in enumerate(names)}, data)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.probing import Estimate, PairKind, ProbeData, probe
+from opencse.probing import Estimate, PairKind, ProbeData, probe_encoders
 from opencse.probing.training_pairs import HISTOGRAM
 from opencse.reports import render, write_report
 from opencse.reports.figures import training_pairs
@@ -127,7 +127,7 @@ def test_figures_are_written_as_files_and_the_same_twice(models, tmp_path):
 
 def test_a_report_on_scored_pairs_alone(tmp_path):
     few = ProbeData(pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")])
-    html = write_report(probe({"m": bag_of_words}, few), tmp_path).read_text()
+    html = write_report(probe_encoders({"m": bag_of_words}, few), tmp_path).read_text()
     assert "your pairs" in html
     assert "Searches to look at" not in html
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from opencse.reports import add_scores
-from opencse.reports.scores import scores_table
+from opencse.reports.scores import card_table
 from tests.reports.hostile import NAME, probe_scores
 
 
 def test_a_table_has_a_column_for_each_model_and_a_row_for_each_task_and_figure() -> None:
     models = probe_scores("first", NAME)
-    head, rule, *rows = scores_table(models).split("\n")
+    head, rule, *rows = card_table(models).split("\n")
     assert rule == "|---|---|---|"
     assert "first" in head
     assert all(row.replace("\\|", "").count("|") == 4 for row in [head, *rows])

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencse.errors import OpencseError
-from opencse.runs.checkpoint import Checkpoints, Progress, load_weights, save_weights
+from opencse.runs.checkpoint import Checkpoints, TrainingState, load_weights, save_weights
 
 
 def saved(folder, *steps: int, keep: int = 2) -> tuple[Checkpoints, list[str]]:
@@ -17,7 +17,7 @@ def saved(folder, *steps: int, keep: int = 2) -> tuple[Checkpoints, list[str]]:
     optimizer = torch.optim.AdamW(network.parameters())
     for step in steps:
         torch.nn.init.constant_(network.weight, step)
-        checkpoints.save(network, optimizer, [torch.get_rng_state()], Progress(step=step))
+        checkpoints.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=step))
     return checkpoints, told
 
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 from opencse.errors import Interrupted, OpencseError
-from opencse.runs.sampling import Sampler
+from opencse.runs.sampling import BatchSampler
 from tests.tiny import tiny_bert
 from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
 
@@ -41,14 +41,14 @@ LONG = ("training.epochs=2", "training.max_steps=12", "selection.every=4")
 
 
 def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Sampler.batch
+    original = BatchSampler.batch
 
-    def batch(self: Sampler, at: int) -> np.ndarray:
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
         if at == step and self._epoch >= 0:
             raise KeyboardInterrupt
         return original(self, at)
 
-    monkeypatch.setattr(Sampler, "batch", batch)
+    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 @pytest.mark.parametrize("step", [1, 3, 4, 7, 8, 9, 11])
@@ -110,15 +110,15 @@ def test_a_full_disk_names_itself_and_keeps_the_last_checkpoint(tmp_path, backbo
 
 
 def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight, monkeypatch) -> None:
-    original = Sampler.batch
+    original = BatchSampler.batch
 
-    def batch(self: Sampler, at: int) -> np.ndarray:
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
         if at == 4 and self._epoch >= 0:
             signal.raise_signal(signal.SIGTERM)
         return original(self, at)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Sampler, "batch", batch)
+        patch.setattr(BatchSampler, "batch", batch)
         with pytest.raises(Interrupted, match="--resume"):
             run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev)
     assert (tmp_path / "out" / "checkpoints" / "step-00000005").is_dir()

@@ -8,9 +8,9 @@ from accelerate import Accelerator
 
 from opencse.encoder import precision_choice
 from opencse.recipes import load_recipe
-from opencse.runs.precision import begun_precision, settle_precision
+from opencse.runs.precision import begun_precision, settle_training_precision
 from opencse.settings import Training
-from opencse.training import Run, train
+from opencse.training import TrainingRun, train_encoder
 from opencse.training.other_runs import train_task_vectors
 from tests.tiny import WORDS, tiny_bert
 
@@ -27,19 +27,19 @@ def machine(monkeypatch, ratio):
 @pytest.mark.parametrize(("ratio", "expected"), [(0.4, "bf16"), (1.6, "fp32")])
 def test_a_new_run_takes_the_faster_one(monkeypatch, ratio, expected):
     machine(monkeypatch, ratio)
-    assert settle_precision(Training(), {}, Accelerator(), None).precision == expected
+    assert settle_training_precision(Training(), {}, Accelerator(), None).precision == expected
 
 
 def test_what_was_asked_for_stays(monkeypatch):
     machine(monkeypatch, 0.4)
-    assert settle_precision(Training(precision="fp32"), {}, Accelerator(), None).precision == "fp32"
+    assert settle_training_precision(Training(precision="fp32"), {}, Accelerator(), None).precision == "fp32"
 
 
 def test_a_run_that_goes_on_keeps_its_own_and_one_that_has_not_begun_chooses(monkeypatch, tmp_path):
     machine(monkeypatch, 0.4)
-    assert settle_precision(Training(), {}, Accelerator(), tmp_path).precision == "bf16"
+    assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "bf16"
     (tmp_path / "run.json").write_text(json.dumps({"precision": "fp32"}))
-    assert settle_precision(Training(), {}, Accelerator(), tmp_path).precision == "fp32"
+    assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "fp32"
 
 
 def test_a_damaged_record_is_none(tmp_path):
@@ -57,7 +57,7 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
         "simcse", overrides=["training.batch_size=4", "training.max_steps=4", "training.checkpoint_every=2"]
     )
     machine(monkeypatch, first)
-    whole = train(recipe, corpus, backbone=backbone, out=tmp_path / "whole", progress=False)
+    whole = train_encoder(recipe, corpus, backbone=backbone, out=tmp_path / "whole", progress=False)
     record = json.loads((whole.folder / "run.json").read_text())
     assert (record["precision"], record["device"]) == (kept, "cpu")
     assert whole.recipe.training.precision == kept
@@ -69,16 +69,16 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
         if self.state.step == 3:
             raise KeyboardInterrupt
 
-    from opencse.runs.loop import Loop
+    from opencse.runs.loop import TrainingLoop
 
-    original = Loop._step
+    original = TrainingLoop._step
     with monkeypatch.context() as patch:
-        patch.setattr(Loop, "_step", stop)
+        patch.setattr(TrainingLoop, "_step", stop)
         with pytest.raises(KeyboardInterrupt):
-            train(recipe, corpus, backbone=backbone, out=interrupted, progress=False)
+            train_encoder(recipe, corpus, backbone=backbone, out=interrupted, progress=False)
     machine(monkeypatch, then)
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache of the other machine"))
-    resumed = train(recipe, corpus, backbone=backbone, out=interrupted, resume=True, progress=False)
+    resumed = train_encoder(recipe, corpus, backbone=backbone, out=interrupted, resume=True, progress=False)
     weights = [run.model / "model.safetensors" for run in (whole, resumed)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
@@ -119,8 +119,8 @@ def test_the_task_vectors_of_a_run_share_its_precision(tmp_path, monkeypatch):
 
     def trained(other, *_, out, **__):
         seen.append(other.training.precision)
-        return Run(out, other, None)
+        return TrainingRun(out, other, None)
 
-    monkeypatch.setattr(sys.modules["opencse.training.train"], "train", trained)
+    monkeypatch.setattr(sys.modules["opencse.training.train"], "train_encoder", trained)
     train_task_vectors(recipe, "corpus", tmp_path, overwrite=False, notify=lambda _: None)
     assert seen == ["fp32"]

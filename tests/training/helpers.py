@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from safetensors.numpy import load_file
 
 from opencse.objectives import Term
-from opencse.training import Run, train
+from opencse.training import TrainingRun, train_encoder
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
 
@@ -29,7 +29,7 @@ def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text
     return path
 
 
-def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "simcse", **options: Any) -> Run:
+def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "simcse", **options: Any) -> TrainingRun:
     """Train for a few steps in fp32 on batches of 8."""
     base = [
         "training.batch_size=8",
@@ -38,7 +38,9 @@ def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "
         "training.checkpoint_every=3",
         "optimizer.lr=1e-3",
     ]
-    return train(recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options)
+    return train_encoder(
+        recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options
+    )
 
 
 def weights(run_folder: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
-from opencse.data.token_store import Source, open_store
+from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.objectives import (
     AlternatingNormalization,
@@ -67,8 +67,12 @@ TERMS = {
 def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -> dict[str, torch.Tensor]:
     """The gradients of one step on rows 0..15, of which this process has its share."""
     encoder = load_encoder(folder / "bert", pooling="cls")
-    store = open_store(
-        folder / "corpus.jsonl", [Source(v, optional=v != "text") for v in VIEWS], encoder.tokenizer, 20, progress=False
+    store = open_token_store(
+        folder / "corpus.jsonl",
+        [TokenSource(v, optional=v != "text") for v in VIEWS],
+        encoder.tokenizer,
+        20,
+        progress=False,
     )
     names = dict(zip(VIEWS, ("anchor", "positive", "negative"), strict=True))
     views = {names[v]: ViewTokens(i, Frame((2,), (3,)), 18, 0.0) for i, v in enumerate(VIEWS)}

@@ -14,7 +14,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
-from opencse.data.token_store import Source, open_store
+from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.models.masked_lm import load_masked_lm
@@ -72,8 +72,12 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     """Gradients and memory after four steps on rows 0..15, of which this process has its share."""
     module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
-    store = open_store(
-        folder / "corpus.jsonl", [Source(v, optional=v != "text") for v in VIEWS], encoder.tokenizer, 20, progress=False
+    store = open_token_store(
+        folder / "corpus.jsonl",
+        [TokenSource(v, optional=v != "text") for v in VIEWS],
+        encoder.tokenizer,
+        20,
+        progress=False,
     )
     names = dict(zip(VIEWS, ("anchor", "positive", "negative"), strict=True))
     views = {names[v]: ViewTokens(i, Frame((2,), (3,)), 18, 0.0) for i, v in enumerate(VIEWS)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.data.token_store import Source
+from opencse.data.token_store import TokenSource
 from opencse.errors import OpencseError
 from opencse.recipes import PolarityHead, Recipe, Teacher, load_recipe
 from opencse.training import polarity as module
@@ -22,7 +22,7 @@ from tests.training.helpers import Imitate, metrics, run
 SETTINGS = PolarityHead(
     same=(("anchor", "paraphrase"),), opposite=(("anchor", "other"),), steps=60, hidden=0, batch_size=64
 )
-SOURCES = [Source("text"), Source("other", optional=True)]
+SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 
 def signed(count: int = 200) -> tuple[torch.Tensor, list[tuple[float, np.ndarray]]]:

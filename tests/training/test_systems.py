@@ -15,7 +15,7 @@ from opencse.encoder import template_frame
 from opencse.encoder.loading import load_encoder
 from opencse.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.runs.sampling import Sampler
+from opencse.runs.sampling import BatchSampler
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
 
@@ -57,15 +57,15 @@ def test_as_published_stopped_resumed_exported(tmp_path, corpus, build, name, mo
     """The default variant of every recipe is in tests/recipes/test_every_recipe.py."""
     backbone, recipe = build(tmp_path / "backbone"), system(name, "faithful")
     whole = run(corpus, backbone, tmp_path / "whole", recipe=recipe, dev=fake_dev)
-    original = Sampler.batch
+    original = BatchSampler.batch
 
-    def batch(self: Sampler, at: int) -> np.ndarray:
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
         if at == 2 and self._epoch >= 0:
             raise KeyboardInterrupt
         return original(self, at)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Sampler, "batch", batch)
+        patch.setattr(BatchSampler, "batch", batch)
         with pytest.raises(KeyboardInterrupt):
             run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=fake_dev)
     run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=fake_dev, resume=True)

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from opencse.encoder import load_encoder
 from opencse.errors import OpencseError
 from opencse.recipes import load_recipe
-from opencse.runs.loop import Loop
+from opencse.runs.loop import TrainingLoop
 from opencse.training.task_vectors import weighted_sum
 from tests.tiny import tiny_bert
 from tests.training.helpers import metrics, run, weights, write_corpus
@@ -86,15 +86,15 @@ def test_the_best_step_is_chosen_before_the_sum(tmp_path, backbone, corpus) -> N
 @pytest.mark.parametrize("where", ["task_vectors/other", "."])
 def test_a_killed_run_goes_on(tmp_path, backbone, corpus, monkeypatch, where) -> None:
     whole = run(corpus, backbone, tmp_path / "whole", vector(1.0))
-    out, original = tmp_path / "out", Loop.run
+    out, original = tmp_path / "out", TrainingLoop.run
 
-    def killed(self: Loop, resume: bool = False):
+    def killed(self: TrainingLoop, resume: bool = False):
         if self.folder == out / where:
             raise KeyboardInterrupt
         return original(self, resume)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Loop, "run", killed)
+        patch.setattr(TrainingLoop, "run", killed)
         run(corpus, backbone, out, vector(1.0))
     other = out / "task_vectors" / "other" / "model" / "model.safetensors"
     written = other.stat().st_mtime_ns if where == "." else 0

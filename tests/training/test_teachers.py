@@ -12,11 +12,11 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-from opencse.data.token_store import Source
+from opencse.data.token_store import TokenSource
 from opencse.errors import OpencseError
 from opencse.io.corpus import read_rows
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.runs.sampling import Sampler
+from opencse.runs.sampling import BatchSampler
 from opencse.training import teachers as module
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
@@ -57,7 +57,7 @@ def corpus(tmp_path_factory) -> Path:
     return write_corpus(tmp_path_factory.mktemp("corpus"), 64, ("text", "other"))
 
 
-SOURCES = [Source("text"), Source("other", optional=True)]
+SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 
 def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
@@ -157,14 +157,14 @@ def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, m
 
 
 def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Sampler.batch
+    original = BatchSampler.batch
 
-    def batch(self: Sampler, at: int) -> np.ndarray:
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
         if at == step and self._epoch >= 0:
             raise KeyboardInterrupt
         return original(self, at)
 
-    monkeypatch.setattr(Sampler, "batch", batch)
+    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, student, wise, corpus, monkeypatch) -> None:

@@ -94,12 +94,12 @@ def _again(world: World, change: Change) -> Callable[[Path], list[str]]:
 def _views(world: World, change: Change) -> Callable[[Path], list[str]]:
     def prepared(work: Path) -> list[str]:
         from opencse.recipes import load_recipe
-        from opencse.views import build
+        from opencse.views import build_views
 
         recipe = _words(world)
-        build(world.corpus, load_recipe(recipe).build, work / "out", workers=1, progress=False)
+        build_views(world.corpus, load_recipe(recipe).build, work / "out", workers=1, progress=False)
         damage(next((work / "out").glob("part-*")), change)
-        return ["build", str(recipe), str(world.corpus), "--workers", "1", "-o", "out"]
+        return ["build_views", str(recipe), str(world.corpus), "--workers", "1", "-o", "out"]
 
     return prepared
 

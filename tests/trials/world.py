@@ -113,16 +113,16 @@ def make_world(root: Path) -> World:
 def _train(world: World, out: Path, *, stop_at: int | None) -> None:
     import opencse
     from opencse.errors import Interrupted
-    from opencse.runs.loop import Loop
+    from opencse.runs.loop import TrainingLoop
 
-    whole = Loop._step
+    whole = TrainingLoop._step
 
-    def stopping(loop: Loop) -> None:
+    def stopping(loop: TrainingLoop) -> None:
         whole(loop)
         if loop.state.step == stop_at:
             loop._stop_requested = True
 
-    Loop._step = stopping  # type: ignore[method-assign]
+    TrainingLoop._step = stopping  # type: ignore[method-assign]
     try:
         opencse.train(
             world.recipe,
@@ -136,7 +136,7 @@ def _train(world: World, out: Path, *, stop_at: int | None) -> None:
     except Interrupted:
         pass
     finally:
-        Loop._step = whole  # type: ignore[method-assign]
+        TrainingLoop._step = whole  # type: ignore[method-assign]
 
 
 def not_finite(folder: Path) -> str | None:

@@ -19,7 +19,7 @@ from opencse.views import (
     RandomSentence,
     Substitution,
     WordRepetition,
-    build,
+    build_views,
 )
 from opencse.views.builder import UNIT
 from opencse.views.storage import build_order, read_header
@@ -45,7 +45,7 @@ def corpus(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory) -> Path:
-    return build(corpus, SPECS, tmp_path_factory.mktemp("whole"), workers=1, rows_per_part=2 * UNIT)
+    return build_views(corpus, SPECS, tmp_path_factory.mktemp("whole"), workers=1, rows_per_part=2 * UNIT)
 
 
 def test_rows_columns_and_header(corpus, whole):
@@ -65,13 +65,13 @@ def test_rows_columns_and_header(corpus, whole):
 
 
 def test_two_processes_give_the_same_bytes(corpus, whole, tmp_path):
-    build(corpus, SPECS, tmp_path / "two", workers=2, rows_per_part=2 * UNIT)
+    build_views(corpus, SPECS, tmp_path / "two", workers=2, rows_per_part=2 * UNIT)
     assert hashes(tmp_path / "two") == hashes(whole)
 
 
 def _build(corpus: Path, out: Path, started: object) -> None:
     started.set()  # type: ignore[attr-defined]
-    build(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
+    build_views(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
 
 
 def test_killed_at_twenty_points(corpus, tmp_path):
@@ -79,7 +79,7 @@ def test_killed_at_twenty_points(corpus, tmp_path):
     context.set_forkserver_preload(
         ["opencse.views.pair_statistics", "opencse.views.storage", "opencse.io.corpus", "tqdm"]
     )
-    expected = hashes(build(corpus, SPECS, tmp_path / "expected", workers=1, rows_per_part=UNIT))
+    expected = hashes(build_views(corpus, SPECS, tmp_path / "expected", workers=1, rows_per_part=UNIT))
     chance, cut = random.Random(1), 0
     for point in range(20):
         out = tmp_path / str(point)
@@ -93,7 +93,7 @@ def test_killed_at_twenty_points(corpus, tmp_path):
         left = set(hashes(out)) if out.exists() else set()
         cut += left != set(expected)
         finished = {name: (out / name).stat().st_mtime_ns for name in left if not name.startswith(".")}
-        build(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
+        build_views(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
         assert hashes(out) == expected
         assert all((out / name).stat().st_mtime_ns == time_then for name, time_then in finished.items())
     assert cut >= 5  # or else the kills came too late to mean anything
@@ -101,13 +101,13 @@ def test_killed_at_twenty_points(corpus, tmp_path):
 
 def test_other_views_are_not_mixed_in(corpus, whole, tmp_path):
     out = tmp_path / "views"
-    build(corpus, SPECS, out, workers=1, rows_per_part=2 * UNIT)
+    build_views(corpus, SPECS, out, workers=1, rows_per_part=2 * UNIT)
     with pytest.raises(OpencseError, match="seed differ"):
-        build(corpus, SPECS, out, workers=1, seed=1, rows_per_part=2 * UNIT)
+        build_views(corpus, SPECS, out, workers=1, seed=1, rows_per_part=2 * UNIT)
     with pytest.raises(OpencseError, match="columns differ"):
-        build(corpus, {"shorter": Deletion(words=2)}, out, workers=1, rows_per_part=2 * UNIT)
+        build_views(corpus, {"shorter": Deletion(words=2)}, out, workers=1, rows_per_part=2 * UNIT)
     assert hashes(out) == hashes(whole)
-    build(corpus, {"shorter": Deletion(words=2)}, out, workers=1, resume=False)
+    build_views(corpus, {"shorter": Deletion(words=2)}, out, workers=1, resume=False)
     assert pq.read_schema(next(out.iterdir())).names == ["id", "text", "shorter", "shorter.rule", "shorter.mer"]
 
 
@@ -126,7 +126,7 @@ def test_a_column_sees_those_before_it(bert, tmp_path):
     path.write_text("The old dog sits in the garden.\nThe drug is safe.\n")
     never = Substitution(model=bert, positions="masked", tag_scores={"NOUN": 0.0})  # masks nothing, so all is unchanged
     specs = {"san": never, "negation": Negation()}
-    rows = pq.read_table(build(path, specs, tmp_path / "views", workers=1)).to_pylist()
+    rows = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1)).to_pylist()
     assert rows[1]["san.rule"] == "unchanged, negation"
     assert rows[1]["san"] == rows[1]["negation"] == "The drug is not safe."
     head = read_header(next((tmp_path / "views").iterdir()))
@@ -137,7 +137,7 @@ def test_a_column_of_another_column(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("The soup is hot.\nIt rains.\n")
     specs = {"denied": Negation(of="opposite"), "opposite": Negation(by="antonym")}
-    table = pq.read_table(build(path, specs, tmp_path / "views", workers=1)).to_pydict()
+    table = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1)).to_pydict()
     assert table["opposite"] == ["The soup is cold.", None]
     assert table["denied"] == ["The soup is not cold.", None]
     assert table["denied.rule"][1] == "no opposite"
@@ -151,7 +151,7 @@ def test_a_column_of_another_column(tmp_path):
 def test_empty_corpus(tmp_path):
     (tmp_path / "corpus.txt").write_text("\n \n")
     with pytest.raises(OpencseError, match="no sentence"):
-        build(tmp_path / "corpus.txt", SPECS, tmp_path / "views")
+        build_views(tmp_path / "corpus.txt", SPECS, tmp_path / "views")
 
 
 def test_every_kind_is_listed_once():

@@ -26,7 +26,7 @@ from opencse.views import (
     Substitution,
     WordRepetition,
     WordSubstitution,
-    build,
+    build_views,
 )
 
 HOSTILE = [
@@ -115,6 +115,6 @@ def test_they_survive_a_build(specs, tmp_path):
 
     texts = [text for text in HOSTILE if "\ud83d" not in text]  # a corpus with half a surrogate pair is refused
     path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
-    table = pq.read_table(build(path, specs, tmp_path / "views", workers=1))
+    table = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1))
     assert table.num_rows == sum(bool(text.strip()) for text in texts)
     assert table["text"].null_count == 0

@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.views import Deletion, WordRepetition, build
+from opencse.views import Deletion, WordRepetition, build_views
 from opencse.views.pair_statistics import bars, statistics
 
 
 @pytest.fixture
 def views(tmp_path):
     (tmp_path / "corpus.txt").write_text("\n".join(f"one two three four five s{k}" for k in range(50)) + "\nlast\n")
-    return build(
+    return build_views(
         tmp_path / "corpus.txt", {"shorter": Deletion(), "longer": WordRepetition()}, tmp_path / "v", workers=1
     )
 

@@ -33,7 +33,7 @@ def shortage(error: BaseException) -> OpencseError | None:
     return None
 
 
-def write_report(error: BaseException) -> Path | None:
+def write_failure_report(error: BaseException) -> Path | None:
     """Write a failure report to a new temporary file; return None if no file can be written."""
     lines = [
         "Please file this report with the project: what you did, and everything below.",

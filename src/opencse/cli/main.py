@@ -10,7 +10,7 @@ import typer
 
 from opencse import __version__
 from opencse.cli import build, cache, check, compare, evaluate, export, pretrain, probe, recipes, reproduce, run, train
-from opencse.cli.failure import shortage, write_report
+from opencse.cli.failure import shortage, write_failure_report
 from opencse.errors import Interrupted, OpencseError
 
 INTERRUPTED = 130
@@ -83,7 +83,7 @@ def _stop_unexpected(error: Exception) -> None:
     """Report an unexpected failure in one line, with the path of the full report."""
     if known := shortage(error):
         _stop(str(known), 2)
-    report = write_report(error)
+    report = write_failure_report(error)
     if report is None:  # no file can be written, so the traceback is shown
         raise error
     summary = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

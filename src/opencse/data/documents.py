@@ -30,7 +30,7 @@ _HIDDEN = frozenset("head nav noscript pre script style svg template".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class DocumentPassage:
     """A run of sentences as an index would store it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Passage:
         return " ".join(self.sentences)
 
 
-def read_passages(path: str | Path, *, column: str | None = None, words: int = 200) -> Iterator[Passage]:
+def read_passages(path: str | Path, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
     """Yield the passages of a file or of all files in a folder, in order.
 
     Running text (Markdown, HTML, long lines of plain text) is split into sentences by spaCy, and sentences of one
@@ -139,19 +139,19 @@ def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
         yield next(split_sentences([unit]), []) if len(unit.split()) > _LONG else [" ".join(unit.split())]
 
 
-def _packed(source: str, sentences: Sequence[str], words: int) -> Iterator[Passage]:
+def _packed(source: str, sentences: Sequence[str], words: int) -> Iterator[DocumentPassage]:
     """Yield passages of at most `words` words."""
     held: list[str] = []
     size = 0
     for sentence in sentences:
         length = len(sentence.split())
         if held and size + length > words:
-            yield Passage(source, tuple(held))
+            yield DocumentPassage(source, tuple(held))
             held, size = [], 0
         held.append(sentence)
         size += length
     if held:
-        yield Passage(source, tuple(held))
+        yield DocumentPassage(source, tuple(held))
 
 
 def _markdown(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opencse.data.documents import Passage, is_prose, read_passages
+from opencse.data.documents import DocumentPassage, is_prose, read_passages
 from opencse.data.text_column import text_column
 from opencse.errors import OpencseError
 from opencse.io import demo
@@ -58,7 +58,7 @@ def corpus_file(
     return path if name == "text" else _renamed(path, name, columns)
 
 
-def passages(given: Any, *, column: str | None = None, words: int = 200) -> list[Passage]:
+def passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
     """Return what an index would store of a user's texts.
 
     Args:

@@ -16,12 +16,12 @@ from opencse.errors import OpencseError
 from opencse.io.corpus import content_hash, read_rows
 from opencse.io.files import replaced_file
 from opencse.io.parquet import parquet_metadata
-from opencse.recipes import Part
+from opencse.recipes import MixturePart
 
 
 def mix(
     built: str | Path,
-    parts: Mapping[str, Part],
+    parts: Mapping[str, MixturePart],
     out: Path,
     *,
     seed: int = 0,
@@ -85,7 +85,7 @@ def mix(
     return out
 
 
-def _requirement(part: Part) -> str:
+def _requirement(part: MixturePart) -> str:
     """Return the requirement of a part, in words."""
     needs = [f"needs {' and '.join(part.needs)}"] if part.needs else []
     return ", ".join([*needs, *([] if part.words is None else [f"at most {part.words} words"])])

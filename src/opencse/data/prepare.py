@@ -11,7 +11,7 @@ from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
 from opencse.io.corpus import column_names
 from opencse.recipes import Recipe, load_recipe
-from opencse.views import build
+from opencse.views import build_views
 
 Notify = Callable[[str], None]
 
@@ -112,5 +112,5 @@ def _with_columns(
     notify(f"building {', '.join(missing)}")
     pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
     specs = with_models(missing, models, pooling)
-    built = build(corpus, specs, out / "views", seed=recipe.training.seed, resume=keep)
+    built = build_views(corpus, specs, out / "views", seed=recipe.training.seed, resume=keep)
     return add_columns(corpus, built, list(recipe.columns))

@@ -17,7 +17,7 @@ from opencse.io.corpus import content_hash, read_rows, read_texts
 from opencse.io.files import replaced_file
 from opencse.io.parquet import parquet_metadata
 from opencse.progress import timed
-from opencse.recipes import Corpus
+from opencse.recipes import CorpusSettings
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
 from opencse.views.constructor import SourceRow
@@ -32,7 +32,9 @@ _VERBS_EACH = 4
 """Sentences that are drawn for a verb, for one that is drawn for an adjective: there are far fewer verbs."""
 
 
-def sample(corpus: str | Path, settings: Corpus, out: Path, *, table: str | Path | None = None, seed: int = 0) -> Path:
+def sample(
+    corpus: str | Path, settings: CorpusSettings, out: Path, *, table: str | Path | None = None, seed: int = 0
+) -> Path:
     """Write the corpus that a recipe's views are built of, one column `text`.
 
     The rows of a table of paraphrases come on top of `settings.rows`: its sentences are the ones that have any.
@@ -130,7 +132,7 @@ def _is_verb(word: str) -> bool:
     return word.startswith("to ")
 
 
-def _sample(corpus: str | Path, settings: Corpus, chance: random.Random) -> tuple[list[str], dict[str, str]]:
+def _sample(corpus: str | Path, settings: CorpusSettings, chance: random.Random) -> tuple[list[str], dict[str, str]]:
     """Return a random sample of distinct sentences, and those drawn for an adjective with an opposite, with it."""
     plain = _Draw(settings.rows, chance)
     opposed = _Balanced(settings.opposites, random.Random(chance.random()))

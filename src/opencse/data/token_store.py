@@ -27,7 +27,7 @@ _CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class Source:
+class TokenSource:
     """A text to tokenise: a column of the corpus, and what goes around it before tokenising.
 
     Attributes:
@@ -72,9 +72,9 @@ class TokenStore:
         return int((self._lengths[source] >= 0).sum())
 
 
-def open_store(
+def open_token_store(
     corpus: str | Path,
-    sources: Sequence[Source],
+    sources: Sequence[TokenSource],
     tokenizer: Any,
     max_length: int,
     *,
@@ -124,7 +124,7 @@ def open_store(
     return store
 
 
-def usable_rows(corpus: str | Path, sources: Sequence[Source]) -> Iterator[dict[str, str | None] | None]:
+def usable_rows(corpus: str | Path, sources: Sequence[TokenSource]) -> Iterator[dict[str, str | None] | None]:
     """Yield the columns of every row of a corpus, by name; None for a row that lacks a source that is not optional.
 
     The rows that are not None are those of the token store, in its order.
@@ -145,7 +145,7 @@ def _tokenizer_hash(tokenizer: Any) -> str:
 def _build(
     corpus: str | Path,
     corpus_hash: str,
-    sources: Sequence[Source],
+    sources: Sequence[TokenSource],
     tokenizer: Any,
     max_length: int,
     progress: bool,
@@ -174,7 +174,7 @@ def _build(
 
 
 def _tokenise(
-    records: Sequence[Mapping[str, str | None]], source: Source, tokenizer: Any, max_length: int
+    records: Sequence[Mapping[str, str | None]], source: TokenSource, tokenizer: Any, max_length: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return all ids of the records one after another, and each record's count (-1 where it has no text)."""
     texts = [r[source.column] for r in records]

@@ -6,8 +6,8 @@
 | `ray` | `Ray` | a cluster whose machines see the same files (extra `ray`) |
 """
 
-from opencse.engines.engine import Engine, Task
+from opencse.engines.engine import Engine, WorkerTask
 from opencse.engines.local import Local
 from opencse.engines.ray import Ray
 
-__all__ = ["Engine", "Local", "Ray", "Task"]
+__all__ = ["Engine", "Local", "Ray", "WorkerTask"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Protocol
 
 
-class Task(Protocol):
+class WorkerTask(Protocol):
     """The work on one job. A task is pickled before it is opened, so it holds paths and options, not models."""
 
     def open(self) -> Any:
@@ -32,6 +32,6 @@ class Engine(Protocol):
     @property
     def workers(self) -> int: ...  # noqa: D102
 
-    def map(self, task: Task, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each job with its result, in the order of the jobs, while later ones run."""
         ...

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from opencse.engines.engine import Task
+from opencse.engines.engine import WorkerTask
 from opencse.errors import OpencseError
 
 DIED = (
@@ -40,7 +40,7 @@ class Local:
         """Number of jobs that run at the same time."""
         return max(1, self.processes or os.cpu_count() or 1)
 
-    def map(self, task: Task, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each job with its result, in order; only a few jobs run ahead.
 
         Raises:
@@ -69,10 +69,10 @@ class Local:
             pool.shutdown(cancel_futures=True)
 
 
-_TASK: Task | None = None  # of a worker process
+_TASK: WorkerTask | None = None  # of a worker process
 
 
-def _start(task: Task) -> None:
+def _start(task: WorkerTask) -> None:
     global _TASK
     _TASK = task  # it is opened with its first job: only then does an error reach the caller
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C only the caller reports, the workers just end

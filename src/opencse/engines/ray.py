@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from opencse.engines.engine import Task
+from opencse.engines.engine import WorkerTask
 from opencse.errors import OpencseError
 
 
@@ -37,7 +37,7 @@ class Ray:
             return self.processes
         return max(1, int(self._started().cluster_resources().get("CPU", 1)))
 
-    def map(self, task: Task, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each job with its result, in order, while later jobs run."""
         self._started()
         import ray.data
@@ -90,7 +90,7 @@ class Ray:
 class _Worker:
     """An actor that opens the task once, then does jobs."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: WorkerTask) -> None:
         from opencse.engines.local import limit_threads
 
         limit_threads()

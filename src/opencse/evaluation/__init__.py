@@ -20,8 +20,8 @@ from opencse.evaluation.task import (
     Task,
     TaskResult,
     distinct_texts,
-    evaluate,
     evaluate_suites,
+    evaluate_tasks,
     score,
 )
 from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
@@ -65,8 +65,8 @@ __all__ = [
     "TripletTask",
     "development_set",
     "distinct_texts",
-    "evaluate",
     "evaluate_suites",
+    "evaluate_tasks",
     "load_development",
     "load_guard",
     "load_labelled",

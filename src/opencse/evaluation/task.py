@@ -131,7 +131,7 @@ def score(tasks: Sequence[Task], texts: Sequence[str], matrix: np.ndarray) -> Re
     return Results(results=results, texts=len(texts), seconds=time.perf_counter() - started)
 
 
-def evaluate(encode: Encode, tasks: Sequence[Task]) -> Results:
+def evaluate_tasks(encode: Encode, tasks: Sequence[Task]) -> Results:
     """Encode every distinct text of all tasks once, then score each task.
 
     Args:
@@ -145,7 +145,7 @@ def evaluate_suites(encode: Encode, suites: Mapping[str, Sequence[Task]]) -> dic
     """Encode every distinct text of all suites once, then score each task.
 
     Args:
-        encode: The model, as for `evaluate`.
+        encode: The model, as for `evaluate_tasks`.
         suites: Tasks by suite; averages are taken within a suite.
 
     Returns:

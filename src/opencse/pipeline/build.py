@@ -18,8 +18,7 @@ from opencse.io.corpus import read_texts
 from opencse.recipes import load_recipe
 from opencse.runs.session import Notify
 from opencse.syntax.language import LANGUAGES, likely_language
-from opencse.views import ConstructorSpec
-from opencse.views import build as build_views
+from opencse.views import ConstructorSpec, build_views
 
 
 def build(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opencse.data.documents import Passage
+from opencse.data.documents import DocumentPassage
 from opencse.data.given import passages
 from opencse.data.given import queries as read_queries
 from opencse.encoder.embedder import Embedder, Precision
@@ -91,7 +91,7 @@ def check(
     return result
 
 
-def _sizes(embedder: Embedder, found: Sequence[Passage], budget: float, seed: int) -> tuple[int, int]:
+def _sizes(embedder: Embedder, found: Sequence[DocumentPassage], budget: float, seed: int) -> tuple[int, int]:
     """Return how many passages to search and how many sentences to rewrite, from the time that encoding takes."""
     chosen = np.random.default_rng(seed).permutation(len(found))[:_TIMED].tolist()
     sample = [found[i].text for i in chosen]

@@ -16,10 +16,10 @@ from opencse.reports.summary import cards, verdict
 from opencse.reports.tables import triplet_rows
 
 if TYPE_CHECKING:
-    from opencse.training import Run
+    from opencse.training import TrainingRun
 
 
-def run_lines(run: Run) -> RenderableType:
+def run_lines(run: TrainingRun) -> RenderableType:
     """Return steps, time, the score of the kept weights, and how to load the model."""
     outcome = run.outcome
     kept = f"{outcome.steps} steps in {outcome.seconds:.0f} s"
@@ -32,7 +32,7 @@ def run_lines(run: Run) -> RenderableType:
     return Group(Text(kept), *warnings, Text(load, overflow="fold", no_wrap=True))
 
 
-def scores_tables(before: Mapping[str, Results], after: Mapping[str, Results], run: Run) -> RenderableType:
+def scores_tables(before: Mapping[str, Results], after: Mapping[str, Results], run: TrainingRun) -> RenderableType:
     """Return a table of scores before and after for each suite, with the published average if there is one."""
     if not before:
         note = "nothing was scored against human judgements: pass --data for the STS tasks, or --pairs"

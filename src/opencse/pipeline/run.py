@@ -27,10 +27,10 @@ from opencse.probing import ProbeData, ProbeScores, load_probe_data
 from opencse.progress import collect, timed
 from opencse.recipes import Recipe
 from opencse.runs.folder import check_folder
-from opencse.runs.loop import Outcome
+from opencse.runs.loop import TrainingOutcome
 from opencse.runs.precision import begun_precision
 from opencse.runs.session import Notify
-from opencse.training import Run, train_first_stages
+from opencse.training import TrainingRun, train_first_stages
 
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
@@ -50,7 +50,7 @@ class RunResult(JupyterMixin):
         timings: Seconds of each part of the command, the longest first.
     """
 
-    run: Run
+    run: TrainingRun
     scores: dict[str, ProbeScores]
     report: Path
     timings: dict[str, float]
@@ -206,7 +206,9 @@ def _first_stages(
         )
 
 
-def _measure_and_report(inputs: RunInputs, trained: Run, probe_data: ProbeData) -> tuple[dict[str, ProbeScores], Path]:
+def _measure_and_report(
+    inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData
+) -> tuple[dict[str, ProbeScores], Path]:
     """Probe both models, and write the report and the scores on the model card."""
     from opencse.reports import add_scores, write_report
 
@@ -222,7 +224,7 @@ def _measure_and_report(inputs: RunInputs, trained: Run, probe_data: ProbeData) 
     return scores, report
 
 
-def _guard_notes(outcome: Outcome) -> list[str]:
+def _guard_notes(outcome: TrainingOutcome) -> list[str]:
     """Say what the guards allowed, or that there were none."""
     if not outcome.guards:
         return [_UNGUARDED] if outcome.first_score is None else []

@@ -16,8 +16,7 @@ from opencse.evaluation.development import development_scorer, development_sets,
 from opencse.pipeline.inputs import with_seed
 from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.runs.session import Notify
-from opencse.training import Run
-from opencse.training import train as train_run
+from opencse.training import TrainingRun, train_encoder
 
 
 def train(
@@ -39,7 +38,7 @@ def train(
     progress: bool = True,
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
-) -> Run:
+) -> TrainingRun:
     """Train a sentence encoder on a corpus that has the columns of the recipe.
 
     Args:
@@ -82,7 +81,7 @@ def train(
             "the model is still as good as before"
         )
     precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
-    return train_run(
+    return train_encoder(
         recipe,
         rows,
         backbone=backbone,

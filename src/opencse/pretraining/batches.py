@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from opencse.pretraining.masking import mask_tokens
+from opencse.pretraining.masking import mask_sequence
 from opencse.pretraining.settings import InputSettings, Masking
 from opencse.pretraining.store import SentenceIds
 from opencse.pretraining.vocabulary import Pieces
@@ -135,7 +135,7 @@ def masked_batch(
     flat = np.concatenate(inputs)
     begins = np.zeros(len(flat), dtype=bool)
     begins[ends - lengths] = True
-    masked, positions = mask_tokens(flat, begins, pieces, masking, rng)
+    masked, positions = mask_sequence(flat, begins, pieces, masking, rng)
     groups = [
         _group(part, flat, masked, positions, ends, lengths, pad_id)
         for part in length_groups(lengths.tolist(), overhead)

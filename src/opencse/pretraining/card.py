@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencse.pretraining.settings import Pretraining
-from opencse.runs.loop import Outcome
+from opencse.runs.loop import TrainingOutcome
 
 _TEMPLATE = """---
 library_name: transformers
@@ -40,7 +40,7 @@ All settings are in `settings.toml`, and the environment in `environment.json`, 
 """
 
 
-def model_card(settings: Pretraining, record: dict[str, Any], outcome: Outcome) -> str:
+def masked_lm_card(settings: Pretraining, record: dict[str, Any], outcome: TrainingOutcome) -> str:
     """Return the model card: data, settings and scores."""
     backbone = record["backbone"]
     training = settings.training

@@ -8,7 +8,7 @@ from opencse.pretraining.settings import Masking
 from opencse.pretraining.vocabulary import Pieces
 
 
-def mask_tokens(
+def mask_sequence(
     ids: np.ndarray, begins: np.ndarray, pieces: Pieces, settings: Masking, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mask a sequence of tokens, which may contain many texts one after another.

@@ -17,16 +17,16 @@ from opencse.errors import OpencseError
 from opencse.io.files import replaced_folder
 from opencse.io.lock import locks
 from opencse.pretraining.batches import MaskingAssembler
-from opencse.pretraining.card import model_card
+from opencse.pretraining.card import masked_lm_card
 from opencse.pretraining.initial import initialise_embeddings, piece_counts
 from opencse.pretraining.model import load_model, load_tokenizer, new_model, save_model, set_output_bias
 from opencse.pretraining.network import MaskedLMNetwork
 from opencse.pretraining.settings import InputSettings, Pretraining, dump_settings, load_settings
-from opencse.pretraining.store import SentenceIds, iter_sentences, open_sentences
+from opencse.pretraining.store import SentenceIds, iter_sentences, open_sentence_ids
 from opencse.pretraining.vocabulary import Pieces, train_tokenizer
-from opencse.runs.loop import Loop, Outcome
-from opencse.runs.sampling import Sampler
-from opencse.runs.session import Notify, Session
+from opencse.runs.loop import TrainingLoop, TrainingOutcome
+from opencse.runs.sampling import BatchSampler
+from opencse.runs.session import Notify, TrainingSession
 from opencse.settings import Schedule
 
 # The cost of one more forward pass, in tokens: little on a CPU, much on a GPU, where launching kernels takes time.
@@ -47,7 +47,7 @@ class PretrainingRun:
 
     folder: Path
     settings: Pretraining
-    outcome: Outcome
+    outcome: TrainingOutcome
 
     @property
     def model(self) -> Path:
@@ -93,7 +93,7 @@ def pretrain(
     Raises:
         OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
-    session = Session(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
+    session = TrainingSession(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
     if not isinstance(settings, Pretraining):
         settings = load_settings(settings or ("adapt" if backbone else "mini-mlm"), overrides)
     settings = replace(settings, training=session.settle(settings.training, _shapes(settings, backbone)))
@@ -103,7 +103,7 @@ def pretrain(
     with session.main_first():
         tokenizer = _tokenizer(corpora, settings, backbone, session)
         text = replace(settings.text, max_length=_max_length(settings, model, tokenizer))
-        train, held_out, corpus_hash = open_sentences(
+        train, held_out, corpus_hash = open_sentence_ids(
             corpora, tokenizer, text.max_length, text.held_out, progress=session.progress
         )
     fingerprint = {"corpus": corpus_hash, "settings": _resume_settings(settings), "backbone": str(backbone)}
@@ -128,10 +128,10 @@ def pretrain(
     session.seed(seed, per_process=True)  # masks differ between processes
     assembler = _assembler(train, tokenizer, pieces, settings, text, session)
     network = MaskedLMNetwork(model).to(session.device)
-    loop = Loop(
+    loop = TrainingLoop(
         network=network,
         assembler=assembler,
-        sampler=Sampler(len(train), min(settings.training.batch_size, len(train)), seed),
+        sampler=BatchSampler(len(train), min(settings.training.batch_size, len(train)), seed),
         recipe=settings,
         folder=session.folder,
         accelerator=session.accelerator,
@@ -141,7 +141,7 @@ def pretrain(
     )
     with dropout_rate(model, text.dropout):
         outcome = loop.run(resume)
-    card = model_card(settings, record, outcome)
+    card = masked_lm_card(settings, record, outcome)
     session.end(loop, record, outcome, lambda: save_model(model, tokenizer, session.folder / "model", card, backbone))
     return PretrainingRun(session.folder, settings, outcome)
 
@@ -152,7 +152,7 @@ def _initialise_from_counts(
     pieces: Pieces,
     settings: Pretraining,
     backbone: str | Path | None,
-    session: Session,
+    session: TrainingSession,
 ) -> None:
     """Initialise the biases of a new head, and the embeddings of a new model, from word counts."""
     session.notify("counting words")
@@ -180,7 +180,12 @@ def _record(
 
 
 def _assembler(
-    train: SentenceIds, tokenizer: Any, pieces: Pieces, settings: Pretraining, text: InputSettings, session: Session
+    train: SentenceIds,
+    tokenizer: Any,
+    pieces: Pieces,
+    settings: Pretraining,
+    text: InputSettings,
+    session: TrainingSession,
 ) -> MaskingAssembler:
     frame, padding = special_frame(tokenizer), tokenizer.pad_token_id or 0
     return MaskingAssembler(
@@ -195,7 +200,7 @@ def _assembler(
 
 
 def _tokenizer(
-    corpora: Sequence[str | Path], settings: Pretraining, backbone: str | Path | None, session: Session
+    corpora: Sequence[str | Path], settings: Pretraining, backbone: str | Path | None, session: TrainingSession
 ) -> Any:
     if backbone is not None:
         return load_tokenizer(backbone)

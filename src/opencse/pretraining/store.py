@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from opencse.data.token_store import Source, TokenStore, open_store
+from opencse.data.token_store import TokenSource, TokenStore, open_token_store
 from opencse.errors import OpencseError
 from opencse.io.corpus import content_hash, read_rows
 
 _CHUNK = 50_000
 
 
-def is_held_out(text: str, share: float) -> bool:
+def is_held_out_sentence(text: str, share: float) -> bool:
     """Return whether a sentence is held out, decided by a hash of its words so that duplicates stay together."""
     digest = hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") < share * 2**64
@@ -26,7 +26,7 @@ def iter_sentences(corpora: Sequence[str | Path], share: float, held_out: bool) 
     """Yield the held-out sentences of the corpora, or all others, in order."""
     for corpus in corpora:
         for (text,) in read_rows(corpus, ("text",)):
-            if text is not None and is_held_out(text, share) == held_out:
+            if text is not None and is_held_out_sentence(text, share) == held_out:
                 yield text
 
 
@@ -57,7 +57,7 @@ class SentenceIds(Sequence[np.ndarray]):
             yield [self[i] for i in range(start, min(start + _CHUNK, stop))]
 
 
-def open_sentences(
+def open_sentence_ids(
     corpora: Sequence[str | Path], tokenizer: Any, max_length: int, share: float, *, progress: bool = True
 ) -> tuple[SentenceIds, SentenceIds, str]:
     """Tokenise corpora, unless their tokens are cached.
@@ -75,9 +75,9 @@ def open_sentences(
     Raises:
         OpencseError: A corpus cannot be read, or no sentence is left for training.
     """
-    stores = [open_store(c, [Source("text")], tokenizer, max_length, progress=progress) for c in corpora]
+    stores = [open_token_store(c, [TokenSource("text")], tokenizer, max_length, progress=progress) for c in corpora]
     flags = [
-        np.array([is_held_out(t, share) for (t,) in read_rows(c, ("text",)) if t is not None], dtype=bool)
+        np.array([is_held_out_sentence(t, share) for (t,) in read_rows(c, ("text",)) if t is not None], dtype=bool)
         for c in corpora
     ]
     train = SentenceIds(stores, [np.flatnonzero(~f) for f in flags])

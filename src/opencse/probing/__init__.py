@@ -14,9 +14,9 @@
 from opencse.probing.estimates import Estimate
 from opencse.probing.length import LengthBias, LengthProbe
 from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
-from opencse.probing.probe import ProbeScores, ProbeSuite, probe
+from opencse.probing.probe import ProbeScores, ProbeSuite, probe_encoders
 from opencse.probing.probe_data import ProbeData, load_probe_data
-from opencse.probing.sentences import KINDS, Sentences, packaged_sentences, read_sentences
+from opencse.probing.sentences import KINDS, ProbeSentences, packaged_sentences, read_sentences
 from opencse.probing.sets import ProbeSets, by_subset, load_probe_sts
 from opencse.probing.splits import SplitAverage, SplitProbe, SplitResult, SplitResults
 from opencse.probing.suppression import Suppression, SuppressionProbe
@@ -32,11 +32,11 @@ __all__ = [
     "PairKind",
     "ProbeData",
     "ProbeScores",
+    "ProbeSentences",
     "ProbeSets",
     "ProbeSuite",
     "Retrieval",
     "RetrievalProbe",
-    "Sentences",
     "SplitAverage",
     "SplitProbe",
     "SplitResult",
@@ -53,6 +53,6 @@ __all__ = [
     "load_probe_data",
     "load_probe_sts",
     "packaged_sentences",
-    "probe",
+    "probe_encoders",
     "read_sentences",
 ]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from opencse.data.documents import Passage
+from opencse.data.documents import DocumentPassage
 from opencse.views import (
     AntonymSwap,
     EntitySwap,
@@ -73,7 +73,9 @@ class SentenceRewriter:
         self._contradictions = {name: spec.open(seed=seed) for name, spec in CONTRADICTIONS.items()}
         self._rewordings = {name: spec.open(seed=seed) for name, spec in REWORDINGS.items()}
 
-    def __call__(self, positions: Sequence[tuple[int, int]], passages: Sequence[Passage]) -> list[RewrittenSentence]:
+    def __call__(
+        self, positions: Sequence[tuple[int, int]], passages: Sequence[DocumentPassage]
+    ) -> list[RewrittenSentence]:
         """Rewrite the sentences at (passage, position) in every way that applies."""
         texts = [passages[p].sentences[s] for p, s in positions]
         rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
@@ -96,7 +98,7 @@ class SentenceRewriter:
 
 
 def rewrite_sentences(
-    passages: Sequence[Passage], rewriter: SentenceRewriter, *, seed: int = 0
+    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, *, seed: int = 0
 ) -> Iterator[list[RewrittenSentence]]:
     """Yield the distinct sentences of the passages in random order, rewritten, in chunks of a few hundred.
 
@@ -116,7 +118,7 @@ def rewrite_sentences(
         yield rewriter(positions[start : start + _CHUNK], passages)
 
 
-def replace_sentence(passage: Passage, position: int, text: str) -> str:
+def replace_sentence(passage: DocumentPassage, position: int, text: str) -> str:
     """Return the text of a passage with one of its sentences replaced."""
     return " ".join([*passage.sentences[:position], text, *passage.sentences[position + 1 :]])
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.data.documents import Passage
+from opencse.data.documents import DocumentPassage
 from opencse.errors import OpencseError
 from opencse.evaluation import Encode
 from opencse.probing.contradictions import (
@@ -46,7 +46,7 @@ class _Case:
 
 def check_texts(
     encode: Encode,
-    passages: Sequence[Passage],
+    passages: Sequence[DocumentPassage],
     *,
     model: str = "the model",
     queries: Sequence[str] = (),
@@ -124,7 +124,7 @@ class _Rewritten:
 
 
 def _rewrite(
-    passages: Sequence[Passage], rewriter: SentenceRewriter, limit: int, deadline: float | None, seed: int
+    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, limit: int, deadline: float | None, seed: int
 ) -> _Rewritten:
     """Rewrite sentences until `limit` of them have both versions, or until the deadline.
 
@@ -147,7 +147,7 @@ def _rewrite(
 
 
 def _texts(
-    searched: Sequence[Passage],
+    searched: Sequence[DocumentPassage],
     sentences: Sequence[RewrittenSentence],
     cases: Sequence[_Case],
     queries: Sequence[str],
@@ -165,7 +165,7 @@ def _texts(
 
 
 def _searches(
-    cases: Sequence[_Case], searched: Sequence[Passage], vectors: UnitVectors, index: np.ndarray
+    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors, index: np.ndarray
 ) -> list[SearchExample]:
     """Search with each sentence among the other passages, its contradiction and its rewording."""
     if not cases:
@@ -194,7 +194,7 @@ def _searches(
     ]
 
 
-def _in_passages(cases: Sequence[_Case], searched: Sequence[Passage], vectors: UnitVectors) -> Estimate:
+def _in_passages(cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors) -> Estimate:
     """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
     inner = [case for case in cases if len(searched[case.sentence.passage].sentences) > 1]
     queries = [case.sentence.text for case in inner]
@@ -299,7 +299,7 @@ def _by_rewording(examples: Sequence[SearchExample]) -> dict[str, Estimate]:
 
 def _queries(
     queries: Sequence[str],
-    searched: Sequence[Passage],
+    searched: Sequence[DocumentPassage],
     rewriter: SentenceRewriter,
     vectors: UnitVectors,
     index: np.ndarray,

@@ -9,7 +9,7 @@ import numpy as np
 
 from opencse.evaluation import Embeddings
 from opencse.probing.estimates import Estimate, mean_estimate
-from opencse.probing.sentences import Sentences
+from opencse.probing.sentences import ProbeSentences
 
 TOP = 3
 _BLOCK = 1024  # queries at a time: bounds the memory of the similarity matrix
@@ -52,7 +52,7 @@ class RetrievalProbe:
         sentences: The sentences.
     """
 
-    def __init__(self, sentences: Sentences) -> None:
+    def __init__(self, sentences: ProbeSentences) -> None:
         versions = [sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")]
         rows = [
             (a, p, n) for a, p, n in zip(sentences.anchors, *versions, strict=True) if p and n and len({a, p, n}) == 3

@@ -106,7 +106,7 @@ class ProbeSuite:
         )
 
 
-def probe(models: Mapping[str, Encode], data: ProbeData) -> dict[str, ProbeScores]:
+def probe_encoders(models: Mapping[str, Encode], data: ProbeData) -> dict[str, ProbeScores]:
     """Probe several models on the same data.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 from opencse.evaluation import DEVELOPMENT_SETS, ScoredPairs, TripletSet, development_set, read_pairs
 from opencse.evaluation.listed_opposites import group_by_listed
 from opencse.evaluation.sts_sources import TextVariant
-from opencse.probing.sentences import Sentences, packaged_sentences, read_sentences
+from opencse.probing.sentences import ProbeSentences, packaged_sentences, read_sentences
 from opencse.probing.sets import load_probe_sts
 
 
@@ -30,8 +30,8 @@ class ProbeData:
     sts: Sequence[ScoredPairs] = ()
     split_sets: Sequence[ScoredPairs] = ()
     pairs: Sequence[ScoredPairs] = ()
-    sentences: Sentences | None = None
-    views: Sentences | None = None
+    sentences: ProbeSentences | None = None
+    views: ProbeSentences | None = None
     triplets: Sequence[TripletSet] = ()
     notes: tuple[str, ...] = ()
 

@@ -19,7 +19,7 @@ _ANCHORS = ("sentence", "text")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentences:
+class ProbeSentences:
     """n sentences and their versions.
 
     Attributes:
@@ -54,7 +54,7 @@ def packaged_sentences() -> Path:
     return Path(str(importlib.resources.files("opencse"))) / "assets" / "probe" / "transformations.tsv"
 
 
-def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Sentences:
+def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> ProbeSentences:
     """Read sentences and their versions.
 
     Args:
@@ -95,7 +95,7 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Sen
     if len(empty) == len(columns):
         raise OpencseError(f"{path}: the columns {', '.join(empty)} are empty", "Fill at least one of them.")
     versions = {column: cells for column, cells in versions.items() if column not in empty}
-    return Sentences(name=path.name, anchors=[str(a) for a in anchors], versions=versions, total=total)
+    return ProbeSentences(name=path.name, anchors=[str(a) for a in anchors], versions=versions, total=total)
 
 
 def _is_version(name: str) -> bool:

@@ -128,7 +128,7 @@ class TextCheck(JupyterMixin):
             return f"{self.model}: not measured ({self.contradiction_first.undefined})."
         share = self.contradiction_first
         return (
-            f"{self.model} finds the contradiction of a sentence before its rewording in {percent(share)} of "
+            f"{self.model} finds the contradiction of a sentence before its rewording in {in_percent(share)} of "
             f"{share.rows} searches (95 % interval {span(share)})."
         )
 
@@ -150,19 +150,19 @@ class TextCheck(JupyterMixin):
         for kind in self.kinds:
             cosine = "" if kind.cosine.value is None else f"{kind.cosine.value:.2f}"
             share = kind.contradiction_first
-            table.add_row(kind.name, str(share.rows), percent(share), span(share), cosine)
+            table.add_row(kind.name, str(share.rows), in_percent(share), span(share), cosine)
         return table
 
     def _lines(self) -> Iterator[str]:
-        kinds = ", ".join(f"{name} {percent(share)} of {share.rows}" for name, share in self.rewordings.items())
+        kinds = ", ".join(f"{name} {in_percent(share)} of {share.rows}" for name, share in self.rewordings.items())
         yield f"contradiction first, by kind of rewording: {kinds or 'none'}"
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
-            yield f"within passages: {percent(share)} of {share.rows} sentences"
+            yield f"within passages: {in_percent(share)} of {share.rows} sentences"
         if self.queries is not None and self.queries.still_first.value is not None:
             share = self.queries.still_first
             yield (
-                f"your queries: a contradiction of the first hit, in its place, ranks first for {percent(share)} of "
+                f"your queries: a contradiction of the first hit, in its place, ranks first for {in_percent(share)} of "
                 f"{share.rows}"
             )
 
@@ -178,7 +178,7 @@ def _example_lines(examples: Sequence[SearchExample]) -> Iterator[Text]:
             yield Text(f"  {cosine:.2f}  {relation:<13}  {text}")
 
 
-def percent(estimate: Estimate) -> str:
+def in_percent(estimate: Estimate) -> str:
     """Return the estimate as `71 %`; empty if it is undefined."""
     return "" if estimate.value is None else f"{100 * estimate.value:.0f} %"
 

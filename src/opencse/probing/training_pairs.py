@@ -10,7 +10,7 @@ import numpy as np
 from opencse.evaluation import Embeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.probing.estimates import Estimate, mean_estimate
-from opencse.probing.sentences import Sentences
+from opencse.probing.sentences import ProbeSentences
 from opencse.surface import lexical_overlap
 
 HISTOGRAM = tuple(np.linspace(0, 1, 21).round(2).tolist())
@@ -52,7 +52,7 @@ class TrainingPairsProbe:
         sentences: The views.
     """
 
-    def __init__(self, sentences: Sentences) -> None:
+    def __init__(self, sentences: ProbeSentences) -> None:
         columns = [c for c in sentences.versions if c not in _PROBES]
         self._pairs = {column: sentences.pairs(column)[1:] for column in columns}
         self._overlap = {column: lexical_overlap(a, b) for column, (a, b) in self._pairs.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from opencse.evaluation import Embeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.probing.estimates import Estimate, mean_estimate
-from opencse.probing.sentences import Sentences
+from opencse.probing.sentences import ProbeSentences
 from opencse.surface import match_error_rate
 
 
@@ -58,7 +58,7 @@ class TransformationProbe:
         sentences: The sentences.
     """
 
-    def __init__(self, sentences: Sentences) -> None:
+    def __init__(self, sentences: ProbeSentences) -> None:
         self.sentences = sentences
         self._pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
         self._rates = {kind: match_error_rate(a, b) for kind, (_, a, b) in self._pairs.items()}

@@ -4,11 +4,11 @@ from opencse.recipes.families import FAMILIES, family_of
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
 from opencse.recipes.quick import shortened
 from opencse.recipes.schema import (
-    Corpus,
+    CorpusSettings,
     Encoder,
     FirstStage,
+    MixturePart,
     Optimizer,
-    Part,
     PolarityHead,
     Recipe,
     Schedule,
@@ -16,16 +16,16 @@ from opencse.recipes.schema import (
     TaskVector,
     Teacher,
     Training,
-    View,
+    ViewSettings,
 )
 
 __all__ = [
     "FAMILIES",
-    "Corpus",
+    "CorpusSettings",
     "Encoder",
     "FirstStage",
+    "MixturePart",
     "Optimizer",
-    "Part",
     "PolarityHead",
     "Recipe",
     "Schedule",
@@ -33,7 +33,7 @@ __all__ = [
     "TaskVector",
     "Teacher",
     "Training",
-    "View",
+    "ViewSettings",
     "dump_recipe",
     "family_of",
     "load_recipe",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class MixturePart:
     """One sort of training rows, drawn from the sentences of which certain views could be built.
 
     Attributes:
@@ -27,7 +27,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class CorpusSettings:
     """Sampling of the raw text before views are built, and of the built rows before training.
 
     Attributes:
@@ -43,7 +43,7 @@ class Corpus:
     clauses: float = 0.0
     rows: int | None = None
     opposites: int = 0
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, MixturePart] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 <= self.clauses <= 1:

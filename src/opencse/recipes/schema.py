@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from opencse.objectives import Term
-from opencse.recipes.corpus import Corpus, Part
+from opencse.recipes.corpus import CorpusSettings, MixturePart
 from opencse.settings import Optimizer, Schedule, Selection, Training
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class ViewSettings:
     """A named version of each training sentence.
 
     Attributes:
@@ -216,7 +216,7 @@ class Recipe:
         teachers: Models whose vectors the terms may read, by name.
         task_vectors: Other recipes whose change of the weights is added, by name.
         first_stages: Models that are trained before the `build`, by name.
-        corpus: See `Corpus`.
+        corpus: See `CorpusSettings`.
         build: How missing text columns are made, by column.
         encoder: See `Encoder`.
         optimizer: See `Optimizer`.
@@ -232,12 +232,12 @@ class Recipe:
     differs: str = ""
     variant: Literal["sound", "faithful"] = "sound"
     family: str = "other"
-    views: dict[str, View]
+    views: dict[str, ViewSettings]
     terms: tuple[Term, ...]
     teachers: dict[str, Teacher] = field(default_factory=dict)
     task_vectors: dict[str, TaskVector] = field(default_factory=dict)
     first_stages: dict[str, FirstStage] = field(default_factory=dict)
-    corpus: Corpus = field(default_factory=Corpus)
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
     build: dict[str, Any] = field(default_factory=dict)
     encoder: Encoder = field(default_factory=Encoder)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -302,7 +302,7 @@ class Recipe:
             raise ValueError(f"the prompt of view '{masked[0]}' has a {{mask}}: set encoder.pooling to 'mask'")
 
     @property
-    def used_views(self) -> dict[str, View]:
+    def used_views(self) -> dict[str, ViewSettings]:
         """The views that some term reads, in the order of definition; only these are encoded."""
         needed = {name for term in self.terms for name in term.views}
         return {name: view for name, view in self.views.items() if name in needed}
@@ -343,7 +343,7 @@ class Recipe:
         return {name: head for name, head in heads.items() if head is not None}
 
     @property
-    def used_parts(self) -> dict[str, Part]:
+    def used_parts(self) -> dict[str, MixturePart]:
         """The parts of the mixture, without the columns that no term reads."""
         columns = self.columns
 

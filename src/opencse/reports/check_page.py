@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opencse.probing.estimates import Estimate
-from opencse.probing.text_check import TextCheck, percent, span
+from opencse.probing.text_check import TextCheck, in_percent, span
 from opencse.reports.templates import render_template, write_page
 
 _EXAMPLES = 12
@@ -29,7 +29,7 @@ def write_check(result: TextCheck, out: str | Path) -> Path:
 
 def render_check(result: TextCheck) -> str:
     """Return the page as text; the user's texts in it are escaped and clipped."""
-    filters = {"percent": percent, "span": span, "undefined": _reason}
+    filters = {"percent": in_percent, "span": span, "undefined": _reason}
     return render_template("check.html.j2", filters, result=result, examples=result.examples[:_EXAMPLES])
 
 

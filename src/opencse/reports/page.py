@@ -32,7 +32,7 @@ def write_report(
     """Write `report.html`, `probe.json`, and each figure as .svg and .png below `figures/`.
 
     Args:
-        models: Scores by label, as `opencse.probing.probe` returns them; the first model is the baseline.
+        models: Scores by label, as `opencse.probing.probe_encoders` returns them; the first model is the baseline.
         out: A folder, created if needed; files with these names are replaced.
         settings: By label, the settings that the scores depend on: weights hash, pooling, …
         notes: Remarks on the data: sets that were left out, rows that were sampled.

@@ -30,7 +30,7 @@ def add_scores(
     """
     kept = readme.read_text(encoding="utf-8").split(f"\n{_HEAD}")[0].rstrip()
     advice = "" if stored is None else f"\n{stored.advice()}\n"
-    text = f"{kept}\n\n{_HEAD}\n\nText: {made_of}.\n\n{scores_table(models)}\n{advice}"
+    text = f"{kept}\n\n{_HEAD}\n\nText: {made_of}.\n\n{card_table(models)}\n{advice}"
     write_text(readme, _with_results(text, list(models.values())[-1]))
 
 
@@ -57,7 +57,7 @@ def _with_results(text: str, found: ProbeScores) -> str:
     return f"---\n{data.to_yaml()}\n---\n\n{card.text.lstrip()}"
 
 
-def scores_table(models: Mapping[str, ProbeScores]) -> str:
+def card_table(models: Mapping[str, ProbeScores]) -> str:
     """Return a Markdown table of the Spearman correlations (x 100) and the headline figures of the probe."""
     heads = [shown(name, 40).replace("|", "\\|") for name in models]
     lines = ["| | " + " | ".join(heads) + " |", "|---" * (len(models) + 1) + "|"]

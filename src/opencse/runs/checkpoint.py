@@ -30,7 +30,7 @@ _REMEDY = "Start anew with --overwrite."
 
 
 @dataclass
-class Progress:
+class TrainingState:
     """Where a run stands, apart from weights and moments.
 
     Attributes:
@@ -63,13 +63,13 @@ class Checkpoints:
         folder: Where they are kept.
         keep: How many.
         fingerprint: What a checkpoint must agree on to be resumed (recipe, corpus, backbone), by name.
-        tell: Receives a line for each damaged checkpoint.
+        notify: Receives a line for each damaged checkpoint.
     """
 
     def __init__(
-        self, folder: Path, keep: int, fingerprint: dict[str, str], tell: Callable[[str], None] = lambda _: None
+        self, folder: Path, keep: int, fingerprint: dict[str, str], notify: Callable[[str], None] = lambda _: None
     ) -> None:
-        self.folder, self.keep, self.fingerprint, self._tell = folder, keep, fingerprint, tell
+        self.folder, self.keep, self.fingerprint, self._notify = folder, keep, fingerprint, notify
         self._told: set[Path] = set()
 
     def latest(self) -> Path | None:
@@ -84,7 +84,7 @@ class Checkpoints:
             if wrong is None:
                 return path
             if path not in self._told:
-                self._tell(f"{path} is damaged ({wrong}); the checkpoint before it is used")
+                self._notify(f"{path} is damaged ({wrong}); the checkpoint before it is used")
                 self._told.add(path)
         if found:
             raise OpencseError(
@@ -93,7 +93,7 @@ class Checkpoints:
         return None
 
     def save(
-        self, network: nn.Module, optimizer: torch.optim.Optimizer, random_states: list[Tensor], progress: Progress
+        self, network: nn.Module, optimizer: torch.optim.Optimizer, random_states: list[Tensor], progress: TrainingState
     ) -> Path:
         """Write a checkpoint, then drop the oldest ones over the number to keep."""
         target = self.folder / f"step-{progress.step:08d}"
@@ -110,7 +110,7 @@ class Checkpoints:
 
     def load(
         self, path: Path, network: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> tuple[Progress, dict[str, Tensor]]:
+    ) -> tuple[TrainingState, dict[str, Tensor]]:
         """Put a checkpoint back; give where the run stood and the generator states by process.
 
         Raises:
@@ -125,7 +125,7 @@ class Checkpoints:
                 )
         load_weights(network, path / "network.safetensors")
         _restore_moments(optimizer, _tensors(path / "optimizer.safetensors")[0])
-        return Progress(**state["progress"]), _tensors(path / "random.safetensors")[0]
+        return TrainingState(**state["progress"]), _tensors(path / "random.safetensors")[0]
 
 
 def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:

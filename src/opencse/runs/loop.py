@@ -22,10 +22,10 @@ from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.progress import Phase, timed
 from opencse.runs.blending import add, copy_weights
-from opencse.runs.checkpoint import Checkpoints, Progress, check_weights, load_weights, save_weights
+from opencse.runs.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
 from opencse.runs.drawing_back import Limits, draw_back
 from opencse.runs.log import MetricsLog
-from opencse.runs.sampling import Sampler
+from opencse.runs.sampling import BatchSampler
 from opencse.runs.schedule import rate_factor
 from opencse.runs.trainable import Trainable
 from opencse.settings import Optimizer, Schedule, Selection, Training
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """Result of a training run.
 
     Attributes:
@@ -57,7 +57,7 @@ class Outcome:
     guards: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
-class Settings(Protocol):
+class LoopSettings(Protocol):
     """The settings that the loop reads, of a recipe or of another kind of training."""
 
     @property
@@ -70,7 +70,7 @@ class Settings(Protocol):
     def selection(self) -> Selection: ...  # noqa: D102
 
 
-class Loop:
+class TrainingLoop:
     """One training run in a folder.
 
     Args:
@@ -91,8 +91,8 @@ class Loop:
         self,
         network: Trainable,
         assembler: Callable[[Any], Any],
-        sampler: Sampler,
-        recipe: Settings,
+        sampler: BatchSampler,
+        recipe: LoopSettings,
         folder: Path,
         accelerator: Accelerator,
         checkpoints: Checkpoints,
@@ -111,7 +111,7 @@ class Loop:
         self.best_path = folder / "best.safetensors"
         self._stop_requested = False
 
-    def run(self, resume: bool = False) -> Outcome:
+    def run(self, resume: bool = False) -> TrainingOutcome:
         """Train to the end, from the latest checkpoint if `resume` says so and there is one.
 
         Raises:
@@ -123,7 +123,7 @@ class Loop:
         assert name != "auto"  # settled before the run began
         self.precision = MixedPrecision(name, self.network, self.accelerator.device)
         self.optimizer = self._optimizer()
-        self.state = Progress()
+        self.state = TrainingState()
         self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
         latest = self.checkpoints.latest() if resume else None
         if latest is not None:
@@ -290,7 +290,7 @@ class Loop:
             self.checkpoints.save(self.network, self.optimizer, states, self.state)
         self.accelerator.wait_for_everyone()
 
-    def _finish(self) -> Outcome:
+    def _finish(self) -> TrainingOutcome:
         state, share = self.state, 1.0
         guards: dict[str, tuple[float, float]] = {}
         if self.main:
@@ -306,7 +306,7 @@ class Loop:
                 state.best_score = self.dev()
         seconds = time.perf_counter() - self._clock
         kept = state.best_step if self.dev is not None else None
-        return Outcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
+        return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
 
     def _optimizer(self) -> torch.optim.Optimizer:
         settings = self.recipe.optimizer

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
-def settle_precision(training: Training, config: Any, accelerator: Accelerator, resumed: Path | None) -> Training:
+def settle_training_precision(
+    training: Training, config: Any, accelerator: Accelerator, resumed: Path | None
+) -> Training:
     """Return the settings with `bf16` or `fp32` in place of `auto`, the same in every process.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-class Sampler:
+class BatchSampler:
     """Shuffled batches without replacement; an epoch's last incomplete batch is left out.
 
     Args:

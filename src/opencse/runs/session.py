@@ -19,16 +19,16 @@ from opencse.io.files import write_json, write_text
 from opencse.runs.checkpoint import Checkpoints
 from opencse.runs.folder import check_folder, environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
-from opencse.runs.loop import Loop, Outcome
+from opencse.runs.loop import TrainingLoop, TrainingOutcome
 from opencse.runs.memory import keep_freed_memory
-from opencse.runs.precision import settle_precision
+from opencse.runs.precision import settle_training_precision
 from opencse.settings import Training
 from opencse.settings.decode import decode
 
 Notify = Callable[[str], None]
 
 
-class Session:
+class TrainingSession:
     """One training run in its folder, on one process or several.
 
     Args:
@@ -82,7 +82,7 @@ class Session:
             training: Settings of the loop.
             config: Configuration of the model, for the shapes that are probed.
         """
-        settled = settle_precision(training, config, self.accelerator, self.folder if self.resume else None)
+        settled = settle_training_precision(training, config, self.accelerator, self.folder if self.resume else None)
         kept = training.precision == "auto" and self.resume
         self.notify(f"training {describe(settled.precision if kept else training.precision, config, self.device)}")
         return settled
@@ -91,7 +91,7 @@ class Session:
         """Seed every generator, the same way in each process or `per_process` (for dropout and masks)."""
         set_seed(seed, device_specific=per_process)
 
-    def finished(self, fingerprint: Mapping[str, str]) -> Outcome | None:
+    def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:
         """Return the outcome of the run in the folder if it is to be resumed and is complete.
 
         Raises:
@@ -110,7 +110,7 @@ class Session:
         if "outcome" not in record or not (self.folder / "model").is_dir():
             return None
         self.notify(f"{self.folder}: this run is finished; nothing to resume")
-        return decode(Outcome, record["outcome"], f"{path}: outcome")
+        return decode(TrainingOutcome, record["outcome"], f"{path}: outcome")
 
     def checkpoints(self, training: Training, fingerprint: Mapping[str, str]) -> Checkpoints:
         """Return the run's checkpoints; a damaged one is named to the user."""
@@ -133,7 +133,9 @@ class Session:
         if self.track:
             self.accelerator.init_trackers("opencse", config={"backbone": str(record["backbone"])})
 
-    def end(self, loop: Loop, record: Mapping[str, Any], outcome: Outcome, save: Callable[[], None]) -> None:
+    def end(
+        self, loop: TrainingLoop, record: Mapping[str, Any], outcome: TrainingOutcome, save: Callable[[], None]
+    ) -> None:
         """Save the model, complete the record, and remove what only a resumption needs.
 
         Args:

@@ -11,7 +11,7 @@ from huggingface_hub import ModelCardData
 from opencse.io.corpus import column_names, read_texts
 from opencse.models.provenance import base_model
 from opencse.recipes import Recipe
-from opencse.runs.loop import Outcome
+from opencse.runs.loop import TrainingOutcome
 from opencse.syntax.language import likely_language
 
 _TEMPLATE = """---
@@ -55,7 +55,9 @@ def corpus_language(corpus: str | Path) -> str | None:
     return likely_language(islice(read_texts(corpus), 500))
 
 
-def model_card(recipe: Recipe, record: dict[str, Any], outcome: Outcome, *, language: str | None = None) -> str:
+def encoder_card(
+    recipe: Recipe, record: dict[str, Any], outcome: TrainingOutcome, *, language: str | None = None
+) -> str:
     """Return the model card: metadata for a model hub, then method, data, settings and scores.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opencse.encoder.dropout import dropout_rates
 from opencse.errors import OpencseError
 from opencse.recipes import Recipe
-from opencse.runs.loop import Outcome
+from opencse.runs.loop import TrainingOutcome
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -48,7 +48,7 @@ def check_batch(recipe: Recipe, processes: int) -> None:
         )
 
 
-def score_warnings(outcome: Outcome, recipe: Recipe) -> list[str]:
+def score_warnings(outcome: TrainingOutcome, recipe: Recipe) -> list[str]:
     """Return warnings about scores below those of the untouched backbone."""
     first, best, selection = outcome.first_score, outcome.best_score, recipe.selection
     if recipe.selection.keep == "best":

@@ -38,9 +38,9 @@ def train_first_stages(
     Args:
         recipe: Recipe of the run, with its `first_stages`, family and seed.
         specs: The constructors to build, by name.
-        corpus: As for `train`, before any column is built.
+        corpus: As for `train_encoder`, before any column is built.
         out: Folder of the run; the models are trained in `first_stages/` below it.
-        **options: `backbone`, `dev`, `progress`, `overwrite`, `notify`: as for `train`.
+        **options: `backbone`, `dev`, `progress`, `overwrite`, `notify`: as for `train_encoder`.
     """
     models = {}
     for name in dict.fromkeys(getattr(spec, "model", "") for spec in specs.values()):
@@ -64,8 +64,8 @@ def _other(recipe: Recipe, name: str, *settings: str) -> Recipe:
 def _train(
     recipe: Recipe, corpus: str | Path, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
 ) -> Path:
-    from opencse.training.train import train
+    from opencse.training.train import train_encoder
 
     resume = not overwrite and (folder / "run.json").is_file()
     notify(f"training {recipe.name} {purpose}")
-    return train(recipe, corpus, out=folder, resume=resume, overwrite=overwrite, notify=notify, **options).model
+    return train_encoder(recipe, corpus, out=folder, resume=resume, overwrite=overwrite, notify=notify, **options).model

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opencse.data.token_store import Source, usable_rows
+from opencse.data.token_store import TokenSource, usable_rows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.layer_means import with_layer_means
@@ -152,7 +152,7 @@ def teacher_vectors(
     recipe: Recipe,
     teachers: Mapping[str, LoadedTeacher],
     corpus: str | Path,
-    sources: Sequence[Source],
+    sources: Sequence[TokenSource],
     *,
     progress: bool = True,
 ) -> dict[str, dict[str, np.ndarray]]:
@@ -195,7 +195,7 @@ class _ColumnTexts:
     digest: str
 
 
-def _text_hashes(corpus: str | Path, sources: Sequence[Source], columns: Sequence[str]) -> dict[str, _ColumnTexts]:
+def _text_hashes(corpus: str | Path, sources: Sequence[TokenSource], columns: Sequence[str]) -> dict[str, _ColumnTexts]:
     """Return the number of rows in the token store and a hash of their texts, for each column."""
     digests = {column: hashlib.blake2b(digest_size=16) for column in columns}
     rows = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opencse.data.token_store import Source, TokenStore, open_store
+from opencse.data.token_store import TokenSource, TokenStore, open_token_store
 from opencse.encoder import backbone_config, build_projector, exported_projector, load_encoder, save_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
@@ -18,11 +18,11 @@ from opencse.io.lock import locks
 from opencse.objectives import Objective
 from opencse.progress import timed
 from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
-from opencse.runs.loop import Loop, Outcome
-from opencse.runs.sampling import Sampler
-from opencse.runs.session import Notify, Session
+from opencse.runs.loop import TrainingLoop, TrainingOutcome
+from opencse.runs.sampling import BatchSampler
+from opencse.runs.session import Notify, TrainingSession
 from opencse.training.batches import Assembler, ViewTokens
-from opencse.training.card import corpus_language, model_card
+from opencse.training.card import corpus_language, encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.network import Network
 from opencse.training.other_runs import train_task_vectors
@@ -40,7 +40,7 @@ Scorer = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A finished training run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Run:
 
     folder: Path
     recipe: Recipe
-    outcome: Outcome
+    outcome: TrainingOutcome
     warnings: tuple[str, ...] = ()
 
     @property
@@ -62,7 +62,7 @@ class Run:
 
 
 @locks("out")
-def train(
+def train_encoder(
     recipe: str | Path | Recipe,
     corpus: str | Path,
     *,
@@ -78,7 +78,7 @@ def train(
     progress: bool = True,
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
-) -> Run:
+) -> TrainingRun:
     """Train a sentence encoder on rows that have every column of the recipe's views.
 
     Args:
@@ -105,7 +105,7 @@ def train(
     Raises:
         OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
-    session = Session(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
+    session = TrainingSession(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
@@ -120,7 +120,7 @@ def train(
     added, hashes = weighted_sum(recipe, model.encoder, others)
     fingerprint = _fingerprint(recipe, model, text) | {f"task vector {name}": h for name, h in hashes.items()}
     if (outcome := session.finished(fingerprint)) is not None:
-        return Run(session.folder, recipe, outcome)
+        return TrainingRun(session.folder, recipe, outcome)
     record = _record(recipe, backbone, corpus_name or str(corpus), text.store, fingerprint)
     session.begin(record, {"recipe.toml": dump_recipe(recipe)})
     for warning in text.warnings:
@@ -128,10 +128,10 @@ def train(
     if text.store.skipped:
         session.notify(f"{text.store.skipped} blank rows were left out; {text.store.rows} are used")
     session.seed(recipe.training.seed, per_process=True)
-    loop = Loop(
+    loop = TrainingLoop(
         network=model.network.to(session.device),
         assembler=text.assembler(model, session),
-        sampler=Sampler(text.store.rows, min(recipe.training.batch_size, text.store.rows), recipe.training.seed),
+        sampler=BatchSampler(text.store.rows, min(recipe.training.batch_size, text.store.rows), recipe.training.seed),
         recipe=recipe,
         folder=session.folder,
         accelerator=session.accelerator,
@@ -143,15 +143,15 @@ def train(
     )
     with timed("training steps"):
         outcome = loop.run(resume)
-    card = model_card(recipe, record, outcome, language=text.language)
+    card = encoder_card(recipe, record, outcome, language=text.language)
     session.end(loop, record, outcome, lambda: save_encoder(model.encoder, session.folder / "model", card))
-    return Run(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
+    return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
 
 
 class _TrainedModel:
     """The encoder, and the network that is trained around it."""
 
-    def __init__(self, recipe: Recipe, backbone: str | Path, session: Session) -> None:
+    def __init__(self, recipe: Recipe, backbone: str | Path, session: TrainingSession) -> None:
         session.seed(recipe.training.seed)
         self._denoising = recipe.encoder.denoising
         self.encoder = load_encoder(backbone, **recipe.pooling, dropout=recipe.encoder.dropout)
@@ -180,16 +180,16 @@ class _TrainingText:
     """The corpus as tokens and as vectors of the teachers."""
 
     def __init__(
-        self, recipe: Recipe, corpus: str | Path, backbone: str | Path, model: _TrainedModel, session: Session
+        self, recipe: Recipe, corpus: str | Path, backbone: str | Path, model: _TrainedModel, session: TrainingSession
     ) -> None:
         self._recipe = recipe
-        self.sources: list[Source] = model.sources
+        self.sources: list[TokenSource] = model.sources
         bar = session.progress
         with session.main_first():
             with timed("teachers"):
                 teachers = load_teachers(recipe, backbone, str(session.device), corpus, progress=bar)
             with timed("tokenising"):
-                self.store: TokenStore = open_store(
+                self.store: TokenStore = open_token_store(
                     corpus,
                     self.sources,
                     model.encoder.tokenizer,
@@ -207,7 +207,7 @@ class _TrainingText:
             if not self.store.present(view.source)
         ]
 
-    def assembler(self, model: _TrainedModel, session: Session) -> Assembler:
+    def assembler(self, model: _TrainedModel, session: TrainingSession) -> Assembler:
         """Return the builder of batches."""
         grouped = self._recipe.training.length_groups and not model.packed
         return Assembler(
@@ -251,7 +251,7 @@ def _record(
     }
 
 
-def _options(session: Session, backbone: str | Path, dev: Any, progress: bool) -> dict[str, Any]:
+def _options(session: TrainingSession, backbone: str | Path, dev: Any, progress: bool) -> dict[str, Any]:
     """Return the options that the runs of other recipes share with this one."""
     shared = {"backbone": backbone, "dev": dev, "progress": progress}
     return shared | {"overwrite": session.overwrite, "notify": session.notify}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencse.data.token_store import Source
+from opencse.data.token_store import TokenSource
 from opencse.encoder import load_encoder, special_frame, template_frame
 from opencse.errors import OpencseError
-from opencse.recipes import Recipe, View
+from opencse.recipes import Recipe, ViewSettings
 from opencse.training.batches import ViewTokens
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def sources_and_views(
     recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path
-) -> tuple[list[Source], dict[str, ViewTokens]]:
+) -> tuple[list[TokenSource], dict[str, ViewTokens]]:
     """Return the texts to tokenise, and for each view its text and its frame of tokens.
 
     Args:
@@ -33,7 +33,7 @@ def sources_and_views(
     plain = None if masked else special_frame(encoder.tokenizer)
     # The modified tokenizer no longer has the mask token, so templates are read with the original one.
     original = load_encoder(backbone, pooling="cls").tokenizer if masked else None
-    sources: list[Source] = []
+    sources: list[TokenSource] = []
     views: dict[str, ViewTokens] = {}
     for name, view in recipe.used_views.items():
         frame = template_frame(original, view.prompt) if plain is None and view.prompt else plain
@@ -45,7 +45,7 @@ def sources_and_views(
                 "prompt alone",
                 "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
             )
-        source = Source(view.text, _text_prompt(view, encoder, masked), recipe.columns[view.text])
+        source = TokenSource(view.text, _text_prompt(view, encoder, masked), recipe.columns[view.text])
         if source not in sources:
             sources.append(source)
         views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout, view.repetition)
@@ -59,7 +59,7 @@ def sources_and_views(
     return sources, views
 
 
-def _text_prompt(view: View, encoder: SentenceTransformer, masked: bool) -> str | None:
+def _text_prompt(view: ViewSettings, encoder: SentenceTransformer, masked: bool) -> str | None:
     """Return a prompt that is tokenised together with the text; by default the model's own default prompt."""
     if masked:
         return None

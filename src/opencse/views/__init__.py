@@ -34,7 +34,7 @@ A specification is a small frozen dataclass with the options of a kind; `spec.op
 constructor, which maps rows to views.
 """
 
-from opencse.views.builder import build
+from opencse.views.builder import build_views
 from opencse.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
 from opencse.views.generation.back_translation import BackTranslation
 from opencse.views.generation.candidate_table import CandidateTable
@@ -133,5 +133,5 @@ __all__ = [
     "Substitution",
     "WordRepetition",
     "WordSubstitution",
-    "build",
+    "build_views",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 from opencse.views.constructor import ConstructorSpec
 
 
-def settle_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, Any]) -> dict[str, ConstructorSpec]:
+def settle_view_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, Any]) -> dict[str, ConstructorSpec]:
     """Return the specifications with `auto` replaced by the faster precision for each model on this machine.
 
     So all workers, on any machine, use the same precision.

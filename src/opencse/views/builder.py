@@ -15,7 +15,7 @@ from opencse.errors import OpencseError
 from opencse.io.files import make_folder
 from opencse.io.lock import locks
 from opencse.progress import divide, timed
-from opencse.views.auto_precision import begun_columns, settle_precision
+from opencse.views.auto_precision import begun_columns, settle_view_precision
 from opencse.views.constructor import (
     UNIT,
     BuiltView,
@@ -25,7 +25,7 @@ from opencse.views.constructor import (
     Openable,
     SourceRow,
 )
-from opencse.views.sentence_store import CorpusAccess, Sentences, open_sentences
+from opencse.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store
 
 REWRITING, MINING = "parsing and rewriting", "mining"
 """The parts of a build's time, for `opencse.progress.Timings`."""
@@ -36,7 +36,7 @@ BuiltColumns = dict[str, list[BuiltView]]
 
 
 @locks("out_dir")
-def build(
+def build_views(
     corpus_path: str | Path,
     specs: Mapping[str, ConstructorSpec],
     out_dir: str | Path,
@@ -77,9 +77,9 @@ def build(
         OpencseError: The corpus cannot be read, a constructor cannot be opened, or the folder holds other views.
 
     Example:
-        from opencse.views import Negation, build
+        from opencse.views import Negation, build_views
 
-        build("corpus.txt", {"negation": Negation(contract=True)}, "views/")
+        build_views("corpus.txt", {"negation": Negation(contract=True)}, "views/")
     """
     specs, out_dir = _checked(specs, Path(out_dir), seed=seed, resume=resume), Path(out_dir)
     corpus = _Corpus(corpus_path, column)
@@ -106,7 +106,7 @@ def _checked(
     if not 0 <= seed < 2**32:
         raise OpencseError(f"seed {seed} is out of range", f"Give a seed from 0 to {2**32 - 1}.")
     ordered = {name: specs[name] for name in build_order(specs)}
-    return settle_precision(ordered, begun_columns(folder) if resume else {})
+    return settle_view_precision(ordered, begun_columns(folder) if resume else {})
 
 
 class _Corpus:
@@ -135,9 +135,9 @@ class _Corpus:
         return read_texts(self._path, self._column)
 
     @cached_property
-    def sentences(self) -> Sentences:
+    def sentences(self) -> SentenceStore:
         """The texts in the cache, by number."""
-        return open_sentences(self.texts(), self.digest)
+        return open_sentence_store(self.texts(), self.digest)
 
     def header(self, unit: _UnitBuilder, part_rows: int) -> dict[str, Any]:
         """Return the header of files with `part_rows` rows."""
@@ -346,7 +346,7 @@ class _UnitTask:
         return built, dict(self._unit.seconds)
 
 
-def _write_remotely(engine: Engine, unit: _UnitBuilder, sentences: Sentences, parts: _Parts) -> Iterator[int]:
+def _write_remotely(engine: Engine, unit: _UnitBuilder, sentences: SentenceStore, parts: _Parts) -> Iterator[int]:
     """Build and write whole files on the workers of an engine; yield the number of rows of each file."""
     parts.folder = parts.folder.absolute()
     parts.paths = [path.absolute() for path in parts.paths]
@@ -357,7 +357,7 @@ def _write_remotely(engine: Engine, unit: _UnitBuilder, sentences: Sentences, pa
 class _PartTask:
     """The task of a worker on any machine: build and write one file, from sentences on disk."""
 
-    def __init__(self, unit: _UnitBuilder, sentences: Sentences, parts: _Parts) -> None:
+    def __init__(self, unit: _UnitBuilder, sentences: SentenceStore, parts: _Parts) -> None:
         self._unit, self._sentences, self._parts = unit, sentences, parts
 
     def open(self) -> None:

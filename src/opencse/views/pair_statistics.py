@@ -63,7 +63,7 @@ def statistics(
     """Return the distributions for every column of a folder of built views.
 
     Args:
-        views: A folder that `build` wrote, or one of its files.
+        views: A folder that `build_views` wrote, or one of its files.
         encode: Maps n texts to a matrix (n, d), for cosines.
         limit: Maximum number of rows; from a larger folder a random sample is taken.
         seed: Seed of this sample and of the random pairs.

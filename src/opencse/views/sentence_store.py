@@ -32,13 +32,13 @@ class CorpusAccess:
         notify: Receives short notes for the user.
     """
 
-    sentences: Sentences
+    sentences: SentenceStore
     engine: Engine
     progress: bool
     notify: Callable[[str], None]
 
 
-class Sentences:
+class SentenceStore:
     """Memory-mapped texts with the numbers that the builder gives to rows.
 
     The folder holds the UTF-8 bytes of all texts, their ends, and a 64-bit key of each text that ignores case and white
@@ -51,8 +51,8 @@ class Sentences:
         self.texts_hash: str = meta["texts_sha256"]
         self._rows: int = meta["rows"]
 
-    def __reduce__(self) -> tuple[type[Sentences], tuple[Path]]:
-        return Sentences, (self.folder,)
+    def __reduce__(self) -> tuple[type[SentenceStore], tuple[Path]]:
+        return SentenceStore, (self.folder,)
 
     def __len__(self) -> int:
         return self._rows
@@ -82,7 +82,7 @@ class Sentences:
         return self.take(np.arange(start, min(stop, len(self))))
 
 
-def open_sentences(texts: Iterable[str], texts_hash: str) -> Sentences:
+def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
     """Open the sentences of a corpus in the cache; write them first if they are not there.
 
     Writing takes one pass and constant memory. The folder takes the bytes of the texts and 16 bytes for each text.
@@ -92,7 +92,7 @@ def open_sentences(texts: Iterable[str], texts_hash: str) -> Sentences:
         texts_hash: Hash of the texts, from `opencse.views.storage.texts_hash`.
     """
     name = hashlib.blake2b(f"{_VERSION} {texts_hash}".encode(), digest_size=16).hexdigest()
-    return Sentences(sealed_store("sentences", name, lambda folder: _write(folder, texts, texts_hash)))
+    return SentenceStore(sealed_store("sentences", name, lambda folder: _write(folder, texts, texts_hash)))
 
 
 def _write(folder: Path, texts: Iterable[str], texts_hash: str) -> None:

@@ -139,7 +139,7 @@ def table(
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
-    """Return the header of a Parquet file that `build` wrote.
+    """Return the header of a Parquet file that `build_views` wrote.
 
     Raises:
         OpencseError: The file was not written by `build`.
@@ -153,5 +153,5 @@ def read_header(path: str | Path) -> dict[str, Any]:
 
 
 def built_columns(path: str | Path) -> list[str]:
-    """Return the names of the built columns in a Parquet file that `build` wrote."""
+    """Return the names of the built columns in a Parquet file that `build_views` wrote."""
     return [name.removesuffix(".rule") for name in parquet_schema(path).names if name.endswith(".rule")]

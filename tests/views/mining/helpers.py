@@ -10,7 +10,7 @@ import numpy as np
 from opencse.encoder import load_encoder
 from opencse.engines import Local
 from opencse.views.mining.vectors import Embedding, open_vectors
-from opencse.views.sentence_store import open_sentences
+from opencse.views.sentence_store import open_sentence_store
 from opencse.views.storage import texts_hash
 from tests.tiny import WORDS, tiny_bert
 
@@ -29,7 +29,7 @@ def saved_encoder(folder: Path, seed: int = 0) -> str:
 
 def vectors(model: str, lines: list[str]) -> np.ndarray:
     """What the miner itself reads."""
-    sentences = open_sentences(iter(lines), texts_hash(lines)[0])
+    sentences = open_sentence_store(iter(lines), texts_hash(lines)[0])
     store = open_vectors(sentences, Embedding(model=model, precision="fp32"), Local(processes=1))
     return store.take(np.arange(len(lines)))
 

@@ -17,7 +17,7 @@ from opencse.errors import OpencseError
 from opencse.io.cache import cache_root
 from opencse.recipes import load_recipe
 from opencse.surface import edit_distance, lexical_overlap, match_error_rate
-from opencse.views import DebiasedNegatives, Deletion, HardNegatives, SourceRow, build
+from opencse.views import DebiasedNegatives, Deletion, HardNegatives, SourceRow, build_views
 from opencse.views.mining import mined_spec as mined
 from opencse.views.storage import read_header
 from tests.views.mining.helpers import key, saved_encoder, vectors
@@ -30,7 +30,7 @@ def hashes(folder: Path) -> dict[str, str]:
 def mine(corpus: Path, out: Path, model: str, workers: int = 1, **options) -> list[dict]:
     window = options.pop("window", (0.25, 0.999))
     spec = DebiasedNegatives(model=model, precision="fp32", window=window, **options)
-    build(corpus, {"negative": spec}, out, workers=workers, rows_per_part=1)
+    build_views(corpus, {"negative": spec}, out, workers=workers, rows_per_part=1)
     return pq.read_table(out).to_pylist()
 
 
@@ -103,7 +103,7 @@ def test_two_processes(corpus, encoder, tmp_path):
 def test_seed_changes_the_draw(corpus, encoder, tmp_path):
     spec = DebiasedNegatives(model=encoder, window=(0.2, 0.99), temperature=1.0)
     for seed in (0, 1):
-        build(corpus, {"negative": spec}, tmp_path / str(seed), seed=seed, workers=1)
+        build_views(corpus, {"negative": spec}, tmp_path / str(seed), seed=seed, workers=1)
     a, b = (pq.read_table(tmp_path / str(seed))["negative_1"].to_pylist() for seed in (0, 1))
     assert np.mean([x == y for x, y in zip(a, b, strict=True)]) < 0.3
 
@@ -160,12 +160,12 @@ def test_killed_while_embedding(corpus, encoder, tmp_path, monkeypatch):
 
 def test_beside_another_column(corpus, encoder, tmp_path):
     specs = {"shorter": Deletion(), "negative": DebiasedNegatives(model=encoder, window=(0.2, 0.99))}
-    build(corpus, specs, tmp_path / "both", workers=1)
-    build(corpus, {"shorter": Deletion()}, tmp_path / "one", workers=1)
+    build_views(corpus, specs, tmp_path / "both", workers=1)
+    build_views(corpus, {"shorter": Deletion()}, tmp_path / "one", workers=1)
     both, one = pq.read_table(tmp_path / "both"), pq.read_table(tmp_path / "one")
     assert both["shorter"].equals(one["shorter"])
     with pytest.raises(OpencseError, match="both build 'negative_1'"):
-        build(corpus, {"negative_1": Deletion(), "negative": specs["negative"]}, tmp_path / "clash")
+        build_views(corpus, {"negative_1": Deletion(), "negative": specs["negative"]}, tmp_path / "clash")
 
 
 def test_impossible_values(tmp_path):

@@ -11,7 +11,7 @@ from scipy.stats import chisquare, zscore
 from opencse.errors import OpencseError
 from opencse.recipes import dump_recipe, load_recipe
 from opencse.surface import edit_distance
-from opencse.views import CandidateTable, DebiasedPositives, Deletion, WordRepetition, build
+from opencse.views import CandidateTable, DebiasedPositives, Deletion, WordRepetition, build_views
 from tests.views.mining.helpers import vectors
 
 TABLE = {
@@ -47,7 +47,7 @@ def texts(tmp_path) -> Path:
 
 def draw(texts, table, encoder, out, **options) -> list[dict]:
     spec = DebiasedPositives(model=encoder, source=CandidateTable(path=str(table)), precision="fp32", **options)
-    return pq.read_table(build(texts, {"positive": spec}, out, workers=1)).to_pylist()
+    return pq.read_table(build_views(texts, {"positive": spec}, out, workers=1)).to_pylist()
 
 
 def test_drawn_from_the_rows_own_candidates(texts, table, encoder, tmp_path):
@@ -84,14 +84,14 @@ def test_columns_and_floor(texts, encoder, tmp_path):
         "longer": WordRepetition(share=0.5),
         "positive": DebiasedPositives(model=encoder, candidates=("shorter", "longer"), window=(0.5, 1.0)),
     }
-    rows = pq.read_table(build(texts, specs, tmp_path / "v", workers=1)).to_pylist()
+    rows = pq.read_table(build_views(texts, specs, tmp_path / "v", workers=1)).to_pylist()
     for row in rows:
         for k in (1, 2):
             if row[f"positive_{k}"] is not None:
                 assert row[f"positive_{k}"] == row[row[f"positive_{k}.rule"]]
                 assert row[f"positive_{k}.cosine"] >= 0.5
     with pytest.raises(OpencseError, match="needs the column 'shorter'"):
-        build(texts, {"positive": specs["positive"]}, tmp_path / "w")
+        build_views(texts, {"positive": specs["positive"]}, tmp_path / "w")
 
 
 def test_in_a_recipe(table, tmp_path):

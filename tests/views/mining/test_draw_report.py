@@ -3,13 +3,13 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.views import Deletion, HardNegatives, build
+from opencse.views import Deletion, HardNegatives, build_views
 from opencse.views.mining import draw_report
 
 
 def test_counts_known_near_duplicates(corpus, encoder, tmp_path):
     specs = {"shorter": Deletion(), "negative": HardNegatives(model=encoder, precision="fp32", window=(0.5, 1.0))}
-    views = build(corpus, specs, tmp_path / "v", workers=1)
+    views = build_views(corpus, specs, tmp_path / "v", workers=1)
     rows = pq.read_table(views).to_pylist()
     known = [row for row in rows if row["negative_1"]]
     pairs = [(row["negative_1"].upper(), row["text"], 5.0) for row in known[:4]]  # the other way round
@@ -28,5 +28,5 @@ def test_counts_known_near_duplicates(corpus, encoder, tmp_path):
 
 
 def test_nothing_drawn(corpus, encoder, tmp_path):
-    views = build(corpus, {"n": HardNegatives(model=encoder, window=(-1.0, -0.999))}, tmp_path / "v", workers=1)
+    views = build_views(corpus, {"n": HardNegatives(model=encoder, window=(-1.0, -0.999))}, tmp_path / "v", workers=1)
     assert [(one.drawn, one.mean) for one in draw_report(views)] == [(0, {}), (0, {})]

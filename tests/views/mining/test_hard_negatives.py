@@ -8,13 +8,13 @@ import pytest
 
 from opencse.errors import OpencseError
 from opencse.recipes import load_recipe
-from opencse.views import Deletion, HardNegatives, build
+from opencse.views import Deletion, HardNegatives, build_views
 from tests.views.mining.helpers import key, vectors
 
 
 def mine(corpus: Path, out: Path, model: str, others: dict | None = None, **options) -> list[dict]:
     specs = {**(others or {}), "negative": HardNegatives(model=model, precision="fp32", **options)}
-    return pq.read_table(build(corpus, specs, out, workers=1)).to_pylist()
+    return pq.read_table(build_views(corpus, specs, out, workers=1)).to_pylist()
 
 
 def ranked(matrix: np.ndarray, lines: list[str], row: int) -> list[int]:
@@ -83,7 +83,7 @@ def test_faiss(corpus, lines, encoder, tmp_path):
     exact = mine(corpus, tmp_path / "exact", encoder, search="exact", window=(-1.0, 0.8))
     notes: list[str] = []
     spec = HardNegatives(model=encoder, precision="fp32", search="faiss", window=(-1.0, 0.8), probes=1000)
-    build(corpus, {"negative": spec}, tmp_path / "all", workers=1, notify=notes.append)
+    build_views(corpus, {"negative": spec}, tmp_path / "all", workers=1, notify=notes.append)
     assert any("100.0 % of the ten nearest" in note for note in notes)
     everywhere = pq.read_table(tmp_path / "all").to_pylist()
     for a, b in zip(exact, everywhere, strict=True):
@@ -101,4 +101,4 @@ def test_impossible_values(tmp_path):
     path.write_text('extends = "simcse"\n[build.n]\nkind = "hard_negatives"\nmodel = "m"\npositive = "paraphrase"\n')
     spec = load_recipe(path).build["n"]
     with pytest.raises(OpencseError, match="needs the column 'paraphrase'"):
-        build(tmp_path / "absent.txt", {"n": spec}, tmp_path / "out")
+        build_views(tmp_path / "absent.txt", {"n": spec}, tmp_path / "out")

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.views import Negation, NextSentence, Passage, build
+from opencse.views import Negation, NextSentence, Passage, build_views
 
 TEXTS = [f"The {word} is old." for word in ("door", "roof", "wall", "gate", "lamp", "desk", "sofa", "vase")]
 
 
 def built(tmp_path, specs):
     (tmp_path / "corpus.txt").write_text("\n".join(TEXTS))
-    out = build(tmp_path / "corpus.txt", specs, tmp_path / "out", progress=False)
+    out = build_views(tmp_path / "corpus.txt", specs, tmp_path / "out", progress=False)
     return [row for part in sorted(out.glob("part-*")) for row in pq.read_table(part).to_pylist()]
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from opencse.errors import OpencseError
 from opencse.models import resolve
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, row_seed
-from opencse.views.generation.candidate_table import Candidate, Pick, check_window, choose
+from opencse.views.generation.candidate_table import Candidate, Pick, check_error_rate_window, choose
 
 FREQUENT = tuple(
     """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
@@ -71,7 +71,7 @@ class BackTranslation(ConstructorSpec):
     device: str = ""
 
     def __post_init__(self) -> None:
-        check_window(self.window)
+        check_error_rate_window(self.window)
         if not self.models or any(len(pair) != 2 for pair in self.models):
             raise ValueError(
                 'models must list pairs of models, to the pivot language and back, such as [["en-de", "de-en"]]'

@@ -39,7 +39,7 @@ class CandidateSource(Protocol):
         ...
 
 
-def check_window(window: tuple[float, float]) -> None:
+def check_error_rate_window(window: tuple[float, float]) -> None:
     """Raise ValueError if a window of match error rates is not a range within [0, 1]."""
     if len(window) != 2 or not 0 <= window[0] <= window[1] <= 1:
         raise ValueError(f"window must be a range within [0, 1], not {list(window)} (OssCSE: [0.15, 0.6])")
@@ -134,7 +134,7 @@ class CandidateTable(ConstructorSpec):
     pick: Pick = "highest"
 
     def __post_init__(self) -> None:
-        check_window(self.window)
+        check_error_rate_window(self.window)
 
     def open(self, *, seed: int = 0, workers: int = 1) -> TableChooser:
         """Read the table."""

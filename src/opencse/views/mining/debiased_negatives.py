@@ -12,7 +12,7 @@ from opencse.surface.pool_distances import pool_distance, symbols
 from opencse.views.constructor import SourceRow, row_seed
 from opencse.views.mining import selection
 from opencse.views.mining.candidate_pools import CandidatePools, in_window, random_block, scoring_memory, without_copies
-from opencse.views.mining.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, bounds, check_window
+from opencse.views.mining.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, bounds, check_cosine_window
 from opencse.views.mining.selection import Mode
 
 SOUND_TEMPERATURE = 0.1
@@ -59,7 +59,7 @@ class DebiasedNegatives(MinedSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_window(self.window)
+        check_cosine_window(self.window)
         check_draw(self.weight, self.temperature)
         if self.pool < 1 or self.block < 1:
             raise ValueError("pool and block must be at least 1")

@@ -14,7 +14,7 @@ from opencse.views.generation.back_translation import BackTranslation
 from opencse.views.generation.candidate_table import Candidate, CandidateSource, CandidateTable, distinct
 from opencse.views.mining import selection
 from opencse.views.mining.debiased_negatives import check_draw, temperature
-from opencse.views.mining.mined_spec import SCORES, bounds, check_window, surface_scores
+from opencse.views.mining.mined_spec import SCORES, bounds, check_cosine_window, surface_scores
 from opencse.views.mining.selection import Mode
 from opencse.views.mining.vectors import Embedding, Pooling, unit_vectors
 
@@ -64,7 +64,7 @@ class DebiasedPositives(ConstructorSpec):
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"count must be at least 1, not {self.count}")
-        check_window(self.window)
+        check_cosine_window(self.window)
         check_draw(self.weight, self.temperature)
         if self.source is None and not self.candidates:
             raise ValueError("give a source, or the columns that hold candidates")

@@ -41,7 +41,7 @@ def draw_report(
     """Return the statistics of every mined column (those with a recorded cosine) of a folder of built views.
 
     Args:
-        views: A folder that `build` wrote.
+        views: A folder that `build_views` wrote.
         pairs: Pairs of sentences with a human score; case, white space and order are ignored.
         near: Minimum score of a near-duplicate (STS: 4 of 5, "mostly equivalent").
     """

@@ -11,7 +11,14 @@ import numpy as np
 from opencse.views.constructor import SourceRow, bundle_digest, row_seed
 from opencse.views.mining.candidate_pools import CandidatePools, nearest, random_block, scoring_memory, without_copies
 from opencse.views.mining.faiss_index import FaissIndex, open_faiss
-from opencse.views.mining.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, PreparedMiner, bounds, check_window
+from opencse.views.mining.mined_spec import (
+    CorpusIndex,
+    DrawnSentences,
+    MinedSpec,
+    PreparedMiner,
+    bounds,
+    check_cosine_window,
+)
 from opencse.views.mining.selection import draw, gumbel_noise
 from opencse.views.sentence_store import CorpusAccess
 
@@ -62,7 +69,7 @@ class HardNegatives(MinedSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_window(self.window)
+        check_cosine_window(self.window)
         if self.ranks != (0, 0) and not 0 <= self.ranks[0] <= self.ranks[1] - self.count:
             raise ValueError(f"ranks {list(self.ranks)} must be a range that holds at least count = {self.count}")
         if self.block < 1 or self.probes < 1:

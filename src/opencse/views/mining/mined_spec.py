@@ -12,7 +12,7 @@ import numpy as np
 from opencse.surface import lexical_overlap, match_error_rate
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow
 from opencse.views.mining.vectors import Embedding, Pooling, Vectors, open_vectors, unit_vectors
-from opencse.views.sentence_store import CorpusAccess, Sentences
+from opencse.views.sentence_store import CorpusAccess, SentenceStore
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
@@ -40,7 +40,7 @@ class DrawnSentences:
 class CorpusIndex:
     """Texts and vectors of the corpus, by number. Pickling sends only paths and options."""
 
-    sentences: Sentences
+    sentences: SentenceStore
     vectors: Vectors
     embedding: Embedding
 
@@ -169,7 +169,7 @@ def surface_scores(anchors: Sequence[str], others: Sequence[str], cosine: np.nda
     return [{"cosine": c, "mer": rate, "overlap": overlap} for c, rate, overlap in values]
 
 
-def check_window(window: tuple[float, float]) -> None:
+def check_cosine_window(window: tuple[float, float]) -> None:
     """Raise ValueError if a window of cosines is not a range within [-1, 1]."""
     if not -1 <= window[0] <= window[1] <= 1:
         raise ValueError(f"window must be a range within [-1, 1], not {list(window)} (DebCSE: [0.25, 0.75])")

@@ -18,7 +18,7 @@ import numpy as np
 
 from opencse.io.cache import cache_place
 from opencse.io.files import replaced_file, write_json
-from opencse.views.sentence_store import Sentences
+from opencse.views.sentence_store import SentenceStore
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
@@ -114,7 +114,7 @@ class Embedding:
         )
 
 
-def open_vectors(sentences: Sentences, embedding: Embedding, engine: Engine, *, progress: bool = True) -> Vectors:
+def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine, *, progress: bool = True) -> Vectors:
     """Open the vectors of a corpus in the cache, and embed the shards that are missing.
 
     Each shard is written whole or not at all, so an interrupted run continues with the first missing shard.
@@ -140,7 +140,7 @@ def open_vectors(sentences: Sentences, embedding: Embedding, engine: Engine, *, 
     return vectors
 
 
-def _folder(sentences: Sentences, embedding: Embedding, embedder: Embedder) -> Path:
+def _folder(sentences: SentenceStore, embedding: Embedding, embedder: Embedder) -> Path:
     from opencse.encoder.weights_hash import weights_hash
 
     chunks = -(-len(sentences) // CHUNK)
@@ -165,7 +165,7 @@ class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
     def __init__(
-        self, sentences: Sentences, vectors: Vectors, embedding: Embedding, embedder: Embedder | None = None
+        self, sentences: SentenceStore, vectors: Vectors, embedding: Embedding, embedder: Embedder | None = None
     ) -> None:
         self._sentences, self._vectors, self._embedding = sentences, vectors, embedding
         self._embedder = embedder

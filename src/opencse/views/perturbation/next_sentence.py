@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, with_error_rate
-from opencse.views.sentence_store import CorpusAccess, Sentences
+from opencse.views.sentence_store import CorpusAccess, SentenceStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Following:
 
     digest = ""
 
-    def __init__(self, sentences: Sentences) -> None:
+    def __init__(self, sentences: SentenceStore) -> None:
         self._sentences = sentences
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Following:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
-from opencse.views.sentence_store import CorpusAccess, Sentences
+from opencse.views.sentence_store import CorpusAccess, SentenceStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Passages:
 
     digest = ""
 
-    def __init__(self, spec: Passage, corpus: Sentences, seed: int = 0) -> None:
+    def __init__(self, spec: Passage, corpus: SentenceStore, seed: int = 0) -> None:
         self._spec, self._corpus, self._seed = spec, corpus, seed
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Passages:

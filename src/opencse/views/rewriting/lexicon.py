@@ -163,7 +163,7 @@ def is_complementary(word: str, pos: str) -> bool:
     return _complementary().get((word, pos), pos == "ADJ")
 
 
-def is_held_out(word: str, opposite: str, parts: int) -> bool:
+def is_held_out_opposite(word: str, opposite: str, parts: int) -> bool:
     """Whether a pair of opposites falls into the first of `parts` equal parts, by its hash; False if there are none."""
     digest = hashlib.blake2b(" ".join(sorted((word, opposite))).encode(), digest_size=4).digest()
     return parts > 0 and int.from_bytes(digest, "big") % parts == 0

@@ -59,7 +59,7 @@ class Negation(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate one sentence by the first way that works."""
         if self.mode == "faithful":
-            return sncse_negation.negate(tokens)
+            return sncse_negation.sncse_negate(tokens)
         negated, rule = None, ""
         for way in self.by.split("-"):
             if way == "not":

@@ -77,7 +77,7 @@ def find_opposites(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> 
         if not token.text.isalpha() or (i and not token.text.islower()) or _glued(text, token):
             continue
         found = _degree(tokens, i) or _opposite(tokens, i)
-        if found is None or lexicon.is_held_out(*found.pair, hold_out):
+        if found is None or lexicon.is_held_out_opposite(*found.pair, hold_out):
             continue
         if (found.word if found.word != token.text.lower() else found.new_particle) not in words:
             yield found

@@ -17,7 +17,7 @@ _DIRECT = "am is was are were can could will would shall should may must might".
 _SUPPORT = {"VBP": "do", "VBZ": "does", "VBD": "did"}
 
 
-def negate(tokens: Sequence[Token]) -> tuple[str | None, str]:
+def sncse_negate(tokens: Sequence[Token]) -> tuple[str | None, str]:
     """Return SNCSE's soft negative of a sentence and its rule; None only for an empty sentence."""
     words = [token.text for token in tokens]
     if not words:
