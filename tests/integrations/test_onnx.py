@@ -128,6 +128,36 @@ def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
+@pytest.mark.usefixtures("same_graph")
+@pytest.mark.parametrize(("precision", "least"), [("fp16", 0.9999), ("int8", 0.97)])
+def test_lower_precisions_are_smaller_and_near(normalised, tmp_path, precision, least):
+    model, fp32 = normalised
+    export = export_onnx(model, tmp_path / "onnx", precision=precision)
+    assert sorted(p.name for p in export.folder.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
+    assert json.loads((export.folder / "encoder.json").read_text())["precision"] == precision
+    assert export.size < fp32.size
+    expected = SentenceTransformer(model, device="cpu").encode(TEXTS, prompt="")
+    vectors, hidden = run_by_hand(export.folder, TEXTS)
+    assert vectors.dtype == hidden.dtype == np.float32
+    cosines = (vectors * expected).sum(axis=1) / np.linalg.norm(vectors, axis=1)
+    assert cosines.min() > least
+    assert least < export.min_cosine <= 1
+    assert np.abs(vectors - expected).max() > 1e-5, "not the fp32 graph"
+
+
+@pytest.mark.usefixtures("same_graph")
+def test_a_lower_precision_that_loses_too_much_is_refused(bert, tmp_path):
+    model = saved(tmp_path / "model", bert, Pooling(32, "cls"))  # the graph is that of mean pooling
+    with pytest.raises(OpencseError, match=r"in int8, a vector has a cosine of only .*export this model in fp32"):
+        export_onnx(model, tmp_path / "onnx", precision="int8")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_unknown_precision_is_refused(tmp_path):
+    with pytest.raises(OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, fp16, int8"):
+        export_onnx("minilm", tmp_path / "onnx", precision="int4")
+
+
 def test_modules_that_are_not_exported_are_named(bert, tmp_path):
     model = saved(tmp_path / "model", bert, LSTM(32, 16), Pooling(32, "mean"))
     with pytest.raises(OpencseError, match="module LSTM cannot be exported"):
