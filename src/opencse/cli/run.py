@@ -51,6 +51,18 @@ def run(
             "--set selection.tolerance=…",
         ),
     ] = None,
+    compatible: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Keep new vectors near the old ones, so that documents need not be embedded again at once: a new "
+            "query must find this share of its ten nearest texts among vectors of the old model (0.95). Below it, the "
+            "trained weights are interpolated towards the untouched ones. Shorthand for --set selection.keep=last "
+            "--set selection.compatible=…",
+        ),
+    ] = None,
     column: options.Column = None,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
@@ -91,7 +103,7 @@ def run(
         "llm": llm,
         "column": column,
         "variant": variant,
-        "overrides": [*_tolerance_overrides(tolerance), *overrides],
+        "overrides": [*_limits(tolerance, compatible), *overrides],
         "seed": seed,
         "quick": quick,
     }
@@ -117,5 +129,8 @@ def run(
     Console().print(result)
 
 
-def _tolerance_overrides(tolerance: float | None) -> list[str]:
-    return [] if tolerance is None else ["selection.keep=last", f"selection.tolerance={tolerance}"]
+def _limits(tolerance: float | None, compatible: float | None) -> list[str]:
+    """Return the overrides for what the trained weights must keep."""
+    given = {"tolerance": tolerance, "compatible": compatible}
+    settings = [f"selection.{name}={value}" for name, value in given.items() if value is not None]
+    return ["selection.keep=last", *settings] if settings else []

@@ -11,12 +11,10 @@ import numpy as np
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.vector_cache import cached_vectors
-from opencse.evaluation.compatibility import StoredVectors, stored_vectors
+from opencse.evaluation.compatibility import TEXTS, StoredVectors, stored_vectors
 from opencse.io.corpus import read_texts
 from opencse.probing import ProbeData, ProbeScores, ProbeSuite
 from opencse.recipes import Recipe
-
-_COMPARED = 1000  # sentences of the corpus whose old and new vectors are compared
 
 
 def probe_before_and_after(
@@ -37,8 +35,13 @@ def probe_before_and_after(
     return {name: before, trained: after}
 
 
+def compared_texts(corpus: Path) -> list[str]:
+    """Return the texts of a corpus whose old and new vectors are compared."""
+    return list(dict.fromkeys(islice(read_texts(corpus), TEXTS)))
+
+
 def measure_stored_vectors(recipe: Recipe, backbone: str, model: Path, corpus: Path) -> StoredVectors:
     """Measure whether stored vectors of the backbone stay usable with the trained model."""
-    texts = list(dict.fromkeys(islice(read_texts(corpus), _COMPARED)))
+    texts = compared_texts(corpus)
     old = cached_vectors(Embedder(load_encoder(backbone, **recipe.pooling)), texts)
     return stored_vectors(old, Embedder(load_encoder(model))(texts))

@@ -174,6 +174,7 @@ def run(
             progress=progress,
             notify=notify,
             corpus_name=inputs.corpus_name,
+            documents=inputs.corpus,
         )
         scores, report = _measure_and_report(inputs, trained, probe_data)
     result = RunResult(trained, scores, report, timings.rounded())

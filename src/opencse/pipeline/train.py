@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencse.data.given import corpus_file, given_name
 from opencse.encoder import backbone_config
-from opencse.encoder.embedder import Precision
+from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.errors import OpencseError
 from opencse.evaluation import Task, load_guard
+from opencse.evaluation.compatibility import CompatibilityTask
 from opencse.evaluation.development import development_scorer, development_sets, task_scorer
+from opencse.pipeline.before_after import compared_texts
 from opencse.pipeline.inputs import with_seed
 from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.runs.session import Notify
 from opencse.training import TrainingRun, train_encoder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 
 def train(
@@ -38,6 +43,7 @@ def train(
     progress: bool = True,
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
+    documents: Path | None = None,
 ) -> TrainingRun:
     """Train a sentence encoder on a corpus that has the columns of the recipe.
 
@@ -62,6 +68,7 @@ def train(
         progress: Show progress bars.
         notify: Receives short notes for the user.
         corpus_name: Name of the corpus on the model card; by default its path.
+        documents: Texts for which old and new vectors are compared (`Selection.compatible`); by default the corpus.
 
     Returns:
         The finished run; `.model` is the folder of the trained encoder.
@@ -75,19 +82,28 @@ def train(
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=with_seed(overrides, seed))
     sets = development_sets(dev, data, recipe.selection.tasks)
     watched = guards(recipe, guard)
-    if not sets and not watched:
+    compatible = recipe.selection.compatible is not None
+    if not sets and not watched and not compatible:
         notify(
             "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
             "the model is still as good as before"
         )
     precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
+
+    def guard_scorer(encoder: SentenceTransformer) -> Callable[[], dict[str, float]]:
+        if not compatible:
+            return task_scorer(encoder, watched, precision)
+        texts = compared_texts(documents or rows)
+        old = Embedder(encoder, precision=precision)(texts)  # nothing has been trained yet
+        return task_scorer(encoder, [*watched, CompatibilityTask(items=texts, old=old)], precision)
+
     return train_encoder(
         recipe,
         rows,
         backbone=backbone,
         out=out,
         dev=None if not sets else lambda encoder: development_scorer(encoder, sets, precision),
-        guards=None if not watched else lambda encoder: task_scorer(encoder, watched, precision),
+        guards=guard_scorer if watched or compatible else None,
         resume=resume,
         overwrite=overwrite,
         track=track,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from opencse.evaluation.compatibility import COMPATIBILITY
 from opencse.runs.blending import copy_weights, interpolate, longest_way
 from opencse.settings import Selection
 
@@ -28,6 +29,12 @@ class Limits:
     last_score: float | None
     dev: Callable[[], float] | None
     guards: Callable[[], dict[str, float]] | None
+
+    def least(self, guard: str, before: float) -> float:
+        """Return the least acceptable score of a guard that the untouched encoder scores `before`."""
+        if guard == COMPATIBILITY and self.selection.compatible is not None:
+            return 100 * self.selection.compatible
+        return before - (self.selection.guard_tolerance or 0.0)
 
 
 def draw_back(
@@ -57,8 +64,7 @@ def draw_back(
             if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
                 return False
         after = {} if limits.guards is None else limits.guards()
-        tolerance = limits.selection.guard_tolerance or 0.0
-        return all(after[name] >= first - tolerance for name, first in before.items())
+        return all(after[name] >= limits.least(name, first) for name, first in before.items())
 
     share = longest_way(encoder, untouched, acceptable)
     if share == 0:

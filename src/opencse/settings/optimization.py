@@ -119,6 +119,8 @@ class Selection:
             has fallen further goes back towards the untouched weights, in a straight line, until it has not.
         guard_tolerance: The same for each guard, a score of search or classification (`opencse.evaluation.load_guard`);
             there are no guards where it is absent.
+        compatible: Least recall (0 to 1) of a mixed index, old documents and new queries, that is good enough for
+            `last` (`opencse.evaluation.compatibility`); not measured where it is absent.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
     """
 
@@ -127,6 +129,7 @@ class Selection:
     keep: Literal["best", "last"] = "best"
     tolerance: float = 0.0
     guard_tolerance: float | None = None
+    compatible: float | None = None
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
 
     def __post_init__(self) -> None:
@@ -136,3 +139,7 @@ class Selection:
             raise ValueError("every and patience must be at least 1")
         if self.tolerance < 0 or (self.guard_tolerance or 0) < 0:
             raise ValueError("tolerance and guard_tolerance must not be negative")
+        if self.compatible is not None and not 0 < self.compatible <= 1:
+            raise ValueError("compatible must be above 0 and at most 1")
+        if self.compatible is not None and self.keep != "last":
+            raise ValueError('compatible needs keep = "last"')

@@ -57,7 +57,10 @@ def score_warnings(outcome: TrainingOutcome, recipe: Recipe) -> list[str]:
         message = f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"
         return [message]
     limits = [] if first is None else [f"{selection.tolerance:g} points on the development set"]
-    limits += [f"{selection.guard_tolerance:g} points on each guard"] if outcome.guards else []
+    if outcome.guards and selection.guard_tolerance is not None:
+        limits.append(f"{selection.guard_tolerance:g} points on each guard")
+    if selection.compatible is not None:
+        limits.append(f"{100 * (1 - selection.compatible):g} % of the hits among old vectors")
     if outcome.share == 1 or not limits:
         return []
     lost = f"the trained weights lose more than is allowed ({' and '.join(limits)})"
