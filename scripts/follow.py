@@ -6,8 +6,9 @@ The argument is followed from call to call in the order of the source, branches 
 once. A stop is a stay in a file; a climb is a move to a package further up. A package stands above all packages that it
 imports.
 
-Followed are the argument itself, under whatever name, an attribute of its name, and a path or an object of its kind
-that a function makes of it (`rows = prepare_rows(recipe, corpus)`). Methods of unknown objects are not followed.
+Followed are the argument itself, under whatever name, its `path`, an attribute of its name, and a path or an object of
+its kind that a function makes of it (`rows = prepare_rows(recipe, corpus)`). Methods of objects are not followed: who
+reads `corpus.texts()` need not open the class.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ class Walk:
         match node:
             case ast.Name(id=name):
                 return name in known
-            case ast.Attribute(attr=name):
-                return name == self.argument
+            case ast.Attribute(value=value, attr=name):
+                return name == self.argument or (name == "path" and self._is(value, known, module, caller))
             case ast.Call(func=func, args=args, keywords=keywords):
                 given = any(
                     self._is(each, known, module, caller) for each in (*args, *(each.value for each in keywords))

@@ -39,7 +39,7 @@ def stage(name: str, corpus: Path, rows: int) -> dict[str, float]:
     from opencse.data.sampling import sample
     from opencse.data.token_store import TokenSource, open_token_store
     from opencse.encoder import load_encoder
-    from opencse.io.corpus import read_texts
+    from opencse.io.corpus import Corpus, read_texts
     from opencse.recipes import load_recipe
     from opencse.views.sentence_store import open_sentence_store
     from opencse.views.storage import texts_hash
@@ -55,7 +55,7 @@ def stage(name: str, corpus: Path, rows: int) -> dict[str, float]:
         digest, _ = texts_hash(read_texts(corpus))
         open_sentence_store(read_texts(corpus), digest)
     else:
-        open_token_store(corpus, [TokenSource("text")], tokenizer, 64, progress=False)
+        open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 64, progress=False)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -7,6 +7,7 @@ import pytest
 
 from opencse.data.columns import add_columns, built_by_opencse, chosen_specs, missing_specs, with_models
 from opencse.errors import OpencseError
+from opencse.io.corpus import Corpus
 from opencse.recipes import load_recipe
 from opencse.views import (
     CandidateTable,
@@ -73,8 +74,8 @@ def test_columns_of_the_corpus_are_put_beside_the_built_ones(tmp_path) -> None:
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
     corpus, views = tmp_path / "corpus.jsonl", tmp_path / "views"
     build_views(corpus, {"shorter": Deletion()}, views, workers=1, progress=False)
-    assert add_columns(corpus, views, ["text", "shorter"]) == views
-    joined = pq.read_table(add_columns(corpus, views, ["text", "paraphrase", "shorter"])).to_pylist()
+    assert add_columns(Corpus(corpus), views, ["text", "shorter"]).path == views
+    joined = pq.read_table(add_columns(Corpus(corpus), views, ["text", "paraphrase", "shorter"]).path).to_pylist()
     assert [row["paraphrase"] for row in joined] == [None, "cat 1", None, "cat 3", None]
     assert all(len(row["shorter"].split()) == 4 for row in joined)
 

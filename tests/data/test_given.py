@@ -5,9 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from opencse.data.given import corpus_file, passages, queries
+from opencse.data.given import open_corpus, passages, queries
 from opencse.errors import OpencseError
-from opencse.io.corpus import column_names, read_texts
 
 TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
 
@@ -15,33 +14,34 @@ TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
 def test_a_corpus_comes_back_as_it_is(tmp_path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(TEXTS))
-    assert corpus_file(path) == path
-    assert corpus_file("demo").name == "sentences.txt"
+    assert open_corpus(path).path == path
+    demo = open_corpus("demo")
+    assert (demo.name, demo.path.name) == ("demo", "sentences.txt")
 
 
 @pytest.mark.parametrize("column", ["sentence", "Body"])
 def test_another_column_is_found_by_its_name(tmp_path, column) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"id,{column},kind\n1,{TEXTS[0]},a\n2,{TEXTS[1]},b\n")
-    found = corpus_file(path)
-    assert list(read_texts(found)) == TEXTS
-    assert "kind" in column_names(found)
-    assert corpus_file(path) == found, "written once"
+    found = open_corpus(path)
+    assert list(found.texts()) == TEXTS
+    assert "kind" in found.columns
+    assert open_corpus(path).path == found.path, "written once"
 
 
 def test_a_column_that_is_asked_for_wins_over_text(tmp_path) -> None:
     path = tmp_path / "table.tsv"
     path.write_text(f"text\tquote\nx\t{TEXTS[0]}\n")
-    assert list(read_texts(corpus_file(path, column="quote"))) == TEXTS[:1]
+    assert list(open_corpus(path, column="quote").texts()) == TEXTS[:1]
 
 
 def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(OpencseError, match=r"which column holds the text.* --column"):
-        corpus_file(path)
+        open_corpus(path)
     with pytest.raises(OpencseError, match="no column 'c'"):
-        corpus_file(path, column="c")
+        open_corpus(path, column="c")
 
 
 @pytest.mark.parametrize(
@@ -56,38 +56,38 @@ def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
     ids=["list", "tuple", "frame", "dataset", "table"],
 )
 def test_texts_in_memory(given) -> None:
-    assert list(read_texts(corpus_file(given))) == TEXTS
+    assert list(open_corpus(given).texts()) == TEXTS
     assert [passage.text for passage in passages(given)] == TEXTS
 
 
 @pytest.mark.parametrize("given", [7, {"text": TEXTS}, ["a", 3]])
 def test_other_things_are_refused(given) -> None:
     with pytest.raises(OpencseError):
-        corpus_file(given)
+        open_corpus(given)
 
 
 def test_documents_become_sentences(tmp_path) -> None:
     path = tmp_path / "page.md"
     path.write_text("# Rules\n\nRefunds are allowed. Guests can edit pages. Refunds are allowed.")
-    assert list(read_texts(corpus_file(path))) == TEXTS, "none twice, and no heading"
+    assert list(open_corpus(path).texts()) == TEXTS, "none twice, and no heading"
 
 
 def test_paragraphs_in_a_table_become_sentences(tmp_path) -> None:
     path = tmp_path / "table.csv"
     cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
     path.write_text(f"text\n{cell}\n")
-    assert len(list(read_texts(corpus_file(path)))) == 10
+    assert len(list(open_corpus(path).texts())) == 10
 
 
 def test_a_table_that_is_to_keep_its_columns_is_not_split(tmp_path) -> None:
     path = tmp_path / "table.csv"
     cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
     path.write_text(f"text,negation\n{cell},No.\n")
-    assert corpus_file(path, split=False) == path
-    assert corpus_file(path, needed=["negation", "paraphrase"]) == path
-    split = corpus_file(path, needed=["paraphrase"])
-    assert split != path
-    assert len(list(read_texts(split))) == 10
+    assert open_corpus(path, split=False).path == path
+    assert open_corpus(path, needed=["negation", "paraphrase"]).path == path
+    split = open_corpus(path, needed=["paraphrase"])
+    assert split.path != path
+    assert len(list(split.texts())) == 10
 
 
 def test_queries(tmp_path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from opencse.data.mixture import mix
 from opencse.errors import OpencseError
+from opencse.io.corpus import Corpus
 from opencse.recipes import MixturePart
 
 SENTENCES = 60
@@ -24,11 +25,11 @@ def built(tmp_path):
     }
     path = tmp_path / "built.parquet"
     pq.write_table(pa.table(table), path)
-    return path
+    return Corpus(path)
 
 
-def rows(path):
-    return pq.read_table(path).to_pylist()
+def rows(corpus):
+    return pq.read_table(corpus.path).to_pylist()
 
 
 def test_each_part_has_its_rows_and_its_views_only(built, tmp_path) -> None:
@@ -66,9 +67,9 @@ def test_the_seed_decides_and_equal_input_is_not_mixed_twice(built, tmp_path) ->
     first = mix(built, parts, tmp_path / "first.parquet", seed=1)
     assert rows(first) == rows(mix(built, parts, tmp_path / "second.parquet", seed=1))
     assert rows(first) != rows(mix(built, parts, tmp_path / "third.parquet", seed=2))
-    before = first.stat().st_mtime_ns
-    assert mix(built, parts, first, seed=1).stat().st_mtime_ns == before
-    assert len(rows(mix(built, {"plain": MixturePart(rows=11)}, first, seed=1))) == 11
+    before = first.path.stat().st_mtime_ns
+    assert mix(built, parts, first.path, seed=1).path.stat().st_mtime_ns == before
+    assert len(rows(mix(built, {"plain": MixturePart(rows=11)}, first.path, seed=1))) == 11
 
 
 def test_a_part_that_nothing_fits_is_left_out_with_a_note(built, tmp_path) -> None:
@@ -81,6 +82,6 @@ def test_a_part_that_nothing_fits_is_left_out_with_a_note(built, tmp_path) -> No
 
 
 def test_no_part_that_fits_is_an_error(built, tmp_path) -> None:
-    with pytest.raises(OpencseError, match="none of the 60 sentences fits a part"):
+    with pytest.raises(OpencseError, match="none of the 60 sentences fits any part"):
         mix(built, {"short": MixturePart(rows=5, words=1)}, tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()

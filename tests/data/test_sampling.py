@@ -7,7 +7,7 @@ import pytest
 from opencse.data.paraphrases import paraphrase_columns
 from opencse.data.sampling import sample
 from opencse.errors import OpencseError
-from opencse.io.corpus import read_texts
+from opencse.io.corpus import Corpus
 from opencse.recipes import CorpusSettings
 
 LONG = "When the rain stopped, the old man left the house."
@@ -18,7 +18,7 @@ CUT = "The old man left the house."
 def corpus(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(f"Sentence number {i} is here." for i in range(50)) + "\n")
-    return path
+    return Corpus(path)
 
 
 @pytest.fixture
@@ -29,36 +29,39 @@ def table(tmp_path):
 
 
 def test_a_sample_is_fair_and_the_seed_decides(corpus, tmp_path) -> None:
-    everything = set(read_texts(corpus))
+    everything = set(corpus.texts())
     draws = [
-        list(read_texts(sample(corpus, CorpusSettings(rows=10), tmp_path / f"{s}.parquet", seed=s))) for s in range(40)
+        list(sample(corpus, CorpusSettings(rows=10), tmp_path / f"{s}.parquet", seed=s).texts()) for s in range(40)
     ]
     assert all(len(set(draw)) == 10 and set(draw) <= everything for draw in draws)
     counts = [sum(text in draw for draw in draws) for text in sorted(everything)]
     assert min(counts) > 0  # 8 on average: each is left out of all with probability 1e-4
     assert draws[0] != draws[1]
-    assert draws[3] == list(read_texts(sample(corpus, CorpusSettings(rows=10), tmp_path / "again.parquet", seed=3)))
+    assert draws[3] == list(sample(corpus, CorpusSettings(rows=10), tmp_path / "again.parquet", seed=3).texts())
 
 
 def test_sentences_are_cut_where_that_works(tmp_path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text(f"{LONG}\nWhat a day\n")
-    assert set(read_texts(sample(path, CorpusSettings(clauses=1.0), tmp_path / "out.parquet"))) == {CUT, "What a day"}
-    assert set(read_texts(sample(path, CorpusSettings(), tmp_path / "raw.parquet"))) == {LONG, "What a day"}
+    assert set(sample(Corpus(path), CorpusSettings(clauses=1.0), tmp_path / "out.parquet").texts()) == {
+        CUT,
+        "What a day",
+    }
+    assert set(sample(Corpus(path), CorpusSettings(), tmp_path / "raw.parquet").texts()) == {LONG, "What a day"}
 
 
 def test_a_table_adds_its_sentences_once(corpus, table, tmp_path) -> None:
-    texts = list(read_texts(sample(corpus, CorpusSettings(rows=5), tmp_path / "out.parquet", table=table)))
+    texts = list(sample(corpus, CorpusSettings(rows=5), tmp_path / "out.parquet", table=table).texts())
     assert len(texts) == 6
     assert texts.count("It is late.") == 1
 
 
 def test_the_same_input_is_not_assembled_twice_but_another_is(corpus, tmp_path) -> None:
-    out = sample(corpus, CorpusSettings(rows=10), tmp_path / "out.parquet")
+    out = sample(corpus, CorpusSettings(rows=10), tmp_path / "out.parquet").path
     marked = pq.read_table(out)
     pq.write_table(pa.table({"text": ["mark"]}, schema=marked.schema), out)
-    assert list(read_texts(sample(corpus, CorpusSettings(rows=10), out))) == ["mark"]
-    assert len(list(read_texts(sample(corpus, CorpusSettings(rows=11), out)))) == 11
+    assert list(sample(corpus, CorpusSettings(rows=10), out).texts()) == ["mark"]
+    assert len(list(sample(corpus, CorpusSettings(rows=11), out).texts())) == 11
 
 
 def test_columns_of_a_table(table, tmp_path) -> None:
@@ -75,7 +78,7 @@ def test_sentences_with_opposites_come_on_top_each_adjective_alike(tmp_path) -> 
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([f"Sentence {i} says it." for i in range(50)] + safe + more))
     draws = [
-        list(read_texts(sample(path, CorpusSettings(rows=8, opposites=4), tmp_path / f"{seed}.parquet", seed=seed)))
+        list(sample(Corpus(path), CorpusSettings(rows=8, opposites=4), tmp_path / f"{seed}.parquet", seed=seed).texts())
         for seed in range(20)
     ]
     for draw in draws:
@@ -90,7 +93,7 @@ def test_a_corpus_of_blank_lines_is_named_and_nothing_is_written(tmp_path) -> No
     blank = tmp_path / "blank.txt"
     blank.write_text("\n \n")
     with pytest.raises(OpencseError, match=r"blank\.txt has no sentence"):
-        sample(blank, CorpusSettings(rows=10), tmp_path / "out" / "corpus.parquet")
+        sample(Corpus(blank), CorpusSettings(rows=10), tmp_path / "out" / "corpus.parquet")
     assert not (tmp_path / "out").exists()
 
 
@@ -101,6 +104,6 @@ def test_verbs_with_opposites_come_more_often_than_adjectives(tmp_path) -> None:
     adjectives = [f"The {thing} is {word}." for word in ("safe", "dangerous") for thing in ("road", "cliff", "door")]
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([*verbs, *adjectives, "Nothing else."]))
-    draw = set(read_texts(sample(path, CorpusSettings(rows=2, opposites=10), tmp_path / "out.parquet", seed=1)))
+    draw = set(sample(Corpus(path), CorpusSettings(rows=2, opposites=10), tmp_path / "out.parquet", seed=1).texts())
     assert draw >= set(verbs)
     assert len(draw & set(adjectives)) >= 2

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, load_encoder
 from opencse.io.cache import cache_root
+from opencse.io.corpus import Corpus
 from opencse.runs.sampling import BatchSampler
 from opencse.training.batches import Assembler, ViewTokens
 from tests.tiny import tiny_bert
@@ -32,7 +33,7 @@ def corpus(tmp_path):
 
 def test_the_store_holds_the_tokenizers_ids_and_nulls(corpus, tokenizer) -> None:
     store = open_token_store(
-        corpus, [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
+        Corpus(corpus), [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
     )
     kept = [(t, o) for t, o in zip(TEXTS, reversed(TEXTS), strict=True) if t]
     assert (store.rows, store.skipped) == (len(kept), 2)
@@ -44,7 +45,7 @@ def test_the_store_holds_the_tokenizers_ids_and_nulls(corpus, tokenizer) -> None
 
 
 def test_a_prompt_is_tokenised_with_the_text(corpus, tokenizer) -> None:
-    store = open_token_store(corpus, [TokenSource("text", prompt="no {}")], tokenizer, 12, progress=False)
+    store = open_token_store(Corpus(corpus), [TokenSource("text", prompt="no {}")], tokenizer, 12, progress=False)
     assert store.ids(0, 0).tolist() == tokenizer("no the cat sits", add_special_tokens=False)["input_ids"]
 
 
@@ -52,13 +53,13 @@ def test_the_store_is_built_once_and_again_when_anything_changes(corpus, tokeniz
     def count() -> int:
         return len(list((cache_root() / "tokens").glob("[!.]*")))
 
-    open_token_store(corpus, [TokenSource("text")], tokenizer, 9, progress=False)
+    open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 9, progress=False)
     before = count()
-    open_token_store(corpus, [TokenSource("text")], tokenizer, 9, progress=False)
+    open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 9, progress=False)
     assert count() == before
-    open_token_store(corpus, [TokenSource("text")], tokenizer, 10, progress=False)
+    open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 10, progress=False)
     corpus.write_text(corpus.read_text() + '\n{"text": "a new cat", "other": null}')
-    assert open_token_store(corpus, [TokenSource("text")], tokenizer, 9, progress=False).rows == 5
+    assert open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 9, progress=False).rows == 5
     assert count() == before + 2
 
 
@@ -69,7 +70,7 @@ def test_a_large_corpus_is_not_read_into_memory(tmp_path, tokenizer) -> None:
         for i in range(1_000_000):
             file.write(f"the cat number {i} sits quietly in the garden under a tree and reads a small red book again\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    store = open_token_store(path, [TokenSource("text")], tokenizer, 32, progress=False)
+    store = open_token_store(Corpus(path), [TokenSource("text")], tokenizer, 32, progress=False)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert store.rows == 1_000_000
     assert grown < 150, f"{grown:.0f} MiB more, for a file of {path.stat().st_size / 1e6:.0f} MB"
@@ -88,7 +89,7 @@ def test_an_epoch_meets_every_row_at_most_once(rows: int, batch: int, seed: int)
 @pytest.mark.parametrize("overhead", [None, 0.0, 64.0])
 def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, overhead) -> None:
     store = open_token_store(
-        corpus, [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
+        Corpus(corpus), [TokenSource("text"), TokenSource("other", optional=True)], tokenizer, 12, progress=False
     )
     frame = Frame((2,), (3,))
     views = {

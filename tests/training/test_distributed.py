@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, build_projector, load_encoder
+from opencse.io.corpus import Corpus
 from opencse.objectives import (
     AlternatingNormalization,
     Context,
@@ -68,7 +69,7 @@ def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -
     """The gradients of one step on rows 0..15, of which this process has its share."""
     encoder = load_encoder(folder / "bert", pooling="cls")
     store = open_token_store(
-        folder / "corpus.jsonl",
+        Corpus(folder / "corpus.jsonl"),
         [TokenSource(v, optional=v != "text") for v in VIEWS],
         encoder.tokenizer,
         20,

@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
+from opencse.io.corpus import Corpus
 from opencse.models.masked_lm import load_masked_lm
 from opencse.objectives import (
     Context,
@@ -73,7 +74,7 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
     store = open_token_store(
-        folder / "corpus.jsonl",
+        Corpus(folder / "corpus.jsonl"),
         [TokenSource(v, optional=v != "text") for v in VIEWS],
         encoder.tokenizer,
         20,

@@ -12,6 +12,7 @@ import torch
 
 from opencse.data.token_store import TokenSource
 from opencse.errors import OpencseError
+from opencse.io.corpus import Corpus
 from opencse.recipes import PolarityHead, Recipe, Teacher, load_recipe
 from opencse.training import polarity as module
 from opencse.training.polarity import PolarityProjection, constructed_pairs, train_head
@@ -106,15 +107,15 @@ def recipe(head: PolarityHead = SETTINGS) -> Recipe:
 
 def test_its_vectors_are_a_teachers(student, corpus, monkeypatch) -> None:
     made = recipe()
-    loaded = load_teachers(made, student, "cpu", corpus)
-    found = teacher_vectors(made, loaded, corpus, SOURCES, progress=False)["wise"]
+    loaded = load_teachers(made, student, "cpu", Corpus(corpus))
+    found = teacher_vectors(made, loaded, Corpus(corpus), SOURCES, progress=False)["wise"]
     assert found["anchor"].shape == (16, SETTINGS.width)
     np.testing.assert_allclose(np.linalg.norm(found["anchor"], axis=1), 1, atol=1e-5)
     assert not found["other"][0].any()
     monkeypatch.setattr(module, "train_head", None)  # the cache has it
-    assert load_teachers(made, student, "cpu", corpus)["wise"].digest == loaded["wise"].digest
+    assert load_teachers(made, student, "cpu", Corpus(corpus))["wise"].digest == loaded["wise"].digest
     with pytest.raises(TypeError):
-        load_teachers(recipe(replace(SETTINGS, width=3)), student, "cpu", corpus)
+        load_teachers(recipe(replace(SETTINGS, width=3)), student, "cpu", Corpus(corpus))
 
 
 def test_columns_that_only_the_head_reads_are_part_of_the_recipe() -> None:

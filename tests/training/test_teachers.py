@@ -14,7 +14,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 
 from opencse.data.token_store import TokenSource
 from opencse.errors import OpencseError
-from opencse.io.corpus import read_rows
+from opencse.io.corpus import Corpus, read_rows
 from opencse.recipes import Recipe, Teacher, load_recipe
 from opencse.runs.sampling import BatchSampler
 from opencse.training import teachers as module
@@ -62,7 +62,7 @@ SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
     loaded = load_teachers(made, student, "cpu")
-    return teacher_vectors(made, loaded, corpus, SOURCES, progress=False)["wise"]
+    return teacher_vectors(made, loaded, Corpus(corpus), SOURCES, progress=False)["wise"]
 
 
 def test_the_vectors_are_the_teachers_own(student, wise, corpus) -> None:

@@ -1,4 +1,4 @@
-"""Which columns a corpus lacks, and putting built columns beside those that it has."""
+"""The columns that a corpus lacks, and built columns beside those that it has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opencse.errors import OpencseError
-from opencse.io.corpus import column_names, read_rows
+from opencse.io.corpus import Corpus
 from opencse.io.files import replaced_file
 from opencse.io.parquet import read_parquet
 from opencse.views.constructor import ConstructorSpec
@@ -23,7 +23,7 @@ from opencse.views.storage import column_makers
 def missing_specs(
     specs: Mapping[str, ConstructorSpec], wanted: Collection[str], present: Collection[str] = ()
 ) -> dict[str, ConstructorSpec]:
-    """Return the constructors that make the wanted columns which are not present, and those that these need.
+    """Return the constructors of the wanted columns that are not present, and the constructors that these depend on.
 
     Args:
         specs: Constructors by name, as in a recipe's `[build]`.
@@ -42,10 +42,10 @@ def missing_specs(
 
 
 def chosen_specs(specs: Mapping[str, ConstructorSpec], only: Collection[str]) -> dict[str, ConstructorSpec]:
-    """Return the constructors that a user chose by name or column, and those that these need.
+    """Return the constructors that a user chose by name or by column, and the constructors that these depend on.
 
     Raises:
-        OpencseError: One names neither a constructor nor a column.
+        OpencseError: A name is neither that of a constructor nor that of a column.
     """
     maker = column_makers(specs)
     for name in only:
@@ -56,9 +56,9 @@ def chosen_specs(specs: Mapping[str, ConstructorSpec], only: Collection[str]) ->
 
 
 def built_by_opencse(specs: Mapping[str, ConstructorSpec], present: Collection[str]) -> bool:
-    """Return whether `build` wrote a corpus with some of these constructors: each column has its rule beside it.
+    """Return whether a corpus was built with some of these constructors: it then has a column `NAME.rule` for each.
 
-    A raw table may have a column of the same name, such as "number", without having been built.
+    A column `NAME` alone says little: a raw table may have a column "number".
 
     Args:
         specs: Constructors by name, as in a recipe's `[build]`.
@@ -70,12 +70,12 @@ def built_by_opencse(specs: Mapping[str, ConstructorSpec], present: Collection[s
 def with_models(
     specs: Mapping[str, ConstructorSpec], models: Mapping[str, str | Path], pooling: Pooling = "backbone"
 ) -> dict[str, ConstructorSpec]:
-    """Return the constructors that mine with models of the run in place of the names for them.
+    """Return the constructors with the paths of models in place of their names, for those that mine.
 
     Args:
         specs: Constructors by name, as in a recipe's `[build]`.
-        models: `backbone`, the model that is to be trained, and the recipe's first stages.
-        pooling: For the backbone, where a constructor leaves it open.
+        models: Paths by name: `backbone`, the model to be trained, and the recipe's first stages.
+        pooling: Pooling of the backbone, for constructors that name none.
     """
     found = dict(specs)
     for name, spec in specs.items():
@@ -86,26 +86,25 @@ def with_models(
     return found
 
 
-def add_columns(corpus: str | Path, built: str | Path, columns: Sequence[str]) -> Path:
-    """Put columns of a corpus beside the columns that were built from it.
+def add_columns(corpus: Corpus, built: Path, columns: Sequence[str]) -> Corpus:
+    """Add columns of a corpus to the columns that were built from it.
 
     Args:
         corpus: The sentences that `built` was built from.
-        built: The folder that `build` wrote.
-        columns: Columns of the corpus to keep; a built column takes precedence.
+        built: The folder that `build_views` wrote.
+        columns: Columns of the corpus to add; of two with one name, the built one is kept.
 
     Returns:
-        `built` if there is nothing to keep, else the file `built/joined.parquet`.
+        `built` if there is nothing to add, else the file `built/joined.parquet`.
     """
-    built = Path(built)
     table = read_parquet(sorted(built.glob("part-*.parquet")))
-    kept = [column for column in columns if column in column_names(corpus) and column not in table.column_names]
+    kept = [column for column in columns if column in corpus.columns and column not in table.column_names]
     if not kept:
-        return built
-    # The builder leaves out blank sentences, and so must this.
-    rows = [row[1:] for row in read_rows(corpus, ("text", *kept)) if row[0] is not None and row[0].strip()]
+        return Corpus(built)
+    # Blank sentences are left out, as in the builder.
+    rows = [row[1:] for row in corpus.rows(("text", *kept)) if row[0] is not None and row[0].strip()]
     for column, cells in zip(kept, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
     with replaced_file(built / "joined.parquet") as path:
         pq.write_table(table, path, write_page_checksum=True)
-    return built / "joined.parquet"
+    return Corpus(built / "joined.parquet")

@@ -1,4 +1,4 @@
-"""Text given by a user, converted to a file with a column `text` and one sentence per row."""
+"""Text in any form that a user may have, opened as a corpus with a column `text` and one sentence per row."""
 
 from __future__ import annotations
 
@@ -17,54 +17,58 @@ from opencse.data.text_column import text_column
 from opencse.errors import OpencseError
 from opencse.io import demo
 from opencse.io.cache import cache_place
-from opencse.io.corpus import column_names, content_hash, read_rows, read_texts
+from opencse.io.corpus import Corpus, column_names, content_hash, read_texts
 from opencse.io.files import replaced_file
 from opencse.io.reading import existing
 
 _VERSION = "1"
-_LONG = 40  # median words from which on rows are taken for paragraphs
-_LEAST = 3  # words of a sentence that is kept of a document
+_LONG = 40  # median words above which the rows of a table are paragraphs
+_LEAST = 3  # words below which a sentence of a document is a heading
 
 
-def corpus_file(
+def open_corpus(
     given: Any, *, column: str | None = None, split: bool = True, needed: Collection[str] = frozenset()
-) -> Path:
-    """Return a corpus with a column `text` that holds a sentence per row.
+) -> Corpus:
+    """Open a user's text as a corpus with a column `text` that holds one sentence per row.
 
-    A file that is one already comes back as it is. Everything else is written to the cache once: documents and
-    paragraphs split into sentences, another column renamed to `text`, texts that are in memory.
+    A file of this form is opened as it is. Everything else is converted and kept in the cache: documents and paragraphs
+    are split into sentences, another column is renamed to `text`, and texts in memory are written to a file.
 
     Args:
         given: The path of a corpus or of documents (`opencse.data.documents`), `"demo"`, a list of strings, a pandas
             DataFrame, a `datasets.Dataset` or a pyarrow table.
         column: The column that holds the text; by default the likeliest by its name.
-        split: Split the rows of a table into sentences if most are longer than a sentence. The other columns are lost.
-        needed: Columns to keep: a table that has one of them is not split.
+        split: Split the rows of a table into sentences if most rows are paragraphs; the other columns are lost.
+        needed: A table with one of these columns is not split.
 
     Raises:
-        OpencseError: It cannot be read, holds no text, or no column is known to hold it.
+        OpencseError: The text cannot be read, is empty, or is in an unknown column.
     """
+    name = _name(given)
     if not isinstance(given, str | Path):
-        return corpus_file(_table_file(_as_table(given), column), split=split, needed=needed)
+        given, column = _table_file(_as_table(given), column), None
     path = existing(demo.corpus(given))
     if is_prose(path):
-        return _split(path, column)
-    columns = column_names(path)
-    name = "text" if column is None and "text" in columns else text_column(columns, path, column)
-    if any(each.endswith(".rule") for each in columns):  # `build` wrote this
-        return path
-    if split and not set(needed) & set(columns) and _in_paragraphs(path, name):
-        return _split(path, name)
-    return path if name == "text" else _renamed(path, name, columns)
+        return Corpus(_split(path, column), name)
+    corpus = Corpus(path, name)
+    wanted = "text" if column is None and "text" in corpus.columns else text_column(corpus.columns, path, column)
+    if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
+        return corpus
+    if split and not set(needed) & set(corpus.columns) and _has_paragraphs(corpus, wanted):
+        return Corpus(_split(path, wanted), name)
+    return corpus if wanted == "text" else Corpus(_renamed(corpus, wanted), name)
 
 
 def passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
-    """Return what an index would store of a user's texts.
+    """Return a user's text as the passages that a search index would store.
 
     Args:
-        given: As for `corpus_file`.
-        column: As for `corpus_file`.
-        words: Words of a passage at most.
+        given: As for `open_corpus`.
+        column: As for `open_corpus`.
+        words: Maximum number of words in a passage.
+
+    Raises:
+        OpencseError: The text cannot be read, is empty, or is in an unknown column.
     """
     if not isinstance(given, str | Path):
         given, column = _table_file(_as_table(given), column), "text"
@@ -75,7 +79,15 @@ def passages(given: Any, *, column: str | None = None, words: int = 200) -> list
 
 
 def queries(given: Any, *, most: int = 200) -> list[str]:
-    """Return the distinct searches of a file (one per line, or a column `query`) or of a list, evenly spaced."""
+    """Return at most `most` distinct queries, evenly spaced over all.
+
+    Args:
+        given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`.
+        most: Maximum number of queries.
+
+    Raises:
+        OpencseError: The file cannot be read, or there is no query.
+    """
     if isinstance(given, str | Path):
         names = column_names(existing(given))
         column = next((name for name in ("query", "queries", "question", "search") if name in names), None)
@@ -88,19 +100,19 @@ def queries(given: Any, *, most: int = 200) -> list[str]:
     return listed if len(listed) <= most else [listed[i * len(listed) // most] for i in range(most)]
 
 
-def given_name(given: Any) -> str:
-    """Return how to name a user's texts in a report: the file's name, or what kind of thing they are."""
+def _name(given: Any) -> str:
+    """Return the name of a user's text in reports: the file's name, or the type of an object in memory."""
     return Path(given).name if isinstance(given, str | Path) else f"texts in memory ({type(given).__name__})"
 
 
-def _in_paragraphs(path: Path, column: str) -> bool:
-    """Return whether the rows are longer than sentences are."""
-    lengths = [len(text.split()) for text in islice(read_texts(path, column), 1000)]
+def _has_paragraphs(corpus: Corpus, column: str) -> bool:
+    """Return whether the typical row is longer than a sentence."""
+    lengths = [len(text.split()) for text in islice(corpus.texts(column), 1000)]
     return bool(lengths) and median(lengths) > _LONG
 
 
 def _split(path: Path, column: str | None) -> Path:
-    """Yield the sentences of documents, none twice and without headings of one or two words."""
+    """Write the distinct sentences of documents to the cache, without headings of one or two words."""
 
     def sentences() -> Iterator[str]:
         for passage in read_passages(path, column=column):
@@ -109,26 +121,26 @@ def _split(path: Path, column: str | None) -> Path:
     return _written("sentences", [content_hash(path), column or ""], lambda: {"text": dict.fromkeys(sentences())}, path)
 
 
-def _renamed(path: Path, column: str, present: Sequence[str]) -> Path:
-    """Return the same table, its column named `text`, with all its other columns of text."""
+def _renamed(corpus: Corpus, column: str) -> Path:
+    """Write the text columns of a table to the cache, one of them renamed to `text`."""
 
     def columns() -> dict[str, Iterable[str | None]]:
-        names = [name for name in present if name == column or (name != "text" and _is_text(path, name))]
-        cells = zip(*read_rows(path, names), strict=True)
+        names = [name for name in corpus.columns if name == column or (name != "text" and _is_text(corpus, name))]
+        cells = zip(*corpus.rows(names), strict=True)
         return {"text" if name == column else name: each for name, each in zip(names, cells, strict=True)}
 
-    return _written("renamed", [content_hash(path), column], columns, path)
+    return _written("renamed", [corpus.content_hash, column], columns, corpus.path)
 
 
-def _is_text(path: Path, column: str) -> bool:
+def _is_text(corpus: Corpus, column: str) -> bool:
     try:
-        return all(True for _ in islice(read_rows(path, (column,)), 100))
+        return all(True for _ in islice(corpus.rows((column,)), 100))
     except OpencseError:
         return False
 
 
 def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
-    """Write a table to the cache, unless it is there."""
+    """Write a table to the cache, unless it is there already."""
     digest = hashlib.blake2b("\0".join([_VERSION, how, *key]).encode(), digest_size=16).hexdigest()
     out = cache_place("inputs", f"{source.stem[:40]}-{digest}.parquet")
     if not out.is_file():
@@ -161,7 +173,7 @@ def _as_table(given: Any) -> pa.Table:
 
 
 def _table_file(table: pa.Table, column: str | None) -> Path:
-    """Write the columns of text of a table to the cache, the wanted one as `text`."""
+    """Write the text columns of a table to the cache, the wanted one as `text`."""
     kinds = {name: table.schema.field(name).type for name in table.column_names}
     texts = [name for name, kind in kinds.items() if _is_string(kind)]
     name = text_column(texts, "the table", column)

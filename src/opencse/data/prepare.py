@@ -1,15 +1,15 @@
-"""The one way from a user's file to the rows of training: sample, build the missing columns, mix."""
+"""From a corpus to the rows of training: sample sentences, build missing columns, mix."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
 from opencse.data.mixture import mix
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
-from opencse.io.corpus import column_names
+from opencse.io.corpus import Corpus
 from opencse.recipes import Recipe, load_recipe
 from opencse.views import build_views
 
@@ -18,25 +18,25 @@ Notify = Callable[[str], None]
 
 def recipe_for_corpus(
     recipe: str | Path,
-    columns: Collection[str],
+    corpus: Corpus,
     *,
     family: str,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     paraphrases: Paraphrases,
 ) -> Recipe:
-    """Load a recipe, with its use of paraphrases where the user brings them or the corpus holds them.
+    """Load a recipe, with its settings for paraphrases if the user brings some or the corpus has them.
 
     Args:
         recipe: A name or a TOML file.
-        columns: The columns of the corpus.
+        corpus: The corpus, for its columns.
         family: The backbone's family (`opencse.recipes.family_of`).
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         paraphrases: The user's source of paraphrases.
 
     Raises:
-        OpencseError: The recipe is invalid, or has no use for the paraphrases.
+        OpencseError: The recipe is invalid, or uses no paraphrases although the user brings some.
     """
     source = paraphrases.settings()
 
@@ -47,32 +47,32 @@ def recipe_for_corpus(
     if source:
         return load(having=["paraphrases"])
     with_paraphrases = load(may_have=["paraphrases"])
-    built = "paraphrase" in columns and built_by_opencse(with_paraphrases.build, columns)
-    complete = not missing_specs(with_paraphrases.build, with_paraphrases.columns, columns)
+    built = "paraphrase" in corpus.columns and built_by_opencse(with_paraphrases.build, corpus.columns)
+    complete = not missing_specs(with_paraphrases.build, with_paraphrases.columns, corpus.columns)
     return with_paraphrases if built or complete else load()
 
 
 def prepare_rows(
     recipe: Recipe,
-    corpus: Path,
+    corpus: Corpus,
     out: Path,
     *,
     models: Mapping[str, str | Path],
     paraphrases: Paraphrases,
     keep: bool = True,
     notify: Notify = lambda _: None,
-) -> Path:
+) -> Corpus:
     """Return the rows to train on: the corpus itself, or files in `out` that are made from it.
 
     1. `corpus.parquet`: a sample of the sentences, some cut to their main clause (`[corpus]` of the recipe).
     2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`).
     3. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
 
-    Each step is left out where the recipe does not ask for it or the corpus already has its result.
+    A step is left out if the recipe does not ask for it, or if the corpus already has its result.
 
     Args:
         recipe: The resolved recipe.
-        corpus: Raw sentences in any format of `opencse.io.corpus`, or views that were built before.
+        corpus: Raw sentences, or views that were built before.
         out: The run's folder.
         models: Models to mine with, by the name that constructors give them: `backbone`, the model to be trained, and
             the recipe's first stages.
@@ -92,25 +92,24 @@ def prepare_rows(
     return mix(rows, parts, out / "mixture.parquet", seed=recipe.training.seed, notify=notify)
 
 
-def _sampled(recipe: Recipe, corpus: Path, out: Path, paraphrases: Paraphrases) -> Path:
-    """Return the sample of the corpus that columns are built for; the corpus itself if it is to be used whole."""
-    columns = column_names(corpus)
-    complete = recipe.build and not missing_specs(recipe.build, recipe.columns, columns)
-    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, columns)
+def _sampled(recipe: Recipe, corpus: Corpus, out: Path, paraphrases: Paraphrases) -> Corpus:
+    """Return the sample of the corpus that columns are built for; the corpus itself if all of it is used."""
+    complete = recipe.build and not missing_specs(recipe.build, recipe.columns, corpus.columns)
+    whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus.columns)
     if complete or (whole and paraphrases.table is None):
         return corpus
     return sample(corpus, recipe.corpus, out / "corpus.parquet", table=paraphrases.table, seed=recipe.training.seed)
 
 
 def _with_columns(
-    recipe: Recipe, corpus: Path, out: Path, models: Mapping[str, str | Path], keep: bool, notify: Notify
-) -> Path:
+    recipe: Recipe, corpus: Corpus, out: Path, models: Mapping[str, str | Path], keep: bool, notify: Notify
+) -> Corpus:
     """Return the corpus with all columns that the recipe's views read; the missing ones are built in `out/views`."""
-    missing = missing_specs(recipe.build, recipe.columns, column_names(corpus))
+    missing = missing_specs(recipe.build, recipe.columns, corpus.columns)
     if not missing:
         return corpus
     notify(f"building {', '.join(missing)}")
     pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
     specs = with_models(missing, models, pooling)
-    built = build_views(corpus, specs, out / "views", seed=recipe.training.seed, resume=keep)
+    built = build_views(corpus.path, specs, out / "views", seed=recipe.training.seed, resume=keep)
     return add_columns(corpus, built, list(recipe.columns))

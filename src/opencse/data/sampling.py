@@ -1,4 +1,4 @@
-"""From raw text to the sentences that views are built of: a sample, partly cut to main clauses, and a table's own."""
+"""Sampling of the sentences for which views are built, some of them cut to their main clause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from opencse.data.paraphrases import paraphrase_columns
 from opencse.errors import OpencseError
-from opencse.io.corpus import content_hash, read_rows, read_texts
+from opencse.io.corpus import Corpus, content_hash, read_rows
 from opencse.io.files import replaced_file
 from opencse.io.parquet import parquet_metadata
 from opencse.progress import timed
@@ -29,94 +29,98 @@ from opencse.views.rewriting.opposites import opposed_adjectives, opposed_verbs
 _CHUNK = 4096
 _LEAST_EACH = 8
 _VERBS_EACH = 4
-"""Sentences that are drawn for a verb, for one that is drawn for an adjective: there are far fewer verbs."""
+"""Sentences sampled for a verb, for each one sampled for an adjective: far fewer verbs have an opposite."""
 
 
 def sample(
-    corpus: str | Path, settings: CorpusSettings, out: Path, *, table: str | Path | None = None, seed: int = 0
-) -> Path:
-    """Write the corpus that a recipe's views are built of, one column `text`.
+    corpus: Corpus, settings: CorpusSettings, out: Path, *, table: str | Path | None = None, seed: int = 0
+) -> Corpus:
+    """Write a sample of a corpus, for which the views of a recipe are built.
 
-    The rows of a table of paraphrases come on top of `settings.rows`: its sentences are the ones that have any.
+    The sentences of a table of paraphrases are added to the `settings.rows` that are sampled.
 
     Args:
-        corpus: Raw sentences in any format of `opencse.io.corpus`.
-        settings: What to do to them.
-        out: The Parquet file to write; one that was made from the same input is left as it is.
-        table: A table of paraphrases, whose sentences are added.
-        seed: Chooses the sample, the sentences that are cut, and the order.
+        corpus: Raw sentences.
+        settings: Size of the sample, and share of the sentences to cut.
+        out: The Parquet file to write, with one column, `text`; not written again if it was made from the same input.
+        table: A table of sentences and paraphrases.
+        seed: Seed of the sample, of the choice of sentences to cut, and of the order.
 
     Returns:
-        `out`.
+        The sample, opened.
 
     Raises:
         OpencseError: The corpus or the table cannot be read, or there is no sentence.
     """
-    sources = [content_hash(corpus), content_hash(table) if table is not None else ""]
+    sources = [corpus.content_hash, content_hash(table) if table is not None else ""]
     words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
     made_from = hashlib.sha256(
         json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed]).encode()
     ).hexdigest()
     if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
-        return out
-    chance = random.Random(seed)
+        return Corpus(out)
+    rng = random.Random(seed)
     with timed("sampling"):
-        plain, opposed = _sample(corpus, settings, chance)
+        plain, opposed = _sample(corpus, settings, rng)
     with timed("parsing and rewriting"):
-        texts = list(dict.fromkeys([*_cut(plain, settings.clauses, chance), *_said(opposed, settings.clauses, chance)]))
+        whole = [*_cut(plain, settings.clauses, rng), *_statements(opposed, settings.clauses, rng)]
+        texts = list(dict.fromkeys(whole))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())
     if not texts:
-        raise OpencseError(f"{corpus} has no sentence", "Give a corpus with at least one line that is not blank.")
-    chance.shuffle(texts)
+        raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
+    rng.shuffle(texts)
     schema = pa.schema([("text", pa.string())], metadata={"made_from": made_from})
     with replaced_file(out) as path:
         pq.write_table(pa.table({"text": texts}, schema=schema), path, write_page_checksum=True)
-    return out
+    return Corpus(out)
 
 
-class _Draw:
-    """So many of a stream, each as likely as any other (algorithm R: one pass, bounded memory); or all."""
+class _Reservoir:
+    """A uniform random sample of `size` texts of a stream (reservoir sampling, algorithm R); all if `size` is None."""
 
-    def __init__(self, size: int | None, chance: random.Random) -> None:
+    def __init__(self, size: int | None, rng: random.Random) -> None:
         self.kept: list[str] = []
-        self._size, self._chance, self._seen = size, chance, 0
+        self._size, self._rng, self._seen = size, rng, 0
 
     def offer(self, text: str) -> None:
         self._seen += 1
         if self._size is None or len(self.kept) < self._size:
             self.kept.append(text)
-        elif (place := self._chance.randrange(self._seen)) < self._size:
+        elif (place := self._rng.randrange(self._seen)) < self._size:
             self.kept[place] = text
 
 
 class _Balanced:
-    """A sample of a stream in which adjectives with an opposite are equally frequent, as far as the stream has them.
+    """A sample of a stream in which all adjectives with an opposite are equally frequent, if the stream allows it.
 
-    Verbs with a complementary opposite ("to accept") are equally frequent, too, and more so than adjectives. Words
-    whose opposite the stream never uses are left out: of what is thematic nobody says that it is unthematic.
+    Verbs with a complementary opposite ("to accept") are also equally frequent, at a higher rate than adjectives. A
+    word is left out if its opposite never occurs in the stream: "thematic" has the opposite "unthematic" by its form,
+    but nobody uses it.
     """
 
-    def __init__(self, size: int, chance: random.Random) -> None:
-        self._size, self._chance = size, chance
-        self._rounds = max(_LEAST_EACH, size // 200)  # for one adjective: a stream with fewer than 200 gives fewer
-        self._draws: dict[str, _Draw] = {}
+    def __init__(self, size: int, rng: random.Random) -> None:
+        self._size, self._rng = size, rng
+        # Sentences of one adjective. A stream with fewer than 200 adjectives gives fewer than `size` sentences.
+        self._rounds = max(_LEAST_EACH, size // 200)
+        self._reservoirs: dict[str, _Reservoir] = {}
         self._opposite: dict[str, str] = {}
 
     def offer(self, text: str) -> None:
         for word, opposite in (opposed_adjectives(text) | opposed_verbs(text)).items():
             self._opposite[word] = opposite
-            self._draws.setdefault(word, _Draw(self._rounds * _each(word), self._chance)).offer(text)
+            self._reservoirs.setdefault(word, _Reservoir(self._rounds * _each(word), self._rng)).offer(text)
 
     def kept(self) -> dict[str, str]:
-        """Return each sentence, and the adjective or verb that it is there for."""
-        used = {word: draw for word, draw in sorted(self._draws.items()) if self._opposite[word] in self._draws}
+        """Return the sampled sentences, each with the adjective or verb for which it was sampled."""
+        sampled = self._reservoirs
+        used = {word: sampled[word] for word in sorted(sampled) if self._opposite[word] in sampled}
         found: dict[str, str] = {}
         for i in range(self._rounds):
-            for word, draw in used.items():
+            for word, reservoir in used.items():
                 each = _each(word)
-                for text in draw.kept[i * each : (i + 1) * each]:
+                for text in reservoir.kept[i * each : (i + 1) * each]:
                     if len(found) == self._size:
                         return found
                     found.setdefault(text, word)
@@ -124,7 +128,7 @@ class _Balanced:
 
 
 def _each(word: str) -> int:
-    """Return how many sentences a word gets in each round."""
+    """Return the number of sentences of a word in each round."""
     return _VERBS_EACH if _is_verb(word) else 1
 
 
@@ -132,39 +136,43 @@ def _is_verb(word: str) -> bool:
     return word.startswith("to ")
 
 
-def _sample(corpus: str | Path, settings: CorpusSettings, chance: random.Random) -> tuple[list[str], dict[str, str]]:
-    """Return a random sample of distinct sentences, and those drawn for an adjective with an opposite, with it."""
-    plain = _Draw(settings.rows, chance)
-    opposed = _Balanced(settings.opposites, random.Random(chance.random()))
-    for text in read_texts(corpus):
+def _sample(corpus: Corpus, settings: CorpusSettings, rng: random.Random) -> tuple[list[str], dict[str, str]]:
+    """Return a random sample of distinct sentences, and sentences by adjective or verb with an opposite."""
+    plain = _Reservoir(settings.rows, rng)
+    opposed = _Balanced(settings.opposites, random.Random(rng.random()))
+    for text in corpus.texts():
         plain.offer(text)
         if settings.opposites:
             opposed.offer(text)
     return list(dict.fromkeys(plain.kept)), opposed.kept()
 
 
-def _said(opposed: Mapping[str, str], clauses: float, chance: random.Random) -> list[str]:
-    """Return each sentence of a verb or predicate adjective, perhaps cut, and the statement made of an attribute."""
+def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random) -> list[str]:
+    """Return sentences in which the word with an opposite is the predicate.
+
+    A sentence with a verb or a predicate adjective is kept, or cut to its main clause with the probability `clauses`.
+    An attribute ("the dirty water") is turned into a sentence of its own ("The water is dirty.").
+    """
     if not opposed:
         return []
-    outright: list[str] = []
-    built: list[str] = []
+    predicates: list[str] = []
+    attributes: list[str] = []
     texts = list(opposed)
     parser = load_parser("syntax")
     for start in range(0, len(texts), _CHUNK):
         part = texts[start : start + _CHUNK]
         for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
             if _is_verb(opposed[text]) or is_predicate(tokens, opposed[text]):
-                outright.append(text)
+                predicates.append(text)
             elif clause := attribute_clause(text, tokens, opposed[text]):
-                built.append(clause)
-    return [*_cut(outright, clauses, chance), *built]
+                attributes.append(clause)
+    return [*_cut(predicates, clauses, rng), *attributes]
 
 
-def _cut(texts: Sequence[str], share: float, chance: random.Random) -> list[str]:
-    """Return a share of the sentences cut to their main clause where that works."""
+def _cut(texts: Sequence[str], share: float, rng: random.Random) -> list[str]:
+    """Return the sentences, a random share of them cut to their main clause, where one is found."""
     out = list(texts)
-    chosen = [i for i in range(len(out)) if chance.random() < share]
+    chosen = [i for i in range(len(out)) if rng.random() < share]
     cutter = MainClause().open() if chosen else None
     for start in range(0, len(chosen), _CHUNK):
         assert cutter is not None

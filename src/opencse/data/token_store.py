@@ -1,8 +1,8 @@
-"""The token store: a corpus tokenised once, read from disk by row.
+"""The token store: a corpus tokenised once, and read from disk by row.
 
-Each distinct text (a column, with a prompt's prefix where it has one) is one array of token ids and one of lengths, in
-a cache folder whose name is a hash of all that they depend on. Ids are memory-mapped: a step touches only its rows.
-Building takes O(rows) time and a constant amount of memory; the store takes 2 or 4 bytes per token and 4 per row.
+Each source (a column, with its prompt) is one array of token ids and one of lengths, in a cache folder whose name is a
+hash of everything that they depend on. Ids are memory-mapped, so that a training step reads only its own rows. Building
+takes O(rows) time and constant memory; the store takes 2 or 4 bytes per token and 4 per row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.io.cache import sealed_store
-from opencse.io.corpus import chunks, column_names, content_hash, corpus_format, read_rows
+from opencse.io.corpus import Corpus, chunks
 from opencse.progress import Phase
 
 _VERSION = 1
@@ -28,12 +28,12 @@ _CHUNK = 4096
 
 @dataclass(frozen=True)
 class TokenSource:
-    """A text to tokenise: a column of the corpus, and what goes around it before tokenising.
+    """A text to tokenise: a column of the corpus, and the prompt around it.
 
     Attributes:
         column: The text column.
         prompt: A plain prompt such as `"query: {}"`, or None.
-        optional: Rows may lack it; rows that lack a source that is not optional are left out.
+        optional: Whether rows may lack it; rows that lack any other source are left out.
     """
 
     column: str
@@ -42,7 +42,16 @@ class TokenSource:
 
 
 class TokenStore:
-    """Token ids of a corpus, without special tokens, by source and row."""
+    """Token ids of a corpus by source and row, without special tokens.
+
+    Args:
+        folder: A folder that `open_token_store` wrote.
+
+    Attributes:
+        rows: Number of usable rows.
+        skipped: Number of rows that were left out because they lack a source.
+        corpus_hash: Hash of the corpus.
+    """
 
     def __init__(self, folder: Path) -> None:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
@@ -61,19 +70,19 @@ class TokenStore:
             self._ids.append(ids)
 
     def ids(self, source: int, row: int) -> np.ndarray | None:
-        """Return the token ids of one row (read-only view), or None where the row lacks this source."""
+        """Return the token ids of a row, shape (length,), read-only; None if the row lacks this source."""
         if self._lengths[source][row] < 0:
             return None
         start, end = self._offsets[source][row : row + 2]
         return self._ids[source][start:end]
 
     def present(self, source: int) -> int:
-        """Return how many rows have this source; for an optional one that may be none."""
+        """Return the number of rows that have this source."""
         return int((self._lengths[source] >= 0).sum())
 
 
 def open_token_store(
-    corpus: str | Path,
+    corpus: Corpus,
     sources: Sequence[TokenSource],
     tokenizer: Any,
     max_length: int,
@@ -81,57 +90,56 @@ def open_token_store(
     allow_empty: bool = False,
     progress: bool = True,
 ) -> TokenStore:
-    """Open the token store of a corpus, and build it first where there is none.
+    """Open the token store of a corpus; build it first if it is not in the cache.
 
     Args:
-        corpus: Any format of `opencse.io.corpus`.
-        sources: What to tokenise.
+        corpus: The corpus.
+        sources: The columns to tokenise, with their prompts.
         tokenizer: A fast tokenizer; it is used without special tokens.
-        max_length: Token ids kept of each text.
-        allow_empty: Whether an optional source may be null in every row; otherwise that is an error.
+        max_length: Maximum number of token ids of a text; the rest is cut off.
+        allow_empty: Accept a source that is null in every row.
         progress: Show progress while building.
 
     Raises:
         OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable rows.
     """
-    columns = column_names(corpus)
+    columns = corpus.columns
     for source in sources:
         if source.column not in columns:
             raise OpencseError(
-                f"{corpus}: the recipe needs the column '{source.column}', which the corpus does not have",
+                f"{corpus.path}: the recipe needs the column '{source.column}', which the corpus does not have",
                 f"It has: {', '.join(columns) or 'none'}. Build it with `opencse build`, or pass a table that has it.",
             )
-    corpus_hash = content_hash(corpus)
     key = {
         "version": _VERSION,
-        "corpus": corpus_hash,
-        "format": corpus_format(corpus),
+        "corpus": corpus.content_hash,
+        "format": corpus.format,
         "tokenizer": _tokenizer_hash(tokenizer),
         "sources": [(s.column, s.prompt, s.optional) for s in sources],
         "max_length": max_length,
     }
     name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()
-    build = partial(_build, corpus, corpus_hash, sources, tokenizer, max_length, progress)
+    build = partial(_build, corpus, sources, tokenizer, max_length, progress)
     store = TokenStore(sealed_store("tokens", name, build))
     if store.rows < 2:
         raise OpencseError(
-            f"{corpus}: holds {store.rows} usable sentences ({store.skipped} blank rows)",
+            f"{corpus.path}: holds {store.rows} usable sentences ({store.skipped} blank rows)",
             "Contrastive training needs at least 2, and thousands to learn anything.",
         )
     for i, source in enumerate(sources):
         if not store.present(i) and not allow_empty:
-            raise OpencseError(f"{corpus}: the column '{source.column}' is null in every row", "Build it again.")
+            raise OpencseError(f"{corpus.path}: the column '{source.column}' is null in every row", "Build it again.")
     return store
 
 
-def usable_rows(corpus: str | Path, sources: Sequence[TokenSource]) -> Iterator[dict[str, str | None] | None]:
-    """Yield the columns of every row of a corpus, by name; None for a row that lacks a source that is not optional.
+def usable_rows(corpus: Corpus, sources: Sequence[TokenSource]) -> Iterator[dict[str, str | None] | None]:
+    """Yield the cells of every row by column; None for a row that lacks a source which is not optional.
 
-    The rows that are not None are those of the token store, in its order.
+    The token store has the rows that are not None, in the same order.
     """
     columns = list(dict.fromkeys(s.column for s in sources))
     needed = [s.column for s in sources if not s.optional]
-    for row in read_rows(corpus, columns):
+    for row in corpus.rows(columns):
         record = dict(zip(columns, row, strict=True))
         yield record if all(record[c] is not None for c in needed) else None
 
@@ -143,8 +151,7 @@ def _tokenizer_hash(tokenizer: Any) -> str:
 
 
 def _build(
-    corpus: str | Path,
-    corpus_hash: str,
+    corpus: Corpus,
     sources: Sequence[TokenSource],
     tokenizer: Any,
     max_length: int,
@@ -169,14 +176,15 @@ def _build(
         phase.close()
         for file in (*id_files, *length_files):
             file.close()
-    meta = {"rows": rows, "skipped": skipped, "sources": len(sources), "dtype": dtype, "corpus_hash": corpus_hash}
+    meta = {"rows": rows, "skipped": skipped, "sources": len(sources), "dtype": dtype}
+    meta["corpus_hash"] = corpus.content_hash
     (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
 
 
 def _tokenise(
     records: Sequence[Mapping[str, str | None]], source: TokenSource, tokenizer: Any, max_length: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all ids of the records one after another, and each record's count (-1 where it has no text)."""
+    """Return the concatenated ids of the records, and the number of ids of each (-1 for a record without text)."""
     texts = [r[source.column] for r in records]
     wrapped = [t if source.prompt is None else source.prompt.replace("{}", t) for t in texts if t is not None]
     found = iter(

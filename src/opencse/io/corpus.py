@@ -1,10 +1,11 @@
-"""Reading raw text: one sentence per row, streamed from any of the usual file formats."""
+"""Reading of text: one sentence per row, streamed from any of the usual file formats."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,52 @@ Row = tuple[str | None, ...]
 FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
 
 
+class Corpus:
+    """A corpus that has been opened: the path, the name and the columns are known, and the format can be read.
+
+    Its files are expected not to change as long as the object is used.
+
+    Args:
+        path: As for `read_texts`.
+        name: The user's name for it; by default the file's name.
+
+    Attributes:
+        path: The file or folder.
+        name: The user's name for it.
+        columns: Names of the columns (`("text",)` for plain text).
+
+    Raises:
+        OpencseError: The path is missing, or its format or encoding is wrong.
+
+    Example:
+        corpus = Corpus("corpus.txt")
+        print(corpus.columns, next(corpus.texts()))
+    """
+
+    def __init__(self, path: str | Path, name: str | None = None) -> None:
+        self.path = Path(path)
+        self.name = name or self.path.name
+        self.columns = tuple(column_names(path))
+
+    def texts(self, column: str = "text") -> Iterator[str]:
+        """Yield the non-blank sentences, in order (`read_texts`)."""
+        return read_texts(self.path, column)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """Yield the named columns of every row (`read_rows`)."""
+        return read_rows(self.path, columns)
+
+    @property
+    def format(self) -> str:
+        """The file's extension, with `.gz` if it is compressed, or `folder`."""
+        return corpus_format(self.path)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Hash of the files' bytes (`content_hash`)."""
+        return content_hash(self.path)
+
+
 def read_texts(path: str | Path, column: str = "text") -> Iterator[str]:
     """Yield the non-blank sentences of a corpus, in order, without reading it into memory.
 
@@ -42,9 +89,16 @@ def read_texts(path: str | Path, column: str = "text") -> Iterator[str]:
 
 
 def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
-    """Yield the named columns of every row, `None` where a cell is null or (outside `.txt`) empty.
+    """Yield the named columns of every row, in order; a cell is None if it is null, empty or blank.
 
-    A `.txt` file has the one column `text`; its blank lines come as `None`.
+    A `.txt` file has one column, `text`.
+
+    Args:
+        path: As for `read_texts`.
+        columns: Names of the columns to read.
+
+    Raises:
+        OpencseError: As `read_texts`.
     """
     path = existing(path)
     kind = ending(path)
@@ -64,14 +118,18 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
 
 
 def column_names(path: str | Path) -> list[str]:
-    """Return the names of the columns of a corpus (`["text"]` for plain text)."""
+    """Return the names of the columns of a corpus (`["text"]` for plain text).
+
+    Raises:
+        OpencseError: The path is missing, or its format or encoding is wrong.
+    """
     path = existing(path)
     if path.is_dir() and saved_by_datasets(path):
         return list(load_dataset(path).column_names)
     if path.is_dir() or ending(path) == ".parquet":
         return list(parquet_schema(parquet_files(path, FORMATS)[0] if path.is_dir() else path).names)
     if ending(path) == ".txt":
-        next(read_lines(path), None)  # so that a file without a line's end is found before anything reads all of it
+        next(read_lines(path), None)  # finds a file without line ends before anything reads all of it
         return ["text"]
     if ending(path) not in TABLES:
         raise OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {FORMATS}.")
@@ -79,13 +137,13 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def corpus_format(path: str | Path) -> str:
-    """Return how the bytes of a corpus are read: its ending, with `.gz` if it is compressed, or `folder`."""
+    """Return the format of a corpus: the file's extension, with `.gz` if it is compressed, or `folder`."""
     path = Path(path)
     return "folder" if path.is_dir() else ending(path) + (".gz" if path.suffix == ".gz" else "")
 
 
 def content_hash(path: str | Path) -> str:
-    """Return a hash of the bytes of a file, or of the names and bytes of all files below a folder."""
+    """Return the hexadecimal BLAKE2b hash of a file's bytes, or of the names and bytes of all files below a folder."""
     path = existing(path)
     digest = hashlib.blake2b(digest_size=16)
     with translated(path, "cannot be read", "Check the file."):
@@ -141,7 +199,7 @@ def _as_text(rows: Iterable[tuple[Any, ...]], path: Path, columns: Sequence[str]
 
 
 def chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of `size` rows; the last may be shorter."""
+    """Yield lists of `size` rows; the last may be shorter."""
     iterator = iter(rows)
     while chunk := list(islice(iterator, size)):
         yield chunk

@@ -1,4 +1,4 @@
-"""The sample sentences and scored pairs that come with the package, written for it."""
+"""Sample sentences and scored pairs that were written for the package and come with it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _ASSETS = Path(str(importlib.resources.files("opencse"))) / "assets" / "demo"
 
 
 def corpus(name: str | Path) -> Path:
-    """Return the path of a corpus; `demo` means the sample sentences, unless a file has this name."""
+    """Return the path of a corpus: the sample sentences for `demo`, unless a file has this name."""
     return _ASSETS / "sentences.txt" if str(name) == "demo" and not os.path.exists(name) else Path(name)
 
 
 def pairs(name: str | Path) -> Path:
-    """Return the path of a file of scored pairs; `demo` means the sample pairs, unless a file has this name."""
+    """Return the path of a file of scored pairs: the sample pairs for `demo`, unless a file has this name."""
     return _ASSETS / "pairs.tsv" if str(name) == "demo" and not os.path.isfile(name) else Path(name)

@@ -12,7 +12,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.vector_cache import cached_vectors
 from opencse.evaluation.compatibility import TEXTS, StoredVectors, stored_vectors
-from opencse.io.corpus import read_texts
+from opencse.io.corpus import Corpus
 from opencse.probing import ProbeData, ProbeScores, ProbeSuite
 from opencse.recipes import Recipe
 
@@ -35,12 +35,12 @@ def probe_before_and_after(
     return {name: before, trained: after}
 
 
-def compared_texts(corpus: Path) -> list[str]:
+def compared_texts(corpus: Corpus) -> list[str]:
     """Return the texts of a corpus whose old and new vectors are compared."""
-    return list(dict.fromkeys(islice(read_texts(corpus), TEXTS)))
+    return list(dict.fromkeys(islice(corpus.texts(), TEXTS)))
 
 
-def measure_stored_vectors(recipe: Recipe, backbone: str, model: Path, corpus: Path) -> StoredVectors:
+def measure_stored_vectors(recipe: Recipe, backbone: str, model: Path, corpus: Corpus) -> StoredVectors:
     """Measure whether stored vectors of the backbone stay usable with the trained model."""
     texts = compared_texts(corpus)
     old = cached_vectors(Embedder(load_encoder(backbone, **recipe.pooling)), texts)

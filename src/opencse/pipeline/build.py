@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from opencse.data.columns import chosen_specs, with_models
-from opencse.data.given import corpus_file
+from opencse.data.given import open_corpus
 from opencse.encoder.given import model_source
 from opencse.engines import Engine
 from opencse.errors import OpencseError
-from opencse.io.corpus import read_texts
+from opencse.io.corpus import Corpus
 from opencse.recipes import load_recipe
 from opencse.runs.session import Notify
 from opencse.syntax.language import LANGUAGES, likely_language
@@ -70,9 +70,9 @@ def build(
                 f"build.{name} mines with '{model}', which `opencse run` trains first",
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
-    rows = corpus_file(corpus, column=column)
+    text = open_corpus(corpus, column=column)
     built = build_views(
-        rows,
+        text.path,
         with_models(specs, {"backbone": model_source(backbone)}),
         out,
         seed=seed,
@@ -81,12 +81,12 @@ def build(
         progress=progress,
         notify=notify,
     )
-    for line in _built_lines(built, specs, rows):
+    for line in _built_lines(built, specs, text):
         notify(line)
     return built
 
 
-def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec], corpus: Path) -> Iterator[str]:
+def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec], corpus: Corpus) -> Iterator[str]:
     """Yield a summary of the built columns, and a warning about empty ones."""
     columns = [column for name, spec in specs.items() for column in spec.columns(name)]
     table = pq.read_table(sorted(built.glob("part-*.parquet")), columns=columns)
@@ -95,7 +95,7 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec], corpus: Path
     yield f"{len(table):,} sentences in {built}; sentences by column: {shares}"
     empty = [column for column, count in present.items() if not count]
     if empty:
-        language = likely_language(islice(read_texts(corpus), 500))
+        language = likely_language(islice(corpus.texts(), 500))
         reason = (
             "" if language == "en" else f"; the texts look {LANGUAGES.get(language or '', 'not English')}, and the "
         )

@@ -1,4 +1,4 @@
-"""The inputs of a run: the recipe resolved for corpus and backbone, and the paths of both."""
+"""The inputs of a run: the opened corpus, the backbone, and the recipe resolved for both."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from opencse.data.columns import missing_specs
-from opencse.data.given import corpus_file, given_name
+from opencse.data.given import open_corpus
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import recipe_for_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.given import model_source
-from opencse.io.corpus import column_names
+from opencse.io.corpus import Corpus
 from opencse.recipes import Recipe, family_of, load_recipe, shortened
 from opencse.views.constructor import ConstructorSpec
 
@@ -24,24 +24,20 @@ class RunInputs:
 
     Attributes:
         recipe: Resolved for the backbone's family and for the columns that the corpus has.
-        corpus: The file or folder that is read.
-        columns: The columns of the corpus.
-        corpus_name: The user's name for it.
+        corpus: The user's text, opened.
         backbone: A folder, a hub id or a bundled name.
         paraphrases: Source of paraphrases.
     """
 
     recipe: Recipe
-    corpus: Path
-    columns: tuple[str, ...]
-    corpus_name: str
+    corpus: Corpus
     backbone: str
     paraphrases: Paraphrases
 
     @property
     def missing_specs(self) -> dict[str, ConstructorSpec]:
         """Constructors of the columns that the recipe's views read and the corpus lacks."""
-        return missing_specs(self.recipe.build, self.recipe.columns, self.columns)
+        return missing_specs(self.recipe.build, self.recipe.columns, self.corpus.columns)
 
 
 def resolve_inputs(
@@ -65,20 +61,17 @@ def resolve_inputs(
         OpencseError: The input is invalid; the message says how to fix it.
     """
     needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
-    name, backbone = given_name(corpus), model_source(backbone)
-    corpus = corpus_file(corpus, column=column, needed=needed)
-    columns = tuple(column_names(corpus))
+    backbone = model_source(backbone)
+    corpus = open_corpus(corpus, column=column, needed=needed)
     source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         recipe = recipe_for_corpus(
-            recipe, columns, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
+            recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
         )
     if quick:
         recipe = shortened(recipe)
-    return RunInputs(
-        recipe=recipe, corpus=corpus, columns=columns, corpus_name=name, backbone=backbone, paraphrases=source
-    )
+    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source)
 
 
 def with_precision(inputs: RunInputs, precision: str) -> RunInputs:

@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.io.corpus import read_texts
 from opencse.pipeline.inputs import resolve_inputs
 from opencse.recipes import Recipe
 from opencse.syntax.language import LANGUAGES, likely_language
@@ -113,14 +112,14 @@ def plan(
     resolved = inputs.recipe
     first: list[str] = []
     count = 0
-    for text in read_texts(inputs.corpus):
+    for text in inputs.corpus.texts():
         count += 1
         if len(first) < _LANGUAGE_SAMPLE:
             first.append(text)
     sampled = None if resolved.corpus.rows is None else min(count, resolved.corpus.rows + resolved.corpus.opposites)
     parts = resolved.used_parts
     return Plan(
-        corpus=inputs.corpus_name,
+        corpus=inputs.corpus.name,
         sentences=count,
         language=likely_language(first),
         build=tuple(inputs.missing_specs),

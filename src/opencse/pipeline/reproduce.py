@@ -16,7 +16,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
 from opencse.evaluation.development import sts_text
 from opencse.io import demo
-from opencse.io.corpus import column_names, content_hash
+from opencse.io.corpus import Corpus
 from opencse.io.files import write_json, write_text
 from opencse.pipeline.run import run
 from opencse.probing import ProbeData, ProbeScores, ProbeSuite, load_probe_data
@@ -44,7 +44,7 @@ class _SharedSettings:
     """Settings of all runs of a reproduction."""
 
     out: Path
-    corpus: Path
+    corpus: Corpus
     data: str | None
     probe_data: ProbeData
     overrides: tuple[str, ...]
@@ -99,7 +99,7 @@ def reproduce(
     pairs = [] if data is not None else [demo.pairs("demo")]
     shared = _SharedSettings(
         out=out,
-        corpus=demo.corpus(corpus),
+        corpus=Corpus(demo.corpus(corpus)),
         data=None if data is None else str(data),
         probe_data=load_probe_data(data=data, pairs=pairs, text=sts_text(data)),
         overrides=(*(SMALL_SETTINGS if scale == "small" else ()), *overrides),
@@ -156,15 +156,14 @@ def _trained(system: System, backbone: str, seed: int, shared: _SharedSettings) 
         named = f"text_column='{text}', candidate_column='{candidate}'"
         settings.insert(0, f"{source_key}={{kind='candidate_table', path='{shared.paraphrases.resolve()}', {named}}}")
     family = family_of(backbone_config(backbone))
-    columns = column_names(shared.corpus)
     options: dict[str, Any] = {"family": family, "overrides": settings}
     try:
-        recipe = recipe_for_corpus(system.recipe, columns, **options, paraphrases=source)
+        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
     except OpencseError:
         if shared.paraphrases is None:
             raise
         source = Paraphrases()  # this system uses no paraphrases
-        recipe = recipe_for_corpus(system.recipe, columns, **options, paraphrases=source)
+        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
     key = {"recipe": dump_recipe(recipe), "backbone": backbone}
     return _stored_or_measured(shared, key, lambda folder: _run(recipe, backbone, folder, source, shared))
 
@@ -173,7 +172,7 @@ def _run(recipe: Recipe, backbone: str, folder: Path, source: Paraphrases, share
     shared.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {folder}")
     result = run(
         recipe,
-        shared.corpus,
+        shared.corpus.path,
         backbone=backbone,
         out=folder,
         data=shared.data,
@@ -189,7 +188,7 @@ def _run(recipe: Recipe, backbone: str, folder: Path, source: Paraphrases, share
 
 def _stored_or_measured(shared: _SharedSettings, key: Mapping[str, str], measure: Any) -> dict[str, float]:
     """Return the scores of a run; they are measured unless an earlier reproduction stored them."""
-    dependencies = {**key, "corpus": content_hash(shared.corpus), "data": shared.data or "written pairs"}
+    dependencies = {**key, "corpus": shared.corpus.content_hash, "data": shared.data or "written pairs"}
     digest = hashlib.blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()
     folder = shared.out / "runs" / digest
     file = folder.with_suffix(".json")

@@ -22,7 +22,7 @@ from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after
 from opencse.pipeline.display import probe_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
-from opencse.pipeline.train import guards, train
+from opencse.pipeline.train import guards, train_on_rows
 from opencse.probing import ProbeData, ProbeScores, load_probe_data
 from opencse.progress import collect, timed
 from opencse.recipes import Recipe
@@ -160,7 +160,7 @@ def run(
             keep=resume or not overwrite,
             notify=notify,
         )
-        trained = train(
+        trained = train_on_rows(
             inputs.recipe,
             rows,
             backbone=inputs.backbone,
@@ -173,7 +173,7 @@ def run(
             track=track,
             progress=progress,
             notify=notify,
-            corpus_name=inputs.corpus_name,
+            corpus_name=inputs.corpus.name,
             documents=inputs.corpus,
         )
         scores, report = _measure_and_report(inputs, trained, probe_data)
@@ -220,7 +220,7 @@ def _measure_and_report(
         notes = [*trained.warnings, *_guard_notes(trained.outcome), stored.advice(), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes)
     table = inputs.paraphrases.table
-    made_of = [inputs.corpus_name, *([] if table is None else [f"paraphrases from {table.name}"])]
+    made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]
     add_scores(trained.model / "README.md", scores, made_of=", ".join(made_of), stored=stored)
     return scores, report
 

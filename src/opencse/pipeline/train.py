@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opencse.data.given import corpus_file, given_name
+from opencse.data.given import open_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
@@ -14,6 +14,7 @@ from opencse.errors import OpencseError
 from opencse.evaluation import Task, load_guard
 from opencse.evaluation.compatibility import CompatibilityTask
 from opencse.evaluation.development import development_scorer, development_sets, task_scorer
+from opencse.io.corpus import Corpus
 from opencse.pipeline.before_after import compared_texts
 from opencse.pipeline.inputs import with_seed
 from opencse.recipes import Recipe, family_of, load_recipe
@@ -43,7 +44,6 @@ def train(
     progress: bool = True,
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
-    documents: Path | None = None,
 ) -> TrainingRun:
     """Train a sentence encoder on a corpus that has the columns of the recipe.
 
@@ -68,7 +68,6 @@ def train(
         progress: Show progress bars.
         notify: Receives short notes for the user.
         corpus_name: Name of the corpus on the model card; by default its path.
-        documents: Texts for which old and new vectors are compared (`Selection.compatible`); by default the corpus.
 
     Returns:
         The finished run; `.model` is the folder of the trained encoder.
@@ -76,10 +75,66 @@ def train(
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    rows, backbone = corpus_file(corpus, column=column, split=False), model_source(backbone)
+    rows, backbone = open_corpus(corpus, column=column, split=False), model_source(backbone)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=with_seed(overrides, seed))
+    return train_on_rows(
+        recipe,
+        rows,
+        backbone=backbone,
+        out=out,
+        dev=dev,
+        data=data,
+        guard=guard,
+        resume=resume,
+        overwrite=overwrite,
+        track=track,
+        progress=progress,
+        notify=notify,
+        corpus_name=corpus_name or rows.name,
+        documents=rows,
+    )
+
+
+def train_on_rows(
+    recipe: Recipe,
+    rows: Corpus,
+    *,
+    backbone: str,
+    out: str | Path,
+    dev: str | Path | None,
+    data: str | Path | None,
+    guard: str | Path | None,
+    resume: bool,
+    overwrite: bool,
+    track: Sequence[str],
+    progress: bool,
+    notify: Notify,
+    corpus_name: str,
+    documents: Corpus,
+) -> TrainingRun:
+    """Train on rows that have been opened, with a resolved recipe.
+
+    Args:
+        recipe: The resolved recipe.
+        rows: Rows with every column of the recipe.
+        backbone: As for `train`.
+        out: As for `train`.
+        dev: As for `train`.
+        data: As for `train`.
+        guard: As for `train`.
+        resume: As for `train`.
+        overwrite: As for `train`.
+        track: As for `train`.
+        progress: As for `train`.
+        notify: As for `train`.
+        corpus_name: As for `train`.
+        documents: Texts for which old and new vectors are compared (`Selection.compatible`).
+
+    Raises:
+        OpencseError: The input is invalid; the message says how to fix it.
+    """
     sets = development_sets(dev, data, recipe.selection.tasks)
     watched = guards(recipe, guard)
     compatible = recipe.selection.compatible is not None
@@ -93,7 +148,7 @@ def train(
     def guard_scorer(encoder: SentenceTransformer) -> Callable[[], dict[str, float]]:
         if not compatible:
             return task_scorer(encoder, watched, precision)
-        texts = compared_texts(documents or rows)
+        texts = compared_texts(documents)
         old = Embedder(encoder, precision=precision)(texts)  # nothing has been trained yet
         return task_scorer(encoder, [*watched, CompatibilityTask(items=texts, old=old)], precision)
 
@@ -109,7 +164,7 @@ def train(
         track=track,
         progress=progress,
         notify=notify,
-        corpus_name=corpus_name or given_name(corpus),
+        corpus_name=corpus_name,
     )
 
 

@@ -24,8 +24,7 @@ from opencse.pretraining.network import MaskedLMNetwork
 from opencse.pretraining.settings import InputSettings, Pretraining, dump_settings, load_settings
 from opencse.pretraining.store import SentenceIds, iter_sentences, open_sentence_ids
 from opencse.pretraining.vocabulary import Pieces, train_tokenizer
-from opencse.runs.loop import TrainingLoop, TrainingOutcome
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.loop import TrainingOutcome
 from opencse.runs.session import Notify, TrainingSession
 from opencse.settings import Schedule
 
@@ -128,21 +127,14 @@ def pretrain(
     session.seed(seed, per_process=True)  # masks differ between processes
     assembler = _assembler(train, tokenizer, pieces, settings, text, session)
     network = MaskedLMNetwork(model).to(session.device)
-    loop = TrainingLoop(
-        network=network,
-        assembler=assembler,
-        sampler=BatchSampler(len(train), min(settings.training.batch_size, len(train)), seed),
-        recipe=settings,
-        folder=session.folder,
-        accelerator=session.accelerator,
-        checkpoints=checkpoints,
-        dev=_dev(network, held_out, assembler, session.device, settings.training.precision) if len(held_out) else None,
-        progress=progress,
-    )
+    dev = _dev(network, held_out, assembler, session.device, settings.training.precision) if len(held_out) else None
+
+    def save(outcome: TrainingOutcome) -> None:
+        card = masked_lm_card(settings, record, outcome)
+        save_model(model, tokenizer, session.folder / "model", card, backbone)
+
     with dropout_rate(model, text.dropout):
-        outcome = loop.run(resume)
-    card = masked_lm_card(settings, record, outcome)
-    session.end(loop, record, outcome, lambda: save_model(model, tokenizer, session.folder / "model", card, backbone))
+        outcome = session.train(network, assembler, len(train), settings, checkpoints, record, save, dev=dev)
     return PretrainingRun(session.folder, settings, outcome)
 
 

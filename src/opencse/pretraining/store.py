@@ -11,7 +11,7 @@ import numpy as np
 
 from opencse.data.token_store import TokenSource, TokenStore, open_token_store
 from opencse.errors import OpencseError
-from opencse.io.corpus import content_hash, read_rows
+from opencse.io.corpus import Corpus, content_hash, read_rows
 
 _CHUNK = 50_000
 
@@ -75,7 +75,9 @@ def open_sentence_ids(
     Raises:
         OpencseError: A corpus cannot be read, or no sentence is left for training.
     """
-    stores = [open_token_store(c, [TokenSource("text")], tokenizer, max_length, progress=progress) for c in corpora]
+    stores = [
+        open_token_store(Corpus(c), [TokenSource("text")], tokenizer, max_length, progress=progress) for c in corpora
+    ]
     flags = [
         np.array([is_held_out_sentence(t, share) for (t,) in read_rows(c, ("text",)) if t is not None], dtype=bool)
         for c in corpora

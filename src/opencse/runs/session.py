@@ -1,4 +1,4 @@
-"""The session that contrastive training and pre-training share: processes, the run's folder, record and end."""
+"""The part of a run that contrastive training and pre-training share: processes, folder, record, loop and end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from accelerate.utils import InitProcessGroupKwargs, set_seed
 from opencse.encoder.precision_choice import describe
 from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
+from opencse.progress import timed
 from opencse.runs.checkpoint import Checkpoints
 from opencse.runs.folder import check_folder, environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
-from opencse.runs.loop import TrainingLoop, TrainingOutcome
+from opencse.runs.loop import LoopSettings, TrainingLoop, TrainingOutcome
 from opencse.runs.memory import keep_freed_memory
 from opencse.runs.precision import settle_training_precision
+from opencse.runs.sampling import BatchSampler
+from opencse.runs.trainable import Trainable
 from opencse.settings import Training
 from opencse.settings.decode import decode
 
@@ -33,11 +36,11 @@ class TrainingSession:
 
     Args:
         out: The run's folder; new, or see `resume` and `overwrite`.
-        resume: Continue from the last checkpoint in `out`, if it holds one.
-        overwrite: Replace the run that `out` holds.
-        track: Further trackers: `tensorboard`, `wandb`, `trackio`.
-        progress: Show progress bars.
-        notify: Receives short notes for the user; the main process's alone.
+        resume: Continue from the last checkpoint in `out`, if there is one.
+        overwrite: Replace the run in `out`.
+        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
+        progress: Show progress bars, in the main process only.
+        notify: Receives short notes for the user, from the main process only.
 
     Raises:
         OpencseError: `out` is occupied, there is nothing to resume, or a tracker is unknown.
@@ -72,15 +75,15 @@ class TrainingSession:
             keep_freed_memory()
 
     def main_first(self) -> AbstractContextManager[None]:
-        """Let the main process go first through a block, such as one that fills a cache."""
+        """Return a context that the main process enters before the others, for example to fill a cache."""
         return self.accelerator.main_process_first()
 
     def settle(self, training: Training, config: Any) -> Training:
-        """Return the settings with the precision in place of `auto`, and say where and in which one the run computes.
+        """Return the settings with a precision in place of `auto`, and report precision and device.
 
         Args:
             training: Settings of the loop.
-            config: Configuration of the model, for the shapes that are probed.
+            config: Configuration of the model, for the shapes of the matrices that are timed.
         """
         settled = settle_training_precision(training, config, self.accelerator, self.folder if self.resume else None)
         kept = training.precision == "auto" and self.resume
@@ -92,10 +95,10 @@ class TrainingSession:
         set_seed(seed, device_specific=per_process)
 
     def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:
-        """Return the outcome of the run in the folder if it is to be resumed and is complete.
+        """Return the outcome if the run is to be resumed and is complete, else None.
 
         Raises:
-            OpencseError: It was begun with another recipe, corpus or backbone.
+            OpencseError: The run was begun with another recipe, corpus or backbone.
         """
         path = self.folder / "run.json"
         if not self.resume or not path.is_file():
@@ -113,14 +116,14 @@ class TrainingSession:
         return decode(TrainingOutcome, record["outcome"], f"{path}: outcome")
 
     def checkpoints(self, training: Training, fingerprint: Mapping[str, str]) -> Checkpoints:
-        """Return the run's checkpoints; a damaged one is named to the user."""
+        """Return the checkpoints of the run, which notify the user of damaged ones."""
         return Checkpoints(self.folder / "checkpoints", training.keep_checkpoints, dict(fingerprint), self.notify)
 
     def begin(self, record: Mapping[str, Any], files: Mapping[str, str]) -> None:
-        """Make the folder and write what the run begins with.
+        """Create the folder and write the record, the environment and the settings of the run.
 
         Args:
-            record: What `run.json` says of the run.
+            record: The contents of `run.json`.
             files: Further text files by name, such as the resolved recipe.
         """
         if self.main:
@@ -133,24 +136,51 @@ class TrainingSession:
         if self.track:
             self.accelerator.init_trackers("opencse", config={"backbone": str(record["backbone"])})
 
-    def end(
-        self, loop: TrainingLoop, record: Mapping[str, Any], outcome: TrainingOutcome, save: Callable[[], None]
-    ) -> None:
-        """Save the model, complete the record, and remove what only a resumption needs.
+    def train(
+        self,
+        network: Trainable,
+        assembler: Callable[[Any], Any],
+        rows: int,
+        settings: LoopSettings,
+        checkpoints: Checkpoints,
+        record: Mapping[str, Any],
+        save: Callable[[TrainingOutcome], None],
+        **options: Any,
+    ) -> TrainingOutcome:
+        """Train to the end, save the model, complete the record and remove the checkpoints.
 
         Args:
-            loop: The finished loop.
+            network: The network, on the device of the session.
+            assembler: Makes a batch of row numbers.
+            rows: Number of training rows.
+            settings: Optimizer, schedule, training and selection.
+            checkpoints: The checkpoints of the run.
             record: As in `begin`.
-            outcome: What the loop returned.
-            save: Writes the model; called in the main process alone.
+            save: Writes the model; called in the main process only.
+            **options: `dev`, `guards` and `added`, as for `TrainingLoop`.
         """
+        training = settings.training
+        loop = TrainingLoop(
+            network=network,
+            assembler=assembler,
+            sampler=BatchSampler(rows, min(training.batch_size, rows), training.seed),
+            recipe=settings,
+            folder=self.folder,
+            accelerator=self.accelerator,
+            checkpoints=checkpoints,
+            progress=self.progress,
+            **options,
+        )
+        with timed("training steps"):
+            outcome = loop.run(self.resume)
         if self.main:
-            save()
+            save(outcome)
             write_json(self.folder / "run.json", {**self._placed(record), "outcome": asdict(outcome)})
             loop.clean_up()
         if self.track:
             self.accelerator.end_training()
         self.accelerator.wait_for_everyone()
+        return outcome
 
     def _placed(self, record: Mapping[str, Any]) -> dict[str, Any]:
         return {**record, "device": str(self.device)}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from huggingface_hub import ModelCardData
 
-from opencse.io.corpus import column_names, read_texts
+from opencse.io.corpus import Corpus
 from opencse.models.provenance import base_model
 from opencse.recipes import Recipe
 from opencse.runs.loop import TrainingOutcome
@@ -48,11 +47,11 @@ not measured. {differs}
 """
 
 
-def corpus_language(corpus: str | Path) -> str | None:
+def corpus_language(corpus: Corpus) -> str | None:
     """Return the code of the likely language of a corpus; None if it is unknown."""
-    if "text" not in column_names(corpus):
+    if "text" not in corpus.columns:
         return None
-    return likely_language(islice(read_texts(corpus), 500))
+    return likely_language(islice(corpus.texts(), 500))
 
 
 def encoder_card(

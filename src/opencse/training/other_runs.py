@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opencse.io.corpus import Corpus
 from opencse.recipes import Recipe, load_recipe
 from opencse.runs.session import Notify
 
 
-def train_task_vectors(recipe: Recipe, corpus: str | Path, out: Path, **options: Any) -> dict[str, Path]:
+def train_task_vectors(recipe: Recipe, corpus: Corpus, out: Path, **options: Any) -> dict[str, Path]:
     """Train the recipes of the task vectors on the run's rows, with its seed and pooling; unfinished ones are resumed.
 
     Args:
@@ -31,7 +32,7 @@ def train_task_vectors(recipe: Recipe, corpus: str | Path, out: Path, **options:
 
 
 def train_first_stages(
-    recipe: Recipe, specs: Mapping[str, Any], corpus: str | Path, out: Path, **options: Any
+    recipe: Recipe, specs: Mapping[str, Any], corpus: Corpus, out: Path, **options: Any
 ) -> dict[str, Path]:
     """Train the first stages of a recipe that its constructors use; unfinished ones are resumed.
 
@@ -62,7 +63,7 @@ def _other(recipe: Recipe, name: str, *settings: str) -> Recipe:
 
 
 def _train(
-    recipe: Recipe, corpus: str | Path, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
+    recipe: Recipe, corpus: Corpus, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
 ) -> Path:
     from opencse.training.train import train_encoder
 

@@ -28,7 +28,7 @@ from opencse.encoder.layer_means import with_layer_means
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
 from opencse.io.cache import sealed_store
-from opencse.io.corpus import chunks, read_rows
+from opencse.io.corpus import Corpus, chunks
 from opencse.io.files import write_json
 from opencse.progress import Phase
 from opencse.recipes import PolarityHead, Recipe, Teacher
@@ -71,7 +71,7 @@ def load_teachers(
     recipe: Recipe,
     backbone: str | Path,
     device: str,
-    corpus: str | Path | None = None,
+    corpus: Corpus | None = None,
     *,
     progress: bool = False,
 ) -> dict[str, LoadedTeacher]:
@@ -81,7 +81,7 @@ def load_teachers(
         recipe: Recipe with teachers and terms.
         backbone: The model of the teacher `backbone`.
         device: Device of the teachers.
-        corpus: The training rows of polarity heads, in any format of `opencse.io.corpus`.
+        corpus: The training rows, for polarity heads.
         progress: Show progress bars.
 
     Raises:
@@ -102,7 +102,7 @@ def load_teachers(
 
 
 def _with_polarity(
-    teacher: LoadedTeacher, settings: PolarityHead, recipe: Recipe, corpus: str | Path, progress: bool
+    teacher: LoadedTeacher, settings: PolarityHead, recipe: Recipe, corpus: Corpus, progress: bool
 ) -> LoadedTeacher:
     """Return the same transformer with a polarity head in place of the following modules."""
     seed = recipe.training.seed
@@ -114,7 +114,7 @@ def _with_polarity(
     )
     means = replace(teacher, embedder=embedder)
     columns = {view: recipe.views[view].text for view in settings.views}
-    drawn = islice(read_rows(corpus, list(columns.values())), settings.rows)
+    drawn = islice(corpus.rows(list(columns.values())), settings.rows)
     rows = [dict(zip(columns, row, strict=True)) for row in drawn]
     texts = hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
     key = _hash(teacher.digest, json.dumps(asdict(settings)), texts, str(seed))
@@ -151,7 +151,7 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, device: str) -
 def teacher_vectors(
     recipe: Recipe,
     teachers: Mapping[str, LoadedTeacher],
-    corpus: str | Path,
+    corpus: Corpus,
     sources: Sequence[TokenSource],
     *,
     progress: bool = True,
@@ -161,7 +161,7 @@ def teacher_vectors(
     Args:
         recipe: Recipe with the views of each teacher.
         teachers: The result of `load_teachers`.
-        corpus: Any format of `opencse.io.corpus`.
+        corpus: The training rows.
         sources: Sources of the token store, which define the rows.
         progress: Show progress while computing.
 
@@ -195,7 +195,7 @@ class _ColumnTexts:
     digest: str
 
 
-def _text_hashes(corpus: str | Path, sources: Sequence[TokenSource], columns: Sequence[str]) -> dict[str, _ColumnTexts]:
+def _text_hashes(corpus: Corpus, sources: Sequence[TokenSource], columns: Sequence[str]) -> dict[str, _ColumnTexts]:
     """Return the number of rows in the token store and a hash of their texts, for each column."""
     digests = {column: hashlib.blake2b(digest_size=16) for column in columns}
     rows = 0

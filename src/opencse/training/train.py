@@ -14,12 +14,12 @@ from opencse.encoder import backbone_config, build_projector, exported_projector
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
+from opencse.io.corpus import Corpus
 from opencse.io.lock import locks
 from opencse.objectives import Objective
 from opencse.progress import timed
 from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
-from opencse.runs.loop import TrainingLoop, TrainingOutcome
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.loop import TrainingOutcome
 from opencse.runs.session import Notify, TrainingSession
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import corpus_language, encoder_card
@@ -64,7 +64,7 @@ class TrainingRun:
 @locks("out")
 def train_encoder(
     recipe: str | Path | Recipe,
-    corpus: str | Path,
+    corpus: Corpus | str | Path,
     *,
     backbone: str | Path,
     out: str | Path,
@@ -83,7 +83,7 @@ def train_encoder(
 
     Args:
         recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are ignored).
-        corpus: Text in any format of `opencse.io.corpus`.
+        corpus: A corpus, or its path in any format of `opencse.io.corpus`.
         backbone: A folder, a hub id or a bundled name.
         out: Folder of the run; new, unless `resume` or `overwrite` is set.
         dev: Function from the encoder to a function that scores its current weights, higher is better; the weights of
@@ -106,6 +106,7 @@ def train_encoder(
         OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
     session = TrainingSession(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
+    corpus = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
         recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
@@ -121,30 +122,30 @@ def train_encoder(
     fingerprint = _fingerprint(recipe, model, text) | {f"task vector {name}": h for name, h in hashes.items()}
     if (outcome := session.finished(fingerprint)) is not None:
         return TrainingRun(session.folder, recipe, outcome)
-    record = _record(recipe, backbone, corpus_name or str(corpus), text.store, fingerprint)
-    session.begin(record, {"recipe.toml": dump_recipe(recipe)})
+    record = _record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint)
+    session.begin(record, {"recipe.toml": fingerprint["recipe"]})
     for warning in text.warnings:
         session.notify(f"warning: {warning}")
     if text.store.skipped:
         session.notify(f"{text.store.skipped} blank rows were left out; {text.store.rows} are used")
     session.seed(recipe.training.seed, per_process=True)
-    loop = TrainingLoop(
-        network=model.network.to(session.device),
-        assembler=text.assembler(model, session),
-        sampler=BatchSampler(text.store.rows, min(recipe.training.batch_size, text.store.rows), recipe.training.seed),
-        recipe=recipe,
-        folder=session.folder,
-        accelerator=session.accelerator,
-        checkpoints=session.checkpoints(recipe.training, fingerprint),
+
+    def save(outcome: TrainingOutcome) -> None:
+        card = encoder_card(recipe, record, outcome, language=text.language)
+        save_encoder(model.encoder, session.folder / "model", card)
+
+    outcome = session.train(
+        model.network.to(session.device),
+        text.assembler(model, session),
+        text.store.rows,
+        recipe,
+        session.checkpoints(recipe.training, fingerprint),
+        record,
+        save,
         dev=None if dev is None else dev(model.scored),
         guards=None if guards is None else guards(model.scored),
         added=added,
-        progress=progress,
     )
-    with timed("training steps"):
-        outcome = loop.run(resume)
-    card = encoder_card(recipe, record, outcome, language=text.language)
-    session.end(loop, record, outcome, lambda: save_encoder(model.encoder, session.folder / "model", card))
     return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
 
 
@@ -180,7 +181,7 @@ class _TrainingText:
     """The corpus as tokens and as vectors of the teachers."""
 
     def __init__(
-        self, recipe: Recipe, corpus: str | Path, backbone: str | Path, model: _TrainedModel, session: TrainingSession
+        self, recipe: Recipe, corpus: Corpus, backbone: str | Path, model: _TrainedModel, session: TrainingSession
     ) -> None:
         self._recipe = recipe
         self.sources: list[TokenSource] = model.sources
