@@ -135,5 +135,5 @@ def test_a_document_is_utf8_and_of_limited_size(tmp_path) -> None:
 def test_a_text_where_names_should_be_is_refused(tmp_path) -> None:
     path = tmp_path / "corpus.csv"
     path.write_text("word " * 400 + "\nThe soup is hot.\n")
-    with pytest.raises(OpencseError, match="a column's name of 1,999 characters"):
+    with pytest.raises(OpencseError, match="a column name of 1,999 characters"):
         list(read_texts(path))

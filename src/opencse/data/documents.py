@@ -1,4 +1,4 @@
-"""A user's documents as passages of sentences: Markdown, HTML, plain text, tables, and folders of them."""
+"""Documents as passages of sentences: Markdown, HTML, plain text, tables, and folders of them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from opencse.data.text_column import text_column
 from opencse.errors import OpencseError
-from opencse.io.corpus import column_names, read_rows
+from opencse.io.corpus import Corpus
 from opencse.io.reading import existing
 from opencse.io.tables import TABLES, ending, read_lines
 
 PROSE = (".md", ".markdown", ".html", ".htm")
-"""Formats of running text; the others hold a text per line or per row."""
+"""Extensions of running text. All other formats hold one text per line or row."""
 
-_LONG = 40  # words of a line of plain text that is taken for a paragraph, not for a sentence
+_LONG = 40  # words above which a line of plain text or a cell is a paragraph
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 _BLOCKS = frozenset(
@@ -31,11 +30,11 @@ _HIDDEN = frozenset("head nav noscript pre script style svg template".split())
 
 @dataclass(frozen=True, slots=True)
 class DocumentPassage:
-    """A run of sentences as an index would store it.
+    """Consecutive sentences of a document, as a search index would store them.
 
     Attributes:
-        source: The file that it comes from.
-        sentences: One or more.
+        source: Name of the file.
+        sentences: The sentences, at least one.
     """
 
     source: str
@@ -50,17 +49,16 @@ class DocumentPassage:
 def read_passages(path: str | Path, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
     """Yield the passages of a file or of all files in a folder, in order.
 
-    Running text (Markdown, HTML, long lines of plain text) is split into sentences by spaCy, and sentences of one
-    document are joined again up to `words` words. A short line of plain text is a passage of its own; so is a cell of a
-    table, unless it is longer.
+    Running text (Markdown, HTML) is split into sentences, and the sentences of a document are joined to passages of up
+    to `words` words. Each line of plain text and each cell of a table is one passage, or several if it is longer.
 
     Args:
         path: `.md`, `.html`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`, or a folder.
-        column: The column of tables that holds the text; by default the likeliest by its name.
-        words: Words of a passage at most; a longer sentence is a passage of its own.
+        column: Column of tables that holds the text; by default the likeliest by its name.
+        words: Maximum number of words in a passage; a longer sentence is a passage of its own.
 
     Raises:
-        OpencseError: There is no such file, or nothing that can be read.
+        OpencseError: The path is missing or cannot be read, or the folder has no documents.
     """
     path = existing(path)
     for source, units, joined in _units(path, column):
@@ -74,7 +72,7 @@ def read_passages(path: str | Path, *, column: str | None = None, words: int = 2
 
 
 def is_prose(path: str | Path) -> bool:
-    """Return whether a path is a file of running text, or a folder that holds such files or plain text."""
+    """Return whether a path is a file of running text, or a folder of documents."""
     path = Path(path)
     if path.is_dir():
         return not _is_table_folder(path) and any(True for _ in _files(path))
@@ -82,13 +80,13 @@ def is_prose(path: str | Path) -> bool:
 
 
 def split_sentences(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the sentences of each text, by spaCy's rule-based splitter."""
+    """Yield the sentences of each text, as split by spaCy's `sentencizer`."""
     for doc in _splitter().pipe(" ".join(text.split()) for text in texts):
         yield [sentence.text.strip() for sentence in doc.sents if sentence.text.strip()]
 
 
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
-    """Yield for each file its name, its paragraphs, lines or cells, and whether these belong together."""
+    """Yield the name of each file, its paragraphs, lines or cells, and whether they form one running text."""
     if path.is_dir() and not _is_table_folder(path):
         files = list(_files(path))
         if not files:
@@ -104,8 +102,8 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
     elif kind == ".txt":
         yield path.name, _paragraphs(line for _, line in read_lines(path)), False
     else:
-        name = text_column(column_names(path), path, column)
-        yield path.name, (text for (text,) in read_rows(path, (name,)) if text is not None and text.strip()), False
+        table = Corpus(path)
+        yield path.name, table.texts(table.text_column(column)), False
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -117,12 +115,12 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _is_table_folder(folder: Path) -> bool:
-    """Return whether a folder is one table: saved by `datasets`, or nothing but Parquet files."""
+    """Return whether a folder is one table: saved by `datasets`, or with Parquet files only."""
     return (folder / "state.json").exists() or {ending(f) for f in folder.iterdir() if f.is_file()} == {".parquet"}
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of plain text, with those joined that only wrap at the end of the page."""
+    """Yield the lines of plain text; lines that were only wrapped at the margin are joined to a paragraph."""
     block: list[str] = []
     for line in [*lines, ""]:
         if line.strip():
@@ -134,7 +132,7 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
-    """Yield each line or cell as one sentence, or as its sentences where it is long."""
+    """Yield each line or cell as one sentence, or split into its sentences if it is long."""
     for unit in units:
         yield next(split_sentences([unit]), []) if len(unit.split()) > _LONG else [" ".join(unit.split())]
 
@@ -155,7 +153,7 @@ def _packed(source: str, sentences: Sequence[str], words: int) -> Iterator[Docum
 
 
 def _markdown(text: str) -> Iterator[str]:
-    """Yield the paragraphs, headings, list items and cells of Markdown as plain text; code is left out."""
+    """Yield the paragraphs, headings, list items and table cells of Markdown as plain text, without code."""
     from markdown_it import MarkdownIt
 
     for token in MarkdownIt("commonmark").enable("table").parse(_FRONT_MATTER.sub("", text)):

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opencse.data.documents import DocumentPassage, is_prose, read_passages
-from opencse.data.text_column import text_column
 from opencse.errors import OpencseError
 from opencse.io import demo
 from opencse.io.cache import cache_place
-from opencse.io.corpus import Corpus, column_names, content_hash, read_texts
+from opencse.io.corpus import Corpus, content_hash
 from opencse.io.files import replaced_file
 from opencse.io.reading import existing
+from opencse.io.text_column import text_column
 
 _VERSION = "1"
 _LONG = 40  # median words above which the rows of a table are paragraphs
@@ -51,7 +51,7 @@ def open_corpus(
     if is_prose(path):
         return Corpus(_split(path, column), name)
     corpus = Corpus(path, name)
-    wanted = "text" if column is None and "text" in corpus.columns else text_column(corpus.columns, path, column)
+    wanted = "text" if column is None and "text" in corpus.columns else corpus.text_column(column)
     if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
         return corpus
     if split and not set(needed) & set(corpus.columns) and _has_paragraphs(corpus, wanted):
@@ -89,9 +89,9 @@ def queries(given: Any, *, most: int = 200) -> list[str]:
         OpencseError: The file cannot be read, or there is no query.
     """
     if isinstance(given, str | Path):
-        names = column_names(existing(given))
-        column = next((name for name in ("query", "queries", "question", "search") if name in names), None)
-        found = dict.fromkeys(text.strip() for text in read_texts(given, column or text_column(names, given)))
+        file = Corpus(given)
+        column = next((name for name in ("query", "queries", "question", "search") if name in file.columns), None)
+        found = dict.fromkeys(text.strip() for text in file.texts(column or file.text_column()))
     else:
         found = dict.fromkeys(text.strip() for text in given if text.strip())
     if not found:

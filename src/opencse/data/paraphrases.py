@@ -1,4 +1,4 @@
-"""Paraphrases that a user brings: a table of sentences and their paraphrases, or a language model that writes them."""
+"""The user's source of paraphrases: a table of sentences and paraphrases, or a language model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
 
 @dataclass(frozen=True, kw_only=True)
 class Paraphrases:
-    """The user's source of paraphrases; at most one of the two.
+    """The user's source of paraphrases: a table, a language model, or none.
 
     Attributes:
-        table: A table of sentences and paraphrases; its sentences join the corpus.
-        llm: An OpenAI-compatible endpoint and the model's name there, `URL#MODEL`.
+        table: A table of sentences and paraphrases, whose sentences are added to the corpus.
+        llm: An OpenAI-compatible endpoint and the name of a model there, `URL#MODEL`.
 
     Raises:
         OpencseError: Both are given.
@@ -29,10 +29,12 @@ class Paraphrases:
 
     def __post_init__(self) -> None:
         if self.table is not None and self.llm is not None:
-            raise OpencseError("paraphrases come from a table or from a language model", "Give one of both.")
+            raise OpencseError(
+                "paraphrases come from a table or from a language model, not from both", "Give one of them."
+            )
 
     def settings(self) -> list[str]:
-        """Return the overrides that make a recipe's `build.paraphrase` read this source; none without a source.
+        """Return the overrides with which a recipe's `build.paraphrase` reads this source; empty without a source.
 
         Raises:
             OpencseError: The table has no such columns, or the endpoint names no model.
@@ -55,13 +57,13 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
     """Return the columns of a table that hold sentences and their paraphrases.
 
     Raises:
-        OpencseError: It has none of the known names.
+        OpencseError: The table has no columns with known names.
     """
     present = column_names(table)
     found = [next((name for name in names if name in present), None) for names in (TEXT_COLUMNS, PARAPHRASE_COLUMNS)]
     if found[0] is None or found[1] is None:
         raise OpencseError(
-            f"{table} is no table of paraphrases: its columns are {', '.join(present)}",
+            f"{table} is not a table of paraphrases: its columns are {', '.join(present)}",
             f"Name one {' or '.join(TEXT_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
         )
     return found[0], found[1]

@@ -1,4 +1,4 @@
-"""The cache of token, sentence and vector stores that runs share; the least recently used are removed first."""
+"""The cache of converted corpora, tokens and vectors that runs share; the least recently used entries go first."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from opencse.io.files import replaced_folder, writable
 
 GIB = 2**30
 KINDS = ("inputs", "polarity", "sentences", "teachers", "tokens", "vectors")
-"""The folders of stores. What else lies in the cache's folder is not ours to remove."""
+"""The folders of the cache. Anything else in its root belongs to others and is never removed."""
 _KEPT = 24 * 3600
-"""Seconds for which nothing is removed after its last use: a run may have it open."""
+"""Seconds after its last use in which an entry is never removed, because a run may have it open."""
 
 
 def cache_root() -> Path:
-    """Return where stores are kept: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder of this system."""
+    """Return the root of the cache: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder of the system."""
     if root := os.environ.get("OPENCSE_CACHE"):
         return Path(root)
     try:
         return user_cache_path("opencse", appauthor=False)
-    except RuntimeError:  # neither HOME nor an entry in the list of users
+    except RuntimeError:  # neither HOME nor an entry in the user database
         return Path(tempfile.gettempdir()) / f"opencse-{os.getuid()}"
 
 
 def cache_sizes() -> dict[str, int]:
-    """Return the bytes that each kind of store takes."""
+    """Return the size of each folder of the cache in bytes, by kind."""
     return {kind: _size(cache_root() / kind) if (cache_root() / kind).is_dir() else 0 for kind in KINDS}
 
 
 def clear_cache(kinds: Iterable[str] = KINDS) -> int:
-    """Remove all stores of these kinds, and return the bytes that were freed.
+    """Remove all entries of some kinds, and return the number of bytes that were freed.
 
     Args:
-        kinds: Some of `KINDS`; nothing else in the folder is touched.
+        kinds: Some of `KINDS`; others are ignored.
     """
     freed = 0
     for kind in kinds:
@@ -55,16 +55,16 @@ def clear_cache(kinds: Iterable[str] = KINDS) -> int:
 
 
 def cache_place(kind: str, name: str) -> Path:
-    """Return the file or folder of a store. One that is there is marked as used now; for one that is not, room is made.
+    """Return the path of an entry. An existing entry is marked as used now; for a new one, room is made.
 
     Raises:
         OpencseError: OPENCSE_CACHE_GIB is not a number.
     """
     path = cache_root() / kind / name
     with writable(path):
-        there = path.exists()
-    if there:
-        with contextlib.suppress(OSError):  # a cache that may only be read
+        exists = path.exists()
+    if exists:
+        with contextlib.suppress(OSError):  # a read-only cache
             os.utime(path)
     else:
         trim_cache()
@@ -72,15 +72,15 @@ def cache_place(kind: str, name: str) -> Path:
 
 
 def sealed_store(kind: str, name: str, build: Callable[[Path], None]) -> Path:
-    """Return the folder of a store that is whole: one that is damaged or not there is built.
+    """Return the folder of an entry with checksums; it is built if it is missing or damaged.
 
     Args:
         kind: One of `KINDS`.
-        name: A hash of all that the store is made from.
-        build: Writes the store's files into an empty folder.
+        name: A hash of everything that the entry depends on.
+        build: Writes the files into an empty folder.
 
     Raises:
-        OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is no size.
+        OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is not a size.
     """
     folder = cache_place(kind, name)
     if not folder.is_dir() or damage(folder):
@@ -91,14 +91,15 @@ def sealed_store(kind: str, name: str, build: Callable[[Path], None]) -> Path:
 
 
 def trim_cache(limit: int | None = None) -> None:
-    """Remove the stores that were longest unused until the rest takes at most `limit` bytes.
+    """Remove the least recently used entries until the others take at most `limit` bytes.
 
     Args:
-        limit: By default `$OPENCSE_CACHE_GIB` GiB, or 20. What was used within a day stays, whatever it takes.
+        limit: Maximum size in bytes; by default `$OPENCSE_CACHE_GIB` GiB, or 20 GiB. Entries that were used within a
+            day are kept even if they exceed it.
     """
     limit = _limit() if limit is None else limit
     taken, now = 0, time.time()
-    with contextlib.suppress(OSError):  # another process makes room, too
+    with contextlib.suppress(OSError):  # another process makes room at the same time
         stores = [path for kind in KINDS for path in (cache_root() / kind).glob("[!.]*")]
         for used, path in sorted(((path.stat().st_mtime, path) for path in stores), reverse=True):
             taken += _size(path)
@@ -113,7 +114,7 @@ def _limit() -> int:
     except ValueError:
         size = math.nan
     if not 0 <= size <= 2**30:
-        raise OpencseError(f"OPENCSE_CACHE_GIB: {given!r} is no size", "Give GiB, such as 20.")
+        raise OpencseError(f"OPENCSE_CACHE_GIB: {given!r} is not a size", "Give GiB, such as 20.")
     return int(size * GIB)
 
 

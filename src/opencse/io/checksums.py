@@ -1,4 +1,4 @@
-"""Checksums of a folder's files, so that damage is noticed before anything is made of it."""
+"""Checksums of the files of a folder, so that damage is noticed before the files are used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECKSUMS = "checksums.json"
 
 
 def seal(folder: Path) -> None:
-    """Write the SHA-256 of every file in a folder, by name, to `checksums.json` in it."""
+    """Write `checksums.json` into a folder, with the SHA-256 of every file by name."""
     sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 

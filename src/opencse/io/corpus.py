@@ -11,19 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
-from opencse.io.parquet import (
-    dataset_rows,
-    load_dataset,
-    parquet_files,
-    parquet_rows,
-    parquet_schema,
-    saved_by_datasets,
-)
-from opencse.io.reading import existing, translated
+from opencse.io.parquet import arrow_columns, arrow_files
+from opencse.io.reading import FORMATS, existing, require_columns, translated
 from opencse.io.tables import TABLES, ending, read_lines, read_table, table_columns
+from opencse.io.text_column import text_column
 
 Row = tuple[str | None, ...]
-FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
 
 
 class Corpus:
@@ -52,6 +45,10 @@ class Corpus:
         self.path = Path(path)
         self.name = name or self.path.name
         self.columns = tuple(column_names(path))
+
+    def text_column(self, wanted: str | None = None) -> str:
+        """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
+        return text_column(self.columns, self.path, wanted)
 
     def texts(self, column: str = "text") -> Iterator[str]:
         """Yield the non-blank sentences, in order (`read_texts`)."""
@@ -103,14 +100,15 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
     path = existing(path)
     kind = ending(path)
     if path.is_dir() or kind == ".parquet":
-        yield from _read_arrow(path, columns)
+        for file, cells in arrow_files(path, columns):
+            yield from _as_text(cells, file, columns)
     elif kind == ".txt":
-        _require(columns, ["text"], path)
+        require_columns(columns, ["text"], path)
         for _, line in read_lines(path):
             yield tuple(line if line.strip() else None for _ in columns)
     elif kind in TABLES:
         if names := table_columns(path):
-            _require(columns, names, path)
+            require_columns(columns, names, path)
         for number, row in read_table(path):
             yield tuple(_cell(row.get(c), path, number, c) for c in columns)
     else:
@@ -124,10 +122,8 @@ def column_names(path: str | Path) -> list[str]:
         OpencseError: The path is missing, or its format or encoding is wrong.
     """
     path = existing(path)
-    if path.is_dir() and saved_by_datasets(path):
-        return list(load_dataset(path).column_names)
     if path.is_dir() or ending(path) == ".parquet":
-        return list(parquet_schema(parquet_files(path, FORMATS)[0] if path.is_dir() else path).names)
+        return arrow_columns(path)
     if ending(path) == ".txt":
         next(read_lines(path), None)  # finds a file without line ends before anything reads all of it
         return ["text"]
@@ -163,34 +159,6 @@ def _cell(value: object, path: Path, number: int, column: str) -> str | None:
     if not isinstance(value, str):
         raise OpencseError(f"{path}, line {number}: column '{column}' holds {type(value).__name__}, not text")
     return value if value.strip() else None
-
-
-def _require(columns: Sequence[str], present: Sequence[str], path: Path) -> None:
-    for column in columns:
-        if column not in present:
-            raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")
-
-
-def _read_arrow(path: Path, columns: Sequence[str]) -> Iterator[Row]:
-    if path.is_dir() and saved_by_datasets(path):
-        _require(columns, load_dataset(path).column_names, path)
-        yield from _as_text(dataset_rows(path, columns), path, columns)
-        return
-    for file in parquet_files(path, FORMATS) if path.is_dir() else [path]:
-        schema = parquet_schema(file)
-        _require(columns, schema.names, file)
-        _require_text(columns, schema, file)
-        yield from _as_text(parquet_rows(file, columns), file, columns)
-
-
-def _require_text(columns: Sequence[str], schema: Any, path: Path) -> None:
-    import pyarrow as pa
-
-    for column in columns:
-        kind = schema.field(column).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-            raise OpencseError(f"{path}: column '{column}' holds {kind}, not text")
 
 
 def _as_text(rows: Iterable[tuple[Any, ...]], path: Path, columns: Sequence[str]) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Atomic writes: files and folders appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from opencse.errors import OpencseError
 
 @contextlib.contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; on success it takes the place of `path` in one step."""
+    """Yield a temporary path beside `path`; if the block succeeds, the file written there replaces `path` in one step.
+
+    Raises:
+        OpencseError: The file cannot be written, or the disk is full.
+    """
     with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         temporary.touch()
-        mode = stat.S_IMODE(temporary.stat().st_mode)  # a writer may replace it
+        mode = stat.S_IMODE(temporary.stat().st_mode)  # the permissions of a new file; some writers set others
     try:
         with _disk_full_named(path):
             yield temporary
@@ -38,10 +42,13 @@ def replaced_file(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
-    """Give an empty temporary folder beside `path`; on success it takes the place of `path`.
+    """Yield an empty temporary folder beside `path`; if the block succeeds, it replaces `path`.
 
-    A kill leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no `path`;
-    never a mixture.
+    A killed process leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no
+    `path`, but never a mixture.
+
+    Raises:
+        OpencseError: The folder cannot be written, or the disk is full.
     """
     with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,20 +77,21 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     r"""Write a text file in one step.
 
-    A name that is not UTF-8 comes as half a surrogate pair; it is written as `\udcff`, which JSON reads back.
+    Half of a surrogate pair, as Python has it for file names that are not UTF-8, is written as an escape such as
+    `\udcff`, which JSON can read back.
     """
     with replaced_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file in one step; numbers that are not finite are a defect, not JSON."""
+    """Write a JSON file in one step; a number that is not finite raises ValueError."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 @contextlib.contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Translate a failure to write at a place: a read-only folder, a file where a folder should be, a link's loop."""
+    """Translate a failure to write: a read-only folder, a file in place of a folder, or a loop of links."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -92,10 +100,10 @@ def writable(path: Path) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> Path:
-    """Make a folder, with those above it, and make sure that files can be written into it.
+    """Create a folder and its parents, and check that files can be written into it.
 
     Raises:
-        OpencseError: A file is in the way, the file system is read-only or full, or the name is not allowed.
+        OpencseError: A file has this name, the file system is read-only or full, or the name is not allowed.
     """
     if not _is_text(str(path)):
         raise OpencseError(
@@ -116,14 +124,14 @@ def _is_text(name: str) -> bool:
 
 
 def _sync(file: Path) -> None:
-    with file.open("r+b") as stream:  # Windows syncs only what is open for writing
+    with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
         os.fsync(stream.fileno())
 
 
 def _usual_modes(folder: Path) -> tuple[int, int]:
-    """Return the permissions of a new file and of a new folder, as the user's umask has them.
+    """Return the permissions that the user's umask gives to a new file and to a new folder.
 
-    Some writers, such as safetensors, and `mkdtemp` make files that only their owner can read.
+    `mkdtemp` and some writers, such as safetensors, create files that only their owner can read.
     """
     probe, inner = folder / ".mode", folder / ".modes"
     probe.touch()

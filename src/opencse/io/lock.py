@@ -1,4 +1,4 @@
-"""A lock on a folder, so that two processes never write into it at the same time."""
+"""Locks of folders, so that two processes never write into one folder at the same time."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ except ImportError:  # Windows
 F = TypeVar("F", bound=Callable[..., Any])
 LOCK = ".lock"
 _HELD: Counter[Path] = Counter()
-"""The folders that this process has locked, and how often: `run` calls `build` and `train` on the same folder."""
+"""How often this process has locked each folder: `run` calls functions that lock the same folder again."""
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which is made if it is not there, and left away again if nothing was written.
+    """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
 
-    The lock is the operating system's, on the file `.lock`. The system releases it when its process ends in whatever
-    way, so a dead process leaves none behind; the file says who holds it.
+    The lock is one of the operating system, on the file `.lock`, which also says who holds it. The system releases the
+    lock when the process ends, even if it is killed.
 
     Raises:
-        OpencseError: Another process holds it, or nothing can be written here.
+        OpencseError: Another process holds the lock, or the folder cannot be written.
     """
     with writable(folder):
         place, new = Path(os.path.realpath(folder)), not folder.exists()
@@ -52,16 +52,19 @@ def locked(folder: Path) -> Iterator[None]:
         _HELD[place] -= 1
         if file is not None:
             with contextlib.suppress(OSError):
-                (folder / LOCK).unlink(missing_ok=True)  # first: whoever waits for it would lock a file that is gone
+                (folder / LOCK).unlink(missing_ok=True)  # before closing: nobody may lock a removed file
                 file.close()
                 if new:
-                    folder.rmdir()  # only if it is empty
+                    folder.rmdir()  # fails unless the folder is empty
 
 
 def locks(parameter: str) -> Callable[[F], F]:
-    """Decorate a function that writes into the folder which this parameter names: it holds the folder's lock.
+    """Return a decorator for functions that write into a folder: they hold its lock while they run.
 
-    Of several processes that train together, the first one holds it for all.
+    Of several processes that train together, the first one holds the lock for all.
+
+    Args:
+        parameter: Name of the parameter that holds the folder's path.
     """
 
     def decorate(function: F) -> F:

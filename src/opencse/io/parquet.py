@@ -1,4 +1,4 @@
-"""The door for Arrow data: Parquet files and folders saved by `datasets`, checked before anything reads them."""
+"""Reading of Arrow data: Parquet files, and folders saved by `datasets`, checked before anything else uses them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.errors import OpencseError
-from opencse.io.reading import existing, read_json, reason, regular_file, translated
+from opencse.io.reading import FORMATS, existing, read_json, reason, regular_file, require_columns, translated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,8 +17,40 @@ _ROWS = 8192
 _REMEDY = "Write or copy it again."
 
 
-def parquet_files(folder: Path, formats: str) -> list[Path]:
-    """Return the Parquet files of a folder, sorted by name."""
+def arrow_columns(path: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file, a folder of them, or a folder saved by `datasets`.
+
+    Raises:
+        OpencseError: As `parquet_schema` or `load_dataset`; or the folder is neither.
+    """
+    if path.is_dir() and saved_by_datasets(path):
+        return list(load_dataset(path).column_names)
+    return list(parquet_schema(parquet_files(path)[0] if path.is_dir() else path).names)
+
+
+def arrow_files(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Iterator[tuple[Any, ...]]]]:
+    """Yield each Parquet file with the named columns of its rows; a folder saved by `datasets` counts as one file.
+
+    Raises:
+        OpencseError: As `arrow_columns`; or a column is missing or does not hold text.
+    """
+    if path.is_dir() and saved_by_datasets(path):
+        require_columns(columns, load_dataset(path).column_names, path)
+        yield path, dataset_rows(path, columns)
+        return
+    for file in parquet_files(path) if path.is_dir() else [path]:
+        schema = parquet_schema(file)
+        require_columns(columns, schema.names, file)
+        _require_text(columns, schema, file)
+        yield file, parquet_rows(file, columns)
+
+
+def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:
+    """Return the Parquet files of a folder, sorted by name.
+
+    Raises:
+        OpencseError: There is none, or the folder cannot be read.
+    """
     with translated(folder, "cannot be read", "Check the folder."):
         files = sorted(folder.glob("*.parquet"))
     if not files:
@@ -30,7 +62,7 @@ def parquet_schema(path: str | Path) -> pa.Schema:
     """Return the schema of a Parquet file, with its metadata.
 
     Raises:
-        OpencseError: It is no whole Parquet file, or two columns share a name.
+        OpencseError: The file is missing or incomplete, or two columns share a name.
     """
     import pyarrow.parquet as pq
 
@@ -42,7 +74,7 @@ def parquet_schema(path: str | Path) -> pa.Schema:
 
 
 def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
-    """Return the metadata of a Parquet file; empty if there is no complete file."""
+    """Return the metadata of a Parquet file; empty if the file is missing or incomplete."""
     try:
         return dict(parquet_schema(path).metadata or {})
     except OpencseError:
@@ -50,10 +82,10 @@ def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
 
 
 def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a Parquet file, a folder of them or several, as one checked table.
+    """Return one or several Parquet files, or a folder of them, as one table.
 
     Raises:
-        OpencseError: One is no whole Parquet file, lacks a column, or differs from the first in its columns.
+        OpencseError: A file is incomplete, lacks a column, or has other columns than the first.
     """
     import pyarrow as pa
 
@@ -69,19 +101,19 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]
     """Yield the named columns of every row, in order.
 
     Raises:
-        OpencseError: It is no whole Parquet file, a page is damaged, or a text is not UTF-8.
+        OpencseError: The file is incomplete, a page is damaged, or a text is not UTF-8.
     """
     for batch in _batches(path, columns):
         yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
 
 
 def saved_by_datasets(folder: Path) -> bool:
-    """Return whether `datasets` wrote this folder."""
+    """Return whether a folder was saved by `datasets`."""
     return (folder / "state.json").exists()
 
 
 def load_dataset(folder: Path) -> Any:
-    """Return a dataset that `save_to_disk` wrote; only the files that lie in its own folder are read.
+    """Return a dataset that `save_to_disk` wrote; data files outside of its folder are refused.
 
     Raises:
         OpencseError: A file is missing or damaged, or two columns share a name.
@@ -95,7 +127,7 @@ def load_dataset(folder: Path) -> Any:
         regular_file(folder / name)
     try:
         data = datasets.load_from_disk(str(folder))
-    except Exception as error:  # it reads three formats, and has no error of its own for broken ones
+    except Exception as error:  # the library has no common error for broken data
         raise OpencseError(f"{folder}: cannot be read as `datasets` saved it ({reason(error)})", _REMEDY) from error
     if not isinstance(data, datasets.Dataset):
         raise OpencseError(f"{folder}: holds several splits", "Name the folder of one of them.")
@@ -147,10 +179,18 @@ def _layout(path: Path, columns: Sequence[str] | None) -> pa.Schema:
     schema = parquet_schema(path)
     if columns is None:
         return schema
-    for column in columns:
-        if column not in schema.names:
-            raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(schema.names) or 'none'}.")
+    require_columns(columns, schema.names, path)
     return pa.schema([schema.field(column) for column in columns], schema.metadata)
+
+
+def _require_text(columns: Sequence[str], schema: pa.Schema, path: Path) -> None:
+    import pyarrow as pa
+
+    for column in columns:
+        kind = schema.field(column).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+            raise OpencseError(f"{path}: column '{column}' holds {kind}, not text")
 
 
 def _check_names(names: Sequence[str], path: Path) -> None:

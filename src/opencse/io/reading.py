@@ -1,7 +1,7 @@
-"""The door for files from outside: whatever goes wrong when one is read becomes one clear line.
+"""Reading of files that users give: every failure becomes an `OpencseError` of one clear line.
 
-Behind it nothing needs to check again that a path is a regular file, that a text is UTF-8 or that a JSON document is
-an object.
+Code that reads through these functions need not check again that a path is a regular file, that a text is UTF-8, or
+that a JSON document is an object.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import contextlib
 import json
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
 
+FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
+"""The formats of a corpus, for messages."""
 LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
@@ -27,13 +29,13 @@ _FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryEr
 
 @contextlib.contextmanager
 def translated(place: object, problem: str, remedy: str, *failures: type[Exception]) -> Iterator[None]:
-    """Turn what a reader raises into an `OpencseError`; other errors pass.
+    """Turn the exceptions that readers raise on broken input into an `OpencseError`; others pass.
 
     Args:
         place: The file, for the message.
-        problem: What is wrong with it; the reader's own first line follows in brackets.
-        remedy: What to do about it.
-        failures: Further exceptions that the reader raises on broken input, beside the usual ones.
+        problem: The problem; the first line of the exception's message follows in brackets.
+        remedy: What the user can do about it.
+        failures: Exceptions to translate in addition to the usual ones.
     """
     expected: tuple[type[BaseException], ...] = (*_FAILURES, *failures)
     try:
@@ -47,7 +49,7 @@ def translated(place: object, problem: str, remedy: str, *failures: type[Excepti
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of what an exception says, or its name."""
+    """Return the first line of an exception's message, at most 300 characters; its class if there is no message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, RecursionError):
@@ -58,11 +60,12 @@ def reason(error: BaseException) -> str:
 
 
 def existing(path: str | Path) -> Path:
-    """Return a path at which a regular file or a folder is.
+    """Return the path of a regular file or a folder, after checking that it exists.
+
+    Devices, pipes and sockets are refused: they have no end or can be read only once, but a corpus is read repeatedly.
 
     Raises:
-        OpencseError: Nothing is there, the path is none, or it is a device, a pipe or a socket: these have no end or
-            can be read only once, and a corpus is read several times.
+        OpencseError: There is no file or folder at this path, or it is of another kind.
     """
     path = Path(path)
     with translated(path, "cannot be read", "Check the path."):
@@ -73,10 +76,10 @@ def existing(path: str | Path) -> Path:
 
 
 def regular_file(path: str | Path) -> Path:
-    """Return a path at which a regular file is.
+    """Return the path of a regular file, after checking that it exists.
 
     Raises:
-        OpencseError: As `existing`; or it is a folder.
+        OpencseError: As `existing`; or the path is a folder.
     """
     path = existing(path)
     if path.is_dir():
@@ -85,10 +88,10 @@ def regular_file(path: str | Path) -> Path:
 
 
 def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.", limit: int = LARGEST_DOCUMENT) -> str:
-    """Return a whole document in UTF-8, of at most `limit` bytes; a byte order mark is dropped.
+    """Return the text of a UTF-8 file of at most `limit` bytes, without a byte order mark.
 
     Raises:
-        OpencseError: There is no such file, it cannot be read, is too large, or is not UTF-8.
+        OpencseError: The file is missing, cannot be read, is too large, or is not UTF-8.
     """
     path = regular_file(path)
     with translated(path, "cannot be read", "Check the file."), path.open("rb") as file:
@@ -102,10 +105,10 @@ def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.", limit: i
 
 
 def read_json(path: str | Path, remedy: str = "Write it again.") -> dict[str, Any]:
-    """Return a JSON object that a file holds.
+    """Return the JSON object in a file.
 
     Raises:
-        OpencseError: As `read_text`; or it is not JSON, or no object.
+        OpencseError: As `read_text`; or the text is not a JSON object.
     """
     return json_object(read_text(path, remedy), str(path), remedy)
 
@@ -114,7 +117,8 @@ def json_object(text: str, place: str, remedy: str) -> dict[str, Any]:
     """Parse a JSON object; `place` names it in messages.
 
     Raises:
-        OpencseError: It is not JSON, is nested too deep, holds a number of more than 4,300 digits, or is no object.
+        OpencseError: The text is not JSON or not an object, is nested too deep, or has a number of more than 4,300
+            digits.
     """
     try:
         value = json.loads(text)
@@ -125,3 +129,14 @@ def json_object(text: str, place: str, remedy: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise OpencseError(f"{place}: not a JSON object", remedy)
     return value
+
+
+def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) -> None:
+    """Check that a table has some columns; `path` names it in the message.
+
+    Raises:
+        OpencseError: One of them is missing.
+    """
+    for column in columns:
+        if column not in present:
+            raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")

@@ -1,4 +1,4 @@
-"""Lines and rows of text files: strict, streamed, and wrong ones named by line."""
+"""Streamed, strict reading of lines and of the rows of tables; errors name the line."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from opencse.io.reading import LONGEST_LINE, json_object, reason, regular_file
 TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
 
-_LONGEST_NAME = 1000  # characters; longer, it is a text and the header is missing
+_LONGEST_NAME = 1000  # characters; a longer "name" is a text, and the header is missing
 
 
 def ending(path: Path) -> str:
-    """Return the format by the file's name, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
+    """Return the extension of a file in lower case, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    r"""Yield `(line number, text)` of a file, plain or `.gz`; lines end at `\n` (or `\r\n`) and nowhere else.
+    r"""Yield `(line number, text)` of a file, plain or `.gz`; lines end at `\n` or `\r\n`.
 
-    Other Unicode separators belong to the sentence. A byte order mark is dropped.
+    Other Unicode line separators are part of the text. A byte order mark is dropped.
 
     Raises:
-        OpencseError: The file is missing, no regular file or no whole gzip file; or a line is not in this encoding or
-            longer than `LONGEST_LINE`.
+        OpencseError: The path is missing, not a regular file, or an incomplete gzip file; or a line is not in this
+            encoding, or longer than `LONGEST_LINE`.
     """
     line = 0
     path = regular_file(path)
@@ -62,12 +62,12 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield `(line number, cells by column name)` of a `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`.
 
-    CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character. The first row of both
-    that is not blank names the columns. A blank line comes as no cells at all.
+    CSV is quoted as in RFC 4180. **TSV has no quoting**: a quotation mark is an ordinary character. In both, the first
+    row that is not blank names the columns. A blank line has an empty mapping.
 
     Raises:
-        OpencseError: As `read_lines`; or the format is another, a row has too many or too few cells, or is no JSON
-            object.
+        OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few cells, or a line is not a
+            JSON object.
     """
     kind = ending(path)
     if kind == ".jsonl":
@@ -79,7 +79,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 def table_columns(path: Path) -> list[str]:
-    """Return names of the columns: the header, or the keys of the first object; none in an empty file."""
+    """Return the names of the columns: the header, or the keys of the first JSON object; empty for an empty file."""
     if ending(path) == ".jsonl":
         return next((list(row) for _, row in _json_rows(path) if row), [])
     rows = _cells(path)
@@ -111,9 +111,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _header(cells: Sequence[str], path: Path) -> list[str]:
     names = [cell.strip() for cell in cells]
     if (longest := max(map(len, names), default=0)) > _LONGEST_NAME:
-        raise OpencseError(
-            f"{path}: a column's name of {longest:,} characters", "The first line must hold the columns' names."
-        )
+        raise OpencseError(f"{path}: a column name of {longest:,} characters", "The first line must name the columns.")
     if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
         raise OpencseError(f"{path}: two columns are named '{twice}'", "Give each column a name of its own.")
     return names
@@ -131,8 +129,8 @@ def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[t
             yield line, {}
         else:
             raise OpencseError(
-                f"{path}, line {line}: {len(cells)} cells, but the header names {len(header)} columns",
-                "Give every row as many cells as the header (a TSV file knows no quoting).",
+                f"{path}, line {line}: {len(cells)} cells, but the header has {len(header)} columns",
+                "Give every row as many cells as the header (TSV has no quoting).",
             )
 
 
@@ -143,7 +141,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _json_object(text: str, path: Path, line: int) -> Mapping[str, object]:
     row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.')
-    if "\\u" in text:  # the only way to write half of a surrogate pair, which is no character
+    if "\\u" in text:  # an escape is the only way to write half of a surrogate pair
         try:
             "".join(part for pair in row.items() for part in pair if isinstance(part, str)).encode()
         except UnicodeEncodeError:

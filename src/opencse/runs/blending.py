@@ -1,7 +1,7 @@
-"""Between the weights that a run began with and those that it came to.
+"""Linear interpolation between the weights before and after training.
 
-The straight line between a model and its fine-tuned self trades what was learned for what was known before, and does so
-better than stopping early (Wortsman et al., Robust fine-tuning of zero-shot models, CVPR 2022).
+Interpolated weights lose less of what the model could do before than a run that is stopped early, at the same gain
+(WiSE-FT: Wortsman et al., Robust fine-tuning of zero-shot models, CVPR 2022).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import torch
 from torch import Tensor, nn
 
 SHARES = tuple(share / 20 for share in range(20, 0, -1))
-"""How much of the way is tried, from all of it down to a twentieth."""
+"""Interpolation coefficients to try: from 1 (the trained weights) down to 1/20."""
 
 
 def copy_weights(network: nn.Module) -> dict[str, Tensor]:
-    """Return all parameters and buffers, as they are now."""
+    """Return copies of all parameters and buffers by name."""
     return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
 
 
 @torch.no_grad()
 def interpolate(network: nn.Module, start: dict[str, Tensor], end: dict[str, Tensor], share: float) -> None:
-    """Give the network the weights at this share of the way from `start` to `end`; what is no float is the end's."""
+    """Set the weights to `start + share * (end - start)`; tensors of integers are taken from `end`."""
     for name, tensor in network.state_dict().items():
         if tensor.is_floating_point():
             tensor.copy_(torch.lerp(start[name], end[name], share))
@@ -32,24 +32,22 @@ def interpolate(network: nn.Module, start: dict[str, Tensor], end: dict[str, Ten
 
 @torch.no_grad()
 def add(network: nn.Module, change: Mapping[str, Tensor]) -> None:
-    """Add to the weights of these names."""
+    """Add a change to the weights, by name."""
     weights = network.state_dict()
     for name, tensor in change.items():
         weights[name].add_(tensor.to(weights[name].device))
 
 
 def longest_way(network: nn.Module, start: dict[str, Tensor], acceptable: Callable[[], bool]) -> float:
-    """Keep as much of the training as is acceptable.
-
-    Shares of the way are tried one after another, all of it first, until one is acceptable.
+    """Move the weights back towards `start` until they are acceptable; the trained weights are tried first.
 
     Args:
-        network: Holds the trained weights; holds those that are kept afterwards.
-        start: The weights that the training began with (`copy_weights`).
-        acceptable: Judges the network as it is; called once for each share.
+        network: The network with the trained weights; it has the accepted weights afterwards.
+        start: The weights before training (`copy_weights`).
+        acceptable: Returns whether the current weights are acceptable; called once for each coefficient of `SHARES`.
 
     Returns:
-        The share of the way that was kept, 0 where nothing of it could be.
+        The coefficient of the accepted weights: 1 for the trained ones, 0 if only those before training are left.
     """
     end = copy_weights(network)
     for share in SHARES:

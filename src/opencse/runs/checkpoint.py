@@ -1,4 +1,4 @@
-"""Checkpoints that hold everything, appear whole or not at all, and never unpickle.
+"""Complete, atomic checkpoints that are read without unpickling.
 
 A checkpoint is the folder `checkpoints/step-000500`: `network.safetensors` (encoder, projector, terms),
 `optimizer.safetensors` (the moments), `random.safetensors` (generator states of every process), `state.json` (step,
@@ -31,17 +31,17 @@ _REMEDY = "Start anew with --overwrite."
 
 @dataclass
 class TrainingState:
-    """Where a run stands, apart from weights and moments.
+    """The state of a run apart from weights and optimiser moments.
 
     Attributes:
         step: Optimiser steps done.
         first_score: The development score before the first step.
         best_step: The step with the best development score so far.
         best_score: That score.
-        stale: Evaluations since then.
+        stale: Evaluations since that step.
         seconds: Training time so far, over all resumptions.
-        sums: Running sums since the last line of the log.
-        counts: How many values each sum has.
+        sums: Running sums of logged values since the last line of the log.
+        counts: Number of values in each sum.
         scaler: The loss scale of fp16.
     """
 
@@ -60,9 +60,9 @@ class Checkpoints:
     """The checkpoints of a run.
 
     Args:
-        folder: Where they are kept.
-        keep: How many.
-        fingerprint: What a checkpoint must agree on to be resumed (recipe, corpus, backbone), by name.
+        folder: The folder with the checkpoints.
+        keep: Number of checkpoints to keep.
+        fingerprint: Hashes and settings, by name, that a run must share with the checkpoint that it resumes.
         notify: Receives a line for each damaged checkpoint.
     """
 
@@ -70,22 +70,22 @@ class Checkpoints:
         self, folder: Path, keep: int, fingerprint: dict[str, str], notify: Callable[[str], None] = lambda _: None
     ) -> None:
         self.folder, self.keep, self.fingerprint, self._notify = folder, keep, fingerprint, notify
-        self._told: set[Path] = set()
+        self._notified: set[Path] = set()
 
     def latest(self) -> Path | None:
-        """Return the newest whole checkpoint; None where there is none at all.
+        """Return the newest intact checkpoint; None if there are no checkpoints.
 
         Raises:
-            OpencseError: There are checkpoints, but each of them is damaged.
+            OpencseError: There are checkpoints, but all are damaged.
         """
         found = sorted(self.folder.glob("step-*"), reverse=True)
         for path in found:
             wrong = damage(path)
             if wrong is None:
                 return path
-            if path not in self._told:
+            if path not in self._notified:
                 self._notify(f"{path} is damaged ({wrong}); the checkpoint before it is used")
-                self._told.add(path)
+                self._notified.add(path)
         if found:
             raise OpencseError(
                 f"{self.folder}: every checkpoint is damaged ({damage(found[0])})", "Start anew with --overwrite."
@@ -95,7 +95,7 @@ class Checkpoints:
     def save(
         self, network: nn.Module, optimizer: torch.optim.Optimizer, random_states: list[Tensor], progress: TrainingState
     ) -> Path:
-        """Write a checkpoint, then drop the oldest ones over the number to keep."""
+        """Write a checkpoint, then remove the oldest ones beyond the number to keep."""
         target = self.folder / f"step-{progress.step:08d}"
         with replaced_folder(target) as temporary:
             save_weights(network, temporary / "network.safetensors")
@@ -111,7 +111,7 @@ class Checkpoints:
     def load(
         self, path: Path, network: nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[TrainingState, dict[str, Tensor]]:
-        """Put a checkpoint back; give where the run stood and the generator states by process.
+        """Restore network and optimiser from a checkpoint; return the run's state and the generator states by process.
 
         Raises:
             OpencseError: The checkpoint belongs to another recipe, corpus or backbone.
@@ -142,10 +142,10 @@ def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Read what `save_weights` wrote; all must fit, but for the second names of shared tensors.
+    """Load weights that `save_weights` wrote.
 
     Raises:
-        OpencseError: The file is missing, was changed, or does not fit.
+        OpencseError: The file is missing or was changed, or its tensors do not fit the network.
     """
     state = check_weights(path)
     missing, unexpected = network.load_state_dict(state, strict=False)
@@ -159,7 +159,7 @@ def check_weights(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a file that `save_weights` wrote.
 
     Raises:
-        OpencseError: The file is missing, or was changed since.
+        OpencseError: The file is missing, or was changed after it was written.
     """
     state, metadata = _tensors(path)
     if metadata.get(_DIGEST) != _digest(state):
@@ -175,7 +175,7 @@ def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _digest(state: dict[str, Tensor]) -> str:
-    """Return a SHA-256 over names, shapes and bytes."""
+    """Return the SHA-256 of names, shapes, types and bytes."""
     digest = hashlib.sha256()
     for name, tensor in sorted(state.items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())

@@ -1,4 +1,4 @@
-"""The folder of a run: what is in it, and when it may be written."""
+"""The folder of a run: its contents, and the checks before it is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opencse.io.files import make_folder, writable
 from opencse.io.lock import LOCK
 from opencse.io.reading import read_json
 
-# What training writes; --overwrite removes these and nothing else.
+# Files and folders that training writes. --overwrite removes these and nothing else.
 CONTENTS = (
     "run.json",
     "recipe.toml",
@@ -29,23 +29,23 @@ CONTENTS = (
     "tokenizer",
     "tracking",
 )
-# What is made before the run that needs it: text by `opencse run`, and other recipes' runs whose change is added.
+# Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
 PREPARED = ("corpus.parquet", "views", "mixture.parquet", "task_vectors", "first_stages")
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
 
 
 def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Make sure that the output folder is new, or that the user said what to do with what is there.
+    """Check that the output folder is new or empty, or that the user chose to resume or overwrite.
 
     Raises:
-        OpencseError: The folder holds something and neither flag is given; or there is nothing to resume.
+        OpencseError: The folder is not empty and neither was chosen; both were; or there is no run to resume.
     """
     if resume and overwrite:
         raise OpencseError("--resume and --overwrite exclude each other")
     with writable(out):
         if out.exists() and not out.is_dir():
             raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
-        is_run = (out / "run.json").is_file() or (out / "task_vectors").is_dir()  # these come first
+        is_run = (out / "run.json").is_file() or (out / "task_vectors").is_dir()  # written before it
         if resume and not is_run:
             raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
         occupied = out.is_dir() and any(path.name not in (*PREPARED, LOCK) for path in out.iterdir())
@@ -57,7 +57,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def prepare_folder(out: Path, *, overwrite: bool) -> None:
-    """Make the folder; with `overwrite` remove what an earlier run wrote there, and nothing else."""
+    """Create the folder; with `overwrite`, remove the files of an earlier run, and nothing else."""
     with writable(out):
         for name in CONTENTS if overwrite else ():
             path = out / name
@@ -66,19 +66,19 @@ def prepare_folder(out: Path, *, overwrite: bool) -> None:
 
 
 def read_record(out: Path) -> dict[str, Any]:
-    """Return the content of `run.json`: at least the fingerprint, and the outcome of a finished run.
+    """Return the contents of `run.json`, with the fingerprint and, for a finished run, the outcome.
 
     Raises:
-        OpencseError: It is missing, damaged or not as a run writes it.
+        OpencseError: The file is missing or damaged, or was not written by a run.
     """
     record = read_json(out / "run.json", "Start anew with --overwrite.")
     if not isinstance(record.get("fingerprint"), dict) or not isinstance(record.get("outcome", {}), dict):
-        raise OpencseError(f"{out / 'run.json'}: not as a run writes it", "Start anew with --overwrite.")
+        raise OpencseError(f"{out / 'run.json'}: was not written by a run", "Start anew with --overwrite.")
     return record
 
 
 def environment() -> dict[str, Any]:
-    """Versions, hardware and the command, so that a figure can be traced to what made it."""
+    """Return versions, hardware and the command line, so that a result can be traced to them."""
     import torch
 
     cuda = torch.cuda.is_available()

@@ -1,7 +1,7 @@
-"""Rows of a batch in groups of similar length, so that less padding is computed.
+"""Groups of rows of similar length within a batch, which need less padding.
 
-For encoders that cannot take a packed batch (`opencse.encoder.packing`). Which sentences share a batch, and so are each
-other's negatives, does not change: the groups' embeddings are put together again before the loss.
+They are used for encoders that cannot take a packed batch (`opencse.encoder.packing`). The embeddings of all groups are
+joined before the loss, so that the in-batch negatives of a sentence do not change.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import numpy as np
 
 
 def length_groups(lengths: Sequence[int], overhead_tokens: float = 64.0) -> list[range]:
-    """Splits sorted rows into consecutive groups, each padded to its own longest row, at the least total cost.
+    """Split sorted rows into consecutive groups, each padded to its longest row, with the least total cost.
 
     The cost of a group is `rows * longest + overhead_tokens`. The optimum over all splits is found by dynamic
     programming over the distinct lengths.
 
     Args:
         lengths: Length of each row in tokens, in ascending order.
-        overhead_tokens: What one more forward pass costs, in tokens.
+        overhead_tokens: Cost of one more forward pass, in tokens.
 
     Returns:
-        Ranges of rows that follow each other and cover all rows; `[]` for no rows.
+        Consecutive ranges that cover all rows; `[]` for no rows.
 
     Raises:
         ValueError: If the lengths are not in ascending order.
@@ -30,7 +30,7 @@ def length_groups(lengths: Sequence[int], overhead_tokens: float = 64.0) -> list
     rows = np.asarray(lengths, dtype=np.int64)
     if (np.diff(rows) < 0).any():
         raise ValueError("length_groups needs lengths in ascending order; sort the rows first")
-    # Equal rows never part, so the only places to cut are where the length changes.
+    # Rows of equal length stay together: a cut is possible only where the length changes.
     cuts = np.concatenate([np.flatnonzero(np.diff(rows)) + 1, [len(rows)]]) if len(rows) else np.zeros(0, np.int64)
     starts = np.concatenate([[0], cuts])
     cost = np.zeros(len(starts))  # cost[i]: of the best split of the first starts[i] rows

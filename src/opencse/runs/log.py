@@ -1,4 +1,4 @@
-"""`metrics.jsonl`, always; other trackers by name."""
+"""The log of a run: `metrics.jsonl`, and trackers by name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TRACKERS = ("tensorboard", "wandb", "trackio")
 
 
 class MetricsLog:
-    """One JSON object per line: `{"step": 25, "loss": …, "lr": …}` or `{"step": 125, "dev": …}`.
+    """A log with one JSON object per line: `{"step": 25, "loss": …, "lr": …}` or `{"step": 125, "dev": …}`.
 
     Args:
-        path: The file; on resumption its lines after `step` are dropped, as those steps are done again.
+        path: The file; a resumed run drops the lines after `step`, as it repeats these steps.
         step: The step that the run resumes from; 0 for a new run.
         tracker: An `Accelerator` with its trackers started, or None.
     """
@@ -31,7 +31,7 @@ class MetricsLog:
         self._file: IO[str] = path.open("a", encoding="utf-8")
 
     def write(self, step: int, values: dict[str, Any]) -> None:
-        """Append a line, and pass the numbers on to the trackers."""
+        """Append a line, and send its numbers to the trackers."""
         self._file.write(json.dumps({"step": step, **values}) + "\n")
         self._file.flush()
         if self._tracker is not None:
@@ -47,11 +47,15 @@ def _step_of(line: str) -> float:
     try:
         return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
-        return float("inf")  # a line that a kill cut short
+        return float("inf")  # the last line of a killed process is incomplete
 
 
 def check_trackers(names: list[str]) -> None:
-    """Refuse unknown trackers and those that are not installed, before any training."""
+    """Check that trackers are known and installed.
+
+    Raises:
+        OpencseError: One is not.
+    """
     import importlib.util
 
     for name in names:

@@ -40,12 +40,12 @@ class TrainingOutcome:
 
     Attributes:
         steps: Optimiser steps done.
-        best_step: The step whose weights were kept; None where there was no development set (the last ones are kept).
-        best_score: The development score of what was kept.
+        best_step: The step whose weights were kept; None without a development set (the last weights are kept).
+        best_score: The development score of the weights that were kept.
         first_score: The development score before the first step.
         seconds: Training time, evaluation included.
-        share: How much was kept of the way from the weights before training to those of that step.
-        guards: Scores of each guard before training and of what was kept.
+        share: Interpolation coefficient of the weights that were kept: 1 for the trained ones, 0 for those before.
+        guards: Scores of each guard before training and with the weights that were kept.
     """
 
     steps: int
@@ -58,7 +58,7 @@ class TrainingOutcome:
 
 
 class LoopSettings(Protocol):
-    """The settings that the loop reads, of a recipe or of another kind of training."""
+    """The settings that the loop reads, from a recipe or from pre-training."""
 
     @property
     def optimizer(self) -> Optimizer: ...  # noqa: D102
@@ -71,19 +71,19 @@ class LoopSettings(Protocol):
 
 
 class TrainingLoop:
-    """One training run in a folder.
+    """The training loop of a run in its folder.
 
     Args:
-        network: What is trained.
-        assembler: Makes batches of rows.
-        sampler: Says which rows.
-        recipe: Optimizer, schedule, training and selection.
-        folder: Where metrics, checkpoints and the best weights go.
+        network: The network to train.
+        assembler: Returns the batch of some row numbers.
+        sampler: Returns the row numbers of each batch.
+        recipe: Settings of optimizer, schedule, training and selection.
+        folder: Folder for metrics, checkpoints and the best weights.
         accelerator: Devices and processes.
-        checkpoints: Where to save and resume.
-        dev: Scores the current encoder on the development pairs, higher is better; None for no selection.
-        guards: Scores the current encoder on what it must not lose, by name; None for no guards.
-        added: Changes of the encoder's weights that are added to what it has learned, by name.
+        checkpoints: The checkpoints of the run.
+        dev: Returns the development score of the current encoder, higher is better; None for no selection.
+        guards: Returns the guards' scores of the current encoder by name; None for no guards.
+        added: Changes that are added to the trained weights of the encoder, by name (task vectors).
         progress: Show progress.
     """
 
@@ -112,11 +112,11 @@ class TrainingLoop:
         self._stop_requested = False
 
     def run(self, resume: bool = False) -> TrainingOutcome:
-        """Train to the end, from the latest checkpoint if `resume` says so and there is one.
+        """Train to the end; with `resume`, start from the latest checkpoint, if there is one.
 
         Raises:
-            OpencseError: The loss stopped being a number, the disk is full, or the checkpoint does not fit.
-            Interrupted: SIGINT or SIGTERM came; a checkpoint was written first.
+            OpencseError: The loss is not finite, the disk is full, or the checkpoint does not fit.
+            Interrupted: The process received SIGINT or SIGTERM; a checkpoint was written first.
         """
         self._freeze_unused()
         name = self.recipe.training.precision
@@ -131,7 +131,7 @@ class TrainingLoop:
             self.precision.load_state_dict(self.state.scaler)
             self._set_random_state(random_states[str(self.accelerator.process_index)])
             if self.main and self.state.best_step >= 0 and not self._within_tolerance:
-                check_weights(self.best_path)  # now, not after all the steps
+                check_weights(self.best_path)  # fails now, not after all the steps
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
         self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
         try:
@@ -143,13 +143,13 @@ class TrainingLoop:
         return self._finish()
 
     def clean_up(self) -> None:
-        """Remove what only a resumption needs, once the model is saved."""
+        """Remove the checkpoints and the best weights, after the model was saved."""
         shutil.rmtree(self.checkpoints.folder, ignore_errors=True)
         self.best_path.unlink(missing_ok=True)
 
     @property
     def _within_tolerance(self) -> bool:
-        """Whether the last weights are kept, or so much of them as the development pairs allow."""
+        """Whether the last weights are kept, drawn back as far as development pairs and guards demand."""
         return self.recipe.selection.keep == "last" and not (self.dev is None and self.guards is None)
 
     @property
@@ -178,7 +178,7 @@ class TrainingLoop:
                     raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
 
     def _step(self) -> None:
-        """One optimiser step."""
+        """Do one optimiser step."""
         state, training = self.state, self.recipe.training
         parts = self._parts(self.sampler.batch(state.step))
         every = training.gradient_norms_every
@@ -202,7 +202,7 @@ class TrainingLoop:
         state.step += 1
 
     def _parts(self, rows: Any) -> list[Any]:
-        """Return this process's share of each accumulated part of a batch."""
+        """Return the rows of this process in each part of a batch."""
         count, rank = self.accelerator.num_processes, self.accelerator.process_index
         size = len(rows) // self.recipe.training.accumulate
         share = size // count
@@ -210,9 +210,9 @@ class TrainingLoop:
         return [rows[s : s + share] for s in starts]
 
     def _count(self, values: dict[str, Any]) -> None:
-        """Add to the running sums, which stay on the device until they are written.
+        """Add values to the running sums, which stay on the device until the log is written.
 
-        Each name has a count of its own: a rare view is not in every batch, and norms are not taken at every step.
+        Each name has its own count: a rare view is not in every batch, and norms are not measured at every step.
         """
         sums, counts = self.state.sums, self.state.counts
         for name, value in values.items():
@@ -249,7 +249,7 @@ class TrainingLoop:
         return {} if best is None else {"best": f"{best:.2f}@{self.state.best_step}"}
 
     def _evaluate(self, phase: Phase, select: bool) -> None:
-        """Score on the development set; keep the weights if none were better."""
+        """Compute the development score, and save the weights if it is the best so far."""
         assert self.dev is not None
         self._check_finite()
         with timed("development scores"):
@@ -262,7 +262,7 @@ class TrainingLoop:
         elif self._within_tolerance or state.best_score is None or score > state.best_score:
             state.best_score, state.best_step, state.stale = score, state.step, 0
             if self.main and not self._within_tolerance:
-                # Only the encoder is exported; what the terms trained beside it can be as large again.
+                # Only the encoder is exported; the modules of the terms can be as large.
                 save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
         else:
             state.stale += 1
@@ -319,7 +319,7 @@ class TrainingLoop:
         groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
         for parameter in self.network.parameters():
             if parameter.requires_grad:
-                # Decay is of matrices alone: biases and the gains of LayerNorm have no business near 0.
+                # Only matrices decay: nothing speaks for biases and LayerNorm gains near 0.
                 decay = settings.weight_decay if parameter.ndim > 1 else 0.0
                 groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(parameter)
         return torch.optim.AdamW(
@@ -332,10 +332,10 @@ class TrainingLoop:
         )
 
     def _freeze_unused(self) -> None:
-        """One step on two rows finds mistakes before any time is spent, and parameters that nothing depends on.
+        """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.
 
-        Such parameters (a pooler that is not used) would stall several processes, which wait for their gradients. The
-        random state is left as it was.
+        With several processes, such parameters (an unused pooler) would stall the training, which waits for their
+        gradients. The step also finds mistakes before any time is spent. The random state does not change.
         """
         memory = {name: buffer.clone() for name, buffer in self._memory().items()}
         with torch.random.fork_rng(devices=[]):
@@ -351,7 +351,7 @@ class TrainingLoop:
             value.copy_(memory[name])
 
     def _memory(self) -> dict[str, torch.Tensor]:
-        """Return the buffers that terms keep from step to step; a discarded step must leave them unchanged."""
+        """Return the buffers that terms keep from step to step, which the discarded step must not change."""
         buffers = {name for name, _ in self.network.auxiliary.named_buffers()}
         state = self.network.auxiliary.state_dict()
         return {name: state[name] for name in buffers if name in state}
@@ -377,7 +377,7 @@ class TrainingLoop:
 
     @contextlib.contextmanager
     def _stopping_at_signals(self) -> Iterator[None]:
-        """Let SIGINT and SIGTERM ask for a checkpoint; Python allows handlers in the main thread only."""
+        """Request a checkpoint at SIGINT and SIGTERM; Python allows handlers in the main thread only."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -389,6 +389,6 @@ class TrainingLoop:
                 signal.signal(number, handler)
 
     def _request_stop(self, number: int, frame: FrameType | None) -> None:
-        if self._stop_requested:  # the second time, at once
+        if self._stop_requested:  # the second signal ends the process at once
             sys.exit(130)
         self._stop_requested = True

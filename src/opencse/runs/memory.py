@@ -1,4 +1,4 @@
-"""Keeping freed memory for the next step, instead of handing it back to the system and asking again."""
+"""Reuse of freed memory in the next step, instead of returning it to the system."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from <malloc.h>
 
 
 def keep_freed_memory() -> bool:
-    """Tells the C library not to return freed memory to the system; call it once, before training on a CPU.
+    """Tell the C library to keep freed memory; call it once, before training on a CPU.
 
-    A training step frees its activations and gradients and allocates the same sizes again. By default glibc gives
-    blocks above 32 MiB (the gradient of a word-embedding table) and the free end of its heap back, and the system
-    clears every page anew in each step. The price: memory once used stays with the process.
+    A training step frees its activations and gradients, and the next one allocates the same sizes again. By default
+    glibc returns blocks above 32 MiB (the gradient of a word-embedding table) and the free end of its heap to the
+    system, which then clears every page again in each step. The price is that the process never shrinks.
 
     Returns:
-        Whether it took effect: only where the C library is glibc.
+        Whether it took effect, which needs glibc.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,4 +1,4 @@
-"""Which precision a training run computes in: settled once, and kept for as long as the run is resumed."""
+"""The precision of a training run: chosen once, and kept when the run is resumed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def settle_training_precision(
 
     Args:
         training: Settings of the loop.
-        config: Configuration of the model, for the shapes that are probed.
+        config: Configuration of the model, for the shapes of the matrices that are timed.
         accelerator: Devices and processes.
-        resumed: The folder of the run that goes on, which keeps its precision; None for a new run.
+        resumed: Folder of the run to resume, whose precision is kept; None for a new run.
     """
     if training.precision != "auto":
         return training
@@ -38,7 +38,7 @@ def settle_training_precision(
 
 
 def begun_precision(folder: Path) -> Any:
-    """Return the precision that the run in a folder began with; None if it has not begun."""
+    """Return the precision of the run in a folder; None if there is no run."""
     try:
         found = json.loads((folder / "run.json").read_text(encoding="utf-8"))["precision"]
     except (OSError, ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""Which rows make up which batch: a function of seed and step alone, so that there is nothing to save."""
+"""Sampling of batches: a function of seed and step only, so that a checkpoint need not save it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 
 class BatchSampler:
-    """Shuffled batches without replacement; an epoch's last incomplete batch is left out.
+    """Shuffled batches without replacement; the incomplete last batch of an epoch is dropped.
 
     Args:
-        rows: Sentences in the corpus.
-        batch_size: Sentences per batch over all processes.
-        seed: Each epoch's order is drawn from it and the epoch's number.
+        rows: Number of training rows.
+        batch_size: Rows per batch, over all processes.
+        seed: Seed of the order of rows, together with the number of the epoch.
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int) -> None:
@@ -23,7 +23,7 @@ class BatchSampler:
         self._order = np.zeros(0, dtype=np.int64)
 
     def batch(self, step: int) -> np.ndarray:
-        """Return the rows of the batch of a step, over all epochs counted from 0."""
+        """Return the row numbers of a batch, int64 (batch_size,); steps count from 0 over all epochs."""
         epoch, position = divmod(step, self.batches_per_epoch)
         if epoch != self._epoch:
             order = np.arange(self.rows, dtype=np.int64)

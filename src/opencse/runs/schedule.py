@@ -8,15 +8,15 @@ from opencse.settings import Schedule
 
 
 def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
-    """Return the share of the peak learning rate at a step.
+    """Return the learning rate at a step, divided by the peak rate.
 
     Args:
         schedule: Kind and warm-up.
         step: The optimiser step, from 0.
-        steps: All steps of the run.
+        steps: Number of steps of the run.
 
     Returns:
-        A number in [0, 1]; `linear`, `cosine` and `stable` would reach 0 at `step == steps`.
+        A factor in [0, 1]; `linear`, `cosine` and `stable` reach 0 at `step == steps`.
     """
     warmup = _count(schedule.warmup, steps)
     if step < warmup:

@@ -1,4 +1,4 @@
-"""The interface between the training loop and what it trains."""
+"""The interface between the training loop and the network that it trains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class Trainable(nn.Module):
     """Base class of networks that the loop trains: from a batch and a `Context` to the loss and logged values.
 
     Attributes:
-        encoder: What is kept and exported.
-        auxiliary: What is trained or remembered beside it.
+        encoder: The encoder, which is selected and exported.
+        auxiliary: Modules of the terms, which are trained with it and saved in checkpoints only.
     """
 
     encoder: nn.Module

@@ -1,6 +1,6 @@
 """Strict decoding of plain tables (TOML, JSON) into frozen dataclasses, and back.
 
-Every mistake is an `OpencseError` that names the file, the key and what is allowed there.
+Every mistake raises an `OpencseError` that names the file, the key and the allowed values.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 def decode(cls: type[T], table: object, where: str) -> T:
-    """Build a dataclass from a table.
+    """Return a dataclass built from a table.
 
     Args:
         cls: A dataclass whose annotations use `str`, `int`, `float`, `bool`, `None`, `Literal`, unions,
             `tuple[X, ...]`, `dict[str, X]` and other dataclasses. Its `__post_init__` may raise `ValueError` for
             impossible values.
-        table: What the file holds.
-        where: The file and key, for messages: `simcse.toml: views.anchor`.
+        table: The table, as parsed.
+        where: File and key for messages, such as `simcse.toml: views.anchor`.
 
     Raises:
         OpencseError: An unknown or missing key, a wrong type, or an impossible value.
@@ -38,7 +38,7 @@ def decode(cls: type[T], table: object, where: str) -> T:
     check_keys(table, fields, where)
     values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
     for key, value in values.items():
-        if isinstance(value, float) and not math.isfinite(value):  # in a range, infinity means that it has no end
+        if isinstance(value, float) and not math.isfinite(value):  # allowed in tuples only, as an open end
             raise OpencseError(f"{_at(where, key)}: {value} is not a finite number", "Give a finite number.")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -51,7 +51,11 @@ def decode(cls: type[T], table: object, where: str) -> T:
 
 
 def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
-    """Refuse keys that are not allowed, with a suggestion."""
+    """Check that a table has no unknown keys.
+
+    Raises:
+        OpencseError: It has one; the message suggests a similar key.
+    """
     allowed = sorted(allowed)
     for key in table:
         if key not in allowed:
@@ -59,7 +63,7 @@ def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> 
 
 
 def unknown(what: str, name: str, allowed: Iterable[str], where: str = "") -> OpencseError:
-    """Return the error for an unknown name, with the nearest known one."""
+    """Return the error for an unknown name, with the most similar known name as a suggestion."""
     allowed = sorted(allowed)
     near = difflib.get_close_matches(name, allowed, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""
@@ -68,7 +72,7 @@ def unknown(what: str, name: str, allowed: Iterable[str], where: str = "") -> Op
 
 
 def encode(value: object) -> Any:
-    """Turn a decoded dataclass back into plain tables; `None` is left out, as TOML has no null."""
+    """Return a dataclass as a plain table; fields that are None are left out, as TOML has no null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = getattr(type(value), "kind", None)
         table = {} if kind is None else {"kind": kind}
@@ -116,7 +120,7 @@ def _union(options: tuple[Any, ...], value: object, where: str) -> Any:
     tables = [o for o in options if dataclasses.is_dataclass(o)]
     if tables and isinstance(value, Mapping):
         return decode(tables[0], value, where)  # type: ignore[arg-type]
-    for option in sorted(options, key=lambda o: o is float):  # an int stays an int where both are allowed
+    for option in sorted(options, key=lambda o: o is float):  # an integer stays an integer if both are allowed
         if option is type(None):
             if value is None:
                 return None

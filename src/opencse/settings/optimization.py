@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 LARGEST_SEED = 2**32 - 1
-"""NumPy takes no larger one."""
+"""Largest seed that NumPy accepts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,10 +15,10 @@ class Optimizer:
 
     Attributes:
         lr: Peak learning rate.
-        weight_decay: Decoupled decay; 0 in all of these papers.
-        betas: Decay rates of the moments.
+        weight_decay: Decoupled weight decay of matrices; 0 in all systems that come with opencse.
+        betas: Decay rates of the moving averages of the gradient and of its square.
         eps: Added to the denominator.
-        max_grad_norm: The gradient of all trained parameters together is clipped to this norm; 0 for no clipping.
+        max_grad_norm: Global norm to which the gradient is clipped; 0 for no clipping.
     """
 
     lr: float = 3e-5
@@ -38,13 +38,13 @@ class Optimizer:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How the learning rate changes over the steps.
+    """Learning rate schedule.
 
     Attributes:
-        kind: After the warm-up `linear` (down to 0), `cosine` (down to 0), `constant`, or `stable`: constant, then
-            linear down to 0 over `decay`, so that a run can be lengthened or ended early while it is stable.
-        warmup: Steps over which the rate rises from 0: a number of steps (integer) or a share of all steps (below 1).
-        decay: The last steps of `stable`, likewise a number or a share; other kinds do not read it.
+        kind: After the warm-up: `linear` or `cosine` decay to 0, `constant`, or `stable` (warmup-stable-decay):
+            constant, then linear decay to 0, so that a run can be lengthened or ended early while it is constant.
+        warmup: Steps in which the rate rises linearly from 0: a number of steps (integer) or a share of all (below 1).
+        decay: Steps of the final decay of `stable`, as a number or a share; ignored by other kinds.
     """
 
     kind: Literal["linear", "cosine", "constant", "stable"] = "linear"
@@ -60,24 +60,24 @@ class Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The loop.
+    """Settings of the training loop.
 
     Attributes:
-        epochs: Passes over the corpus.
-        max_steps: Stop after so many optimiser steps, whatever `epochs` says.
-        batch_size: Sentences per optimiser step, over all processes together (negatives come from these).
-        accumulate: Split each batch into so many parts whose gradients are added. This is *not* equal to one large
-            batch: a sentence meets only the negatives of its own part.
+        epochs: Passes over the training rows.
+        max_steps: Maximum number of optimiser steps, if `epochs` asks for more.
+        batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among them.
+        accumulate: Number of parts into which each batch is split; their gradients are added. This is *not* equivalent
+            to one large batch, as a sentence has only the negatives of its own part.
         precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever multiplies faster on
-            this machine; a resumed run keeps what it began with. Losses are always computed in fp32.
-        seed: All randomness comes from it.
+            this machine; a resumed run keeps its precision. Losses are always computed in fp32.
+        seed: Seed of all random choices.
         log_every: Steps between lines in `metrics.jsonl`.
         gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
-        checkpoint_every: Steps between checkpoints to resume from; 0 for none.
-        keep_checkpoints: How many of these are kept. With two or more, a damaged one costs only the steps since the
-            one before.
-        length_groups: Run the rows of a batch in groups of like length where the encoder cannot take rows without
-            padding. Which sentences share a batch does not change.
+        checkpoint_every: Steps between checkpoints; 0 for none.
+        keep_checkpoints: Number of checkpoints that are kept. With two or more, a damaged checkpoint costs only the
+            steps since the one before it.
+        length_groups: Encode the rows of a batch in groups of similar length, if the encoder needs padding. The
+            composition of batches does not change.
     """
 
     epochs: int = 1

@@ -1,4 +1,4 @@
-"""Merging plain tables (TOML), and the `key=value` overrides of a command line."""
+"""Parsing and merging of TOML tables, and the `key=value` overrides of the command line."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from opencse.settings.decode import unknown
 
 Table = dict[str, Any]
 DEEPEST = 32
-"""How deep tables and lists may be nested."""
+"""Maximum depth of nested tables and lists."""
 LARGEST = 2**63 - 1
-"""The largest integer, as the TOML standard has it."""
+"""Largest integer of the TOML standard."""
 
 
 def parse_toml(text: str, label: str) -> Table:
     """Parse a TOML document; `label` names it in messages.
 
     Raises:
-        OpencseError: It is not TOML, is nested deeper than `DEEPEST`, or holds an integer beyond 64 bits.
+        OpencseError: The text is not TOML, is nested deeper than `DEEPEST`, or has an integer of more than 64 bits.
     """
     try:
         table = tomllib.loads(text)
@@ -49,7 +49,19 @@ def _check_size(table: Table, label: str) -> None:
 
 
 def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
-    """Merge tables key by key; lists are replaced, except that a table of terms patches or adds terms by name."""
+    """Return a table with the values of another laid over it, key by key.
+
+    Lists are replaced, with one exception: a table under the key `terms` changes terms of the list by name or position,
+    or adds new ones.
+
+    Args:
+        base: The table below.
+        over: The table above, whose values win.
+        where: Name of the file, for messages.
+
+    Raises:
+        OpencseError: A term to change does not exist.
+    """
     merged = copy.deepcopy(base)
     for key, value in over.items():
         known = merged.get(key)
@@ -63,7 +75,7 @@ def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
 
 
 def _changes_kind(known: Table, over: Mapping[str, Any]) -> bool:
-    """Return whether one constructor replaces another: its parameters then start afresh."""
+    """Return whether one constructor replaces another of a different kind, whose parameters it does not inherit."""
     return "kind" in over and over["kind"] != known.get("kind")
 
 
@@ -87,7 +99,11 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Return the key and the value of a `--set`."""
+    """Return the dotted key and the value of a `--set`; a value that is not TOML is a string.
+
+    Raises:
+        OpencseError: The text is not `key=value`, or the value is nested too deep or too large.
+    """
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip()):
         raise OpencseError(f"--set {text}: expected key=value", "For example --set optimizer.lr=1e-5.")
@@ -98,12 +114,12 @@ def parse_override(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         return key.strip(), value.strip()  # a bare word is a string
     except (RecursionError, ValueError):
-        pass  # the same again, said in one line
+        pass  # parse_toml raises it again, as one line
     return key.strip(), parse_toml(f"value = {value}", f"--set {text}")["value"]
 
 
 def nested(key: str, value: Any) -> Table:
-    """Return the table in which a dotted key has this value."""
+    """Return the nested table in which a dotted key has this value: `a.b` is `{"a": {"b": value}}`."""
     *parents, last = key.split(".")
     table: Table = {last: value}
     for parent in reversed(parents):

@@ -1,4 +1,4 @@
-"""Which column of a table holds the text."""
+"""The column of a table that holds the text."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ TEXT_COLUMNS = (
     "abstract",
     "description",
 )
-"""Names that a column of text commonly has, the likeliest first."""
+"""Common names of a column of text, the likeliest first."""
 
 
 def text_column(columns: Sequence[str], source: str | Path, wanted: str | None = None) -> str:
-    """Return the column to read: the wanted one, the only one, or the first of `TEXT_COLUMNS` that is there.
+    """Return the column that holds the text: the wanted one, else the first of `TEXT_COLUMNS`, else the only one.
 
     Args:
         columns: The columns of the table.
-        source: Its name, for the error.
-        wanted: What the user asked for.
+        source: Name of the table, for messages.
+        wanted: The column that the user asked for.
 
     Raises:
-        OpencseError: The wanted column is not there, or none has a known name.
+        OpencseError: The wanted column is missing, or none of several has a known name.
     """
     if wanted is not None:
         if wanted not in columns:
