@@ -1,4 +1,4 @@
-"""opencse beside other libraries: sentence-transformers' trainer, mteb, and ONNX graphs that run without PyTorch."""
+"""Integrations: sentence-transformers' trainer, mteb, and ONNX graphs that run without PyTorch."""
 
 from opencse.integrations.onnx import OnnxExport, export_onnx
 from opencse.integrations.onnx_encoder import OnnxEncoder

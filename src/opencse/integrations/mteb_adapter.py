@@ -1,7 +1,7 @@
-"""A model as `mteb` wants it, filed under the hash of its weights (extra `mteb`).
+"""Evaluation of a model with `mteb` (extra `mteb`).
 
-`mteb` keeps results by a model's name and revision. Models without either, which all local ones are, share one file:
-the second then gets the first one's scores. A model from here has its weights' hash for revision, always.
+`mteb` caches results by the name and the revision of a model. Local models have no revision, so that a second one would
+get the scores of the first. Here the revision is always the hash of the weights.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MtebEncoder:
 
     Args:
         model: Any `SentenceTransformer`.
-        name: What to call it: `organisation/name`; anything else becomes `local/…`.
+        name: Name in `mteb`'s results, `organisation/name`; any other name becomes `local/…`.
         precision: See `Embedder`.
 
     Raises:
@@ -56,29 +56,29 @@ class MtebEncoder:
         )
 
     def encode(self, inputs: Iterable[Mapping[str, Any]], **_: Any) -> np.ndarray:
-        """Return vectors (n, d) of all texts of some batches, `{"text": […]}` each."""
+        """Return the vectors, float32 (n, d), of all texts of some batches `{"text": […]}`."""
         return self._embedder([text for batch in inputs for text in batch["text"]])
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Return cosines of all pairs."""
+        """Return the cosine similarities of all pairs, (n, m)."""
         from sentence_transformers.util import cos_sim
 
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Return cosines of rows with rows."""
+        """Return the cosine similarities of corresponding rows, (n,)."""
         from sentence_transformers.util import pairwise_cos_sim
 
         return pairwise_cos_sim(embeddings1, embeddings2)
 
 
 def local_task(name: str, splits: Mapping[str, Mapping[str, Sequence[Any]]], *, subset: str | None = None) -> Any:
-    """Return one of `mteb`'s tasks on rows of one's own, without a hub.
+    """Return a task of `mteb` on given rows, without a download.
 
     Args:
         name: `mteb`'s name of the task, such as `STSBenchmark` or `Banking77Classification`.
         splits: Columns of each split, such as `{"test": {"sentence1": …, "sentence2": …, "score": …}}`.
-        subset: The task's subset, for a task that has several.
+        subset: Name of the subset, for a task with several.
     """
     import mteb
     from datasets import Dataset, DatasetDict

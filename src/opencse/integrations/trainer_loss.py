@@ -1,7 +1,7 @@
-"""Recipes as `loss=` of a plain `SentenceTransformerTrainer`, for people who have a training script already.
+"""Recipes as the `loss` of a `SentenceTransformerTrainer`, for existing training scripts.
 
-The trainer knows columns of text where a recipe knows views, and leaves what the loss owns out of its checkpoints.
-What follows from that is listed in docs/guides/sentence-transformers.md.
+The trainer has columns of text instead of views, and its checkpoints do not contain the weights of a loss. The
+consequences are listed in docs/guides/sentence-transformers.md.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ def sentence_transformers_loss(
 ) -> RecipeLoss:
     """Return the objective of a recipe as a loss for `SentenceTransformerTrainer`.
 
-    Only the recipe's views, terms, teachers and projector are used; optimiser, schedule, batch and lengths are the
-    trainer's. Example:
+    Only the views, terms, teachers and projector of the recipe are used; optimiser, schedule, batch size and maximum
+    length are the trainer's. Example:
 
     ```python
     loss = opencse.sentence_transformers_loss("hince", model)
-    data = Dataset.from_dict({"text": sentences, "negative": negatives})  # "" where there is none
+    data = Dataset.from_dict({"text": sentences, "negative": negatives})  # "" for none
     trainer = SentenceTransformerTrainer(
         model, args, data.select_columns(loss.columns), loss=loss, callbacks=[loss.callback()]
     )
     ```
 
     Args:
-        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` have no say).
-        model: What is trained; its own pooling is kept.
+        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are ignored).
+        model: The encoder to train; its own pooling is kept.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
-        backbone: Where the model comes from; needed by terms that load it again (a generator called `backbone`).
+        backbone: Path or name of the model, for terms that load it again (a generator called `backbone`).
 
     Raises:
-        OpencseError: The recipe cannot be read, or asks for what a plain trainer cannot give.
+        OpencseError: The recipe is invalid, or needs something that the trainer does not have.
     """
     if not isinstance(recipe, Recipe):
         transformer: Any = model[0]
@@ -68,13 +68,13 @@ def sentence_transformers_loss(
 
 
 class RecipeLoss(nn.Module):
-    """A recipe's objective as a loss module; made by `sentence_transformers_loss`.
+    """The objective of a recipe as a loss module, from `sentence_transformers_loss`.
 
     Attributes:
         model: The encoder, which the trainer replaces by its wrapper.
         recipe: The resolved recipe.
-        columns: Text columns that the dataset must have, in this order; the trainer passes them on without their names.
-        reports: What the terms reported in the last step.
+        columns: Text columns that the dataset must have, in this order: the trainer passes them on without names.
+        reports: Values that the terms reported in the last step.
     """
 
     def __init__(self, recipe: Recipe, model: SentenceTransformer, backbone: str | Path) -> None:
@@ -85,7 +85,7 @@ class RecipeLoss(nn.Module):
         self.reports: dict[str, Tensor] = {}
         _check(recipe)
         pooler = getattr(model[0].auto_model, "pooler", None)
-        if isinstance(pooler, nn.Module):  # never used, and several processes would wait for its gradients
+        if isinstance(pooler, nn.Module):  # unused: several processes would wait for its gradients
             pooler.requires_grad_(False)
         self._step = 0
         self._bare = {view: _bare_length(model, view.prompt) for view in set(recipe.used_views.values())}
@@ -126,10 +126,10 @@ class RecipeLoss(nn.Module):
         return cast(Tensor, loss)
 
     def callback(self, resume_from: str | Path | None = None) -> TrainerCallback:
-        """Return a callback that keeps what the loss owns in the trainer's checkpoints and in step between processes.
+        """Return a callback that saves the weights of the loss in checkpoints and synchronises them between processes.
 
         Args:
-            resume_from: The checkpoint to resume from, where it is not one of the trainer's own output folder.
+            resume_from: The checkpoint to resume from, if it is not in the trainer's output folder.
         """
         import torch.distributed as dist
         from transformers import TrainerCallback
@@ -148,7 +148,7 @@ class RecipeLoss(nn.Module):
                 folder = Path(resume_from) if resume_from is not None else _checkpoint(args, state)
                 if not (folder / _FILE).is_file():
                     raise OpencseError(
-                        f"{folder}: holds no {_FILE}, so that the loss's own weights would start anew",
+                        f"{folder}: no {_FILE} in this folder, so that the weights of the loss would start anew",
                         "Train with loss.callback() from the start; for another folder, loss.callback(resume_from=…).",
                     )
                 load_weights(loss.network, folder / _FILE)
@@ -163,19 +163,19 @@ class RecipeLoss(nn.Module):
         return KeepLoss()
 
     def _batch(self, columns: Mapping[str, Mapping[str, Tensor]]) -> Batch:
-        """Return the features of columns as the engine's batch: a view of its own dropout is a pass of its own."""
+        """Return the features of the columns as a batch, with one encoder pass for each view."""
         views = self.recipe.used_views
         rows = len(next(iter(columns.values()))["input_ids"])
         present, passes, tokens = [], [], {}
         for v, (name, view) in enumerate(views.items()):
             ids, mask = columns[view.text]["input_ids"], columns[view.text]["attention_mask"]
-            here = mask.sum(1) > self._bare[view] if view.optional else mask.new_ones(rows).bool()
-            present.append(here)
-            at = here.nonzero().squeeze(1)
+            valid = mask.sum(1) > self._bare[view] if view.optional else mask.new_ones(rows).bool()
+            present.append(valid)
+            at = valid.nonzero().squeeze(1)
             if len(at):
                 passes.append(EncoderPass(view.dropout, [ids[at]], [mask[at]], at + v * rows))
             if any(name in term.tokens for term in self.recipe.terms):
-                tokens[name] = ids, mask * here[:, None]
+                tokens[name] = ids, mask * valid[:, None]
         teachers = {
             name: {
                 view: self._teach(name, columns[views[view].text], present[list(views).index(view)]) for view in seen
@@ -184,12 +184,12 @@ class RecipeLoss(nn.Module):
         }
         return Batch(tuple(views), rows, passes, torch.stack(present), teachers, tokens)
 
-    def _teach(self, name: str, features: Mapping[str, Tensor], here: Tensor) -> Tensor:
-        return self._teachers[name](features) * here[:, None]
+    def _teach(self, name: str, features: Mapping[str, Tensor], valid: Tensor) -> Tensor:
+        return self._teachers[name](features) * valid[:, None]
 
 
 class _Teacher:
-    """A frozen model that reads the student's token ids; no module, so that the trainer does not see its weights."""
+    """A frozen model that reads the student's token ids; not a module, so that the trainer ignores its weights."""
 
     def __init__(self, teacher: Teacher, student: SentenceTransformer) -> None:
         import copy
@@ -203,7 +203,7 @@ class _Teacher:
         own, theirs = student.tokenizer, self._model.tokenizer
         if own.get_vocab() != theirs.get_vocab():
             raise OpencseError(
-                f"the teacher {teacher.model} has another vocabulary, and a plain trainer passes on token ids only",
+                f"the teacher {teacher.model} has another vocabulary, but the trainer passes on token ids only",
                 "Use a teacher with the model's own tokenizer, or train with `opencse train`.",
             )
         self._model.eval().requires_grad_(False)
@@ -221,14 +221,14 @@ def _check(recipe: Recipe) -> None:
         prompts.setdefault(view.text, set()).add(view.prompt)
     if recipe.encoder.pooling == "mask" or any(len(of) > 1 for of in prompts.values()):
         raise OpencseError(
-            f"the recipe '{recipe.name}' puts templates around its texts, which a plain trainer cannot",
-            "Train with `opencse train`, or take the templates out: --set views.NAME.prompt={} for each view, and "
+            f"the recipe '{recipe.name}' puts templates around its texts, which the trainer cannot do",
+            "Train with `opencse train`, or remove the templates: --set views.NAME.prompt={} for each view, and "
             "--set encoder.pooling=cls.",
         )
     for name, view in recipe.used_views.items():
         if view.repetition:
             raise OpencseError(
-                f"the recipe '{recipe.name}' repeats tokens anew at each step, which a plain trainer cannot",
+                f"the recipe '{recipe.name}' repeats other tokens at each step, which the trainer cannot do",
                 f"Train with `opencse train`, or leave it out: --set views.{name}.repetition=0.",
             )
     if recipe.encoder.denoising != "none":
@@ -236,7 +236,7 @@ def _check(recipe: Recipe) -> None:
 
 
 def _bare_length(model: SentenceTransformer, prompt: str | None) -> int:
-    """Return tokens of a text that says nothing."""
+    """Return the number of tokens of an empty text in a prompt."""
     return len(model.tokenizer((prompt or "{}").replace("{}", ""))["input_ids"])
 
 

@@ -13,11 +13,11 @@ from opencse.views.constructor import ConstructorSpec
 def settle_view_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, Any]) -> dict[str, ConstructorSpec]:
     """Return the specifications with `auto` replaced by the faster precision for each model on this machine.
 
-    So all workers, on any machine, use the same precision.
+    All workers, on any machine, then use the same precision.
 
     Args:
         specs: Specifications by name.
-        begun: Their options in the build that is resumed, by name; it keeps its precision.
+        begun: Their options in the build that is resumed, by name, whose precision is kept.
     """
     return {
         name: replace(spec, precision=_settled(spec, begun.get(name, {})))  # type: ignore[call-arg]

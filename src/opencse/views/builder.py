@@ -1,4 +1,4 @@
-"""The builder: constructors over a whole corpus, into a folder of Parquet files that a killed run cannot damage."""
+"""The builder: runs constructors over a corpus and writes a folder of Parquet files, which a kill cannot damage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from opencse.views.sentence_store import CorpusAccess, SentenceStore, open_sente
 REWRITING, MINING = "parsing and rewriting", "mining"
 """The parts of a build's time, for `opencse.progress.Timings`."""
 PART_ROWS = 16 * UNIT
-"""Rows in one file by default: at most so many rows for each worker are lost when a build is killed."""
+"""Rows per file by default, which is also the maximum number of rows per worker that a kill costs."""
 
 BuiltColumns = dict[str, list[BuiltView]]
 

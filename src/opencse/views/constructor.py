@@ -93,8 +93,8 @@ class ConstructorSpec:
         unit: Number of rows that are built together, a multiple of `UNIT`.
 
     Attributes:
-        of: The column to start from: the corpus's own (`text`), or one that is built before. So a negation of an
-            antonym can be built.
+        of: The column to start from: the corpus's own (`text`) or one that is built before, for example to negate an
+            antonym.
     """
 
     kind: ClassVar[str]

@@ -75,7 +75,7 @@ def build_header(
     seed: int,
     part_rows: int,
 ) -> dict[str, Any]:
-    """Return all that determines the output: hash of the texts, version, options and hashes of weights.
+    """Return everything that determines the output: hash of the texts, version, options and hashes of weights.
 
     Args:
         specs: Specifications by name.
@@ -142,7 +142,7 @@ def read_header(path: str | Path) -> dict[str, Any]:
     """Return the header of a Parquet file that `build_views` wrote.
 
     Raises:
-        OpencseError: The file was not written by `build`.
+        OpencseError: The file was not written by `build_views`.
     """
     try:
         return json_object(parquet_metadata(path)[HEADER].decode(), str(path), "")

@@ -1,1 +1,1 @@
-"""Views that a model generates or that are chosen among candidates: translation, prompting, masked prediction."""
+"""Views from models and candidates: back-translation, prompted models, masked language models, tables."""

@@ -141,15 +141,15 @@ def masked(text: str, count: int, mask: str, rng: random.Random) -> str:
 
 
 def _check_weights(folder: Path) -> None:
-    """Raise an error if the weights are a pickle, as in FSMT's repositories: reading a pickle can run code.
+    """Refuse weights in a pickle, as in FSMT's repositories: reading a pickle can run code.
 
     Raises:
         OpencseError: There is `pytorch_model.bin`, but no safetensors file.
     """
     if (folder / "pytorch_model.bin").is_file() and not any(folder.glob("*.safetensors")):
         raise OpencseError(
-            f"{folder} holds its weights as pytorch_model.bin alone, a pickle, which is refused",
-            "Reading it can run code. Convert it once where you trust it: transformers' AutoModelForSeq2SeqLM reads it "
+            f"{folder} has its weights only as pytorch_model.bin, a pickle, which is refused",
+            "Reading it can run code. If you trust it, convert it once: transformers' AutoModelForSeq2SeqLM reads it "
             "(from_pretrained) and writes model.safetensors (save_pretrained).",
         )
 
@@ -168,7 +168,7 @@ class Translator:
         from opencse.encoder.device import choose_device
 
         name = resolve(name)
-        local = Path(name).is_dir()  # then nothing is to be looked up on the hub
+        local = Path(name).is_dir()  # never looked up on the hub
         if local:
             _check_weights(Path(name))
         try:

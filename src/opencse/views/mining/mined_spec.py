@@ -100,7 +100,7 @@ class MinedSpec(ConstructorSpec):
         raise NotImplementedError
 
     def digest(self, index: CorpusIndex) -> str:
-        """Return a hash of all that the draw depends on besides texts, options and seed."""
+        """Return a hash of everything that the draw depends on besides texts, options and seed."""
         return index.vectors.weights_hash
 
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> DrawnSentences:

@@ -1,6 +1,6 @@
 """The embeddings of a corpus on disk: written once per model, memory-mapped, read by number.
 
-The folder's name is a hash of the weights, the tokenizer, the pooling and all else that determines the vectors
+The folder's name is a hash of the weights, the tokenizer, the pooling and everything else that determines the vectors
 (`opencse.encoder.weights_hash`), of the texts and of the precision, so vectors of another model are never read.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Pooling = Literal["backbone", "cls", "mean", "first_last"]
 
-CHUNK = 8192  # texts that are embedded together: at least so many are lost when a run is killed
+CHUNK = 8192  # texts that are embedded together: a kill costs at least so many
 _SHARDS = 256  # maximum number of shards, as each is an open file
 _VERSION = 1
 

@@ -1,1 +1,1 @@
-"""Random perturbations: words repeated, deleted or masked, or another sentence altogether."""
+"""Perturbations: words repeated, deleted or masked at random, and other sentences of the corpus."""

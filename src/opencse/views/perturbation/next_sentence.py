@@ -24,12 +24,12 @@ class NextSentence(ConstructorSpec):
     kind: ClassVar[str] = "next_sentence"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def prepare(self, corpus: CorpusAccess) -> Following:
+    def prepare(self, corpus: CorpusAccess) -> NextSentenceReader:
         """Return the constructor, with the sentences of the whole corpus."""
-        return Following(corpus.sentences)
+        return NextSentenceReader(corpus.sentences)
 
 
-class Following:
+class NextSentenceReader:
     """A prepared and opened `NextSentence`; pickling sends a path.
 
     Args:
@@ -41,7 +41,7 @@ class Following:
     def __init__(self, sentences: SentenceStore) -> None:
         self._sentences = sentences
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Following:
+    def open(self, *, seed: int = 0, workers: int = 1) -> NextSentenceReader:
         """Return the constructor; there is nothing to load."""
         return self
 

@@ -18,8 +18,8 @@ class Passage(ConstructorSpec):
     order, so the passage of a sentence and that of its negation differ in one sentence only.
 
     Attributes:
-        sentences: Fewest and most sentences; each row draws its own number.
-        words: Most words of the other sentences together; those farthest from the sentence are dropped.
+        sentences: Minimum and maximum number of sentences; each row draws its own number.
+        words: Maximum number of words of the other sentences; those farthest from the sentence are dropped.
         around: Columns built before that hold the other sentences, such as mined neighbours; by default they are
             taken from the corpus, whose sentences must be in the order of their documents.
 
@@ -41,7 +41,7 @@ class Passage(ConstructorSpec):
 
     def __post_init__(self) -> None:
         if not 1 <= self.sentences[0] <= self.sentences[1]:
-            raise ValueError(f"sentences must be (fewest, most) with 1 <= fewest <= most, not {self.sentences}")
+            raise ValueError(f"sentences must be (minimum, maximum) with 1 <= minimum <= maximum, not {self.sentences}")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -50,15 +50,15 @@ class Passage(ConstructorSpec):
 
     @property
     def searches_corpus(self) -> bool:
-        """The neighbours are found by the row's number, whichever column takes its place."""
+        """False: the neighbours are found by the row's number, even if another column takes its place."""
         return False
 
-    def prepare(self, corpus: CorpusAccess) -> Passages:
+    def prepare(self, corpus: CorpusAccess) -> PassageBuilder:
         """Return the constructor, with the sentences of the whole corpus."""
-        return Passages(self, corpus.sentences)
+        return PassageBuilder(self, corpus.sentences)
 
 
-class Passages:
+class PassageBuilder:
     """A prepared and opened `Passage`; pickling sends a path.
 
     Args:
@@ -72,9 +72,9 @@ class Passages:
     def __init__(self, spec: Passage, corpus: SentenceStore, seed: int = 0) -> None:
         self._spec, self._corpus, self._seed = spec, corpus, seed
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Passages:
+    def open(self, *, seed: int = 0, workers: int = 1) -> PassageBuilder:
         """Return the constructor with its seed; there is nothing to load."""
-        return Passages(self._spec, self._corpus, seed)
+        return PassageBuilder(self._spec, self._corpus, seed)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Return the passage of each row."""
