@@ -183,7 +183,7 @@ def test_two_processes_do_what_one_does(tmp_path) -> None:
     ("recipe", "settings", "match"),
     [
         ("sncse", [], "templates around its texts"),
-        ("esimcse", [], "repeats tokens anew at each step"),
+        ("esimcse", [], "repeats other tokens at each step"),
         ("simcse", ["encoder.poling=cls"], "unknown key"),
     ],
 )
