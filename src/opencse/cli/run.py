@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -74,6 +75,15 @@ def run(
             help="Run a short trial of a few steps on a few sentences: a test that everything works.",
         ),
     ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.5,
+            help="Time that the run may take; as much of the recipe is used as is expected to fit, by a probe of the "
+            "machine.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Begin without asking; only a terminal is asked.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and sizes of the run, and stop.")] = False,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
@@ -124,9 +134,16 @@ def run(
         resume=resume,
         overwrite=overwrite,
         track=track,
+        minutes=minutes,
         notify=progress.note,
+        confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() and not (yes or quiet) else None,
     )
     Console().print(result)
+
+
+def _confirm(line: str) -> bool:
+    """Ask in the terminal whether to begin."""
+    return typer.confirm(f"opencse: {line}. Begin?", default=True, err=True)
 
 
 def _limits(tolerance: float | None, compatible: float | None) -> list[str]:

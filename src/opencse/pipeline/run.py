@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after
 from opencse.pipeline.display import probe_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
+from opencse.pipeline.time_budget import announce, begun_budget, fit_to_minutes, run_sizes
 from opencse.pipeline.train import guards, train_on_rows
 from opencse.probing import ProbeData, ProbeScores, load_probe_data
 from opencse.progress import collect, timed
@@ -91,11 +92,13 @@ def run(
     overrides: Sequence[str] = (),
     seed: int | None = None,
     quick: bool = False,
+    minutes: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     track: Sequence[str] = (),
     progress: bool = True,
     notify: Notify = lambda _: None,
+    confirm: Callable[[str], bool] | None = None,
 ) -> RunResult:
     """Build the text columns of a recipe, train, and evaluate the model before and after.
 
@@ -117,17 +120,22 @@ def run(
         overrides: `key=value` settings.
         seed: As for `train`.
         quick: Run a short trial of a few steps on a few sentences (`opencse.recipes.shortened`).
+        minutes: Time that the run may take. As much of the recipe is used as is expected to fit, by a probe of the
+            machine; a run that is resumed keeps its share.
         resume: Continue an interrupted run in `out`.
         overwrite: As for `train`.
         track: As for `train`.
         progress: As for `train`.
         notify: As for `train`.
+        confirm: Receives the first line, with size and expected time, and returns whether to begin; by default the run
+            begins.
 
     Returns:
         The run, and scores before and after training; it displays as tables in a notebook.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
+        Interrupted: `confirm` returned False.
     """
     with collect() as timings:
         folder, resume_training = Path(out), resume and (Path(out) / "run.json").is_file()
@@ -149,7 +157,14 @@ def run(
         probe_data = load_probe_data(data=data, pairs=own_pairs, text=sts_text(data))
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
-        inputs = _with_settled_precision(inputs, folder, resume, notify)
+        inputs, precision_line = _with_settled_precision(inputs, folder, resume)
+        sets = development_sets(dev, data, inputs.recipe.selection.tasks)
+        sizes, first = run_sizes(inputs, probe_data, sets)
+        begun = begun_budget(folder) if resume else None
+        with timed("probe of the machine"):
+            inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, begun)
+        announce(budget.line(sizes.sentences, inputs.recipe.name), notify, confirm)
+        notify(precision_line)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
             inputs.recipe,
@@ -175,6 +190,7 @@ def run(
             notify=notify,
             corpus_name=inputs.corpus.name,
             documents=inputs.corpus,
+            record={"budget": asdict(budget)},
         )
         scores, report = _measure_and_report(inputs, trained, probe_data)
     result = RunResult(trained, scores, report, timings.rounded())
@@ -233,14 +249,14 @@ def _guard_notes(outcome: TrainingOutcome) -> list[str]:
     return [f"Guards, before → after: {', '.join(scores)}."]
 
 
-def _with_settled_precision(inputs: RunInputs, folder: Path, resume: bool, notify: Notify) -> RunInputs:
-    """Return the inputs with the precision that the run uses, and report device and precision."""
+def _with_settled_precision(inputs: RunInputs, folder: Path, resume: bool) -> tuple[RunInputs, str]:
+    """Return the inputs with the precision that the run uses, and a line about device and precision."""
     config, device = backbone_config(inputs.backbone), choose_device()
     precision = inputs.recipe.training.precision
     if precision == "auto" and resume and (begun := begun_precision(folder)):
         precision = begun
-    notify(f"{inputs.recipe.name} {describe(precision, config, device)}")
-    return with_precision(inputs, resolve_precision(precision, config, device))
+    line = f"{inputs.recipe.name} {describe(precision, config, device)}"
+    return with_precision(inputs, resolve_precision(precision, config, device)), line
 
 
 def _suites(scores: ProbeScores) -> dict[str, Results]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,7 @@ def train_on_rows(
     notify: Notify,
     corpus_name: str,
     documents: Corpus,
+    record: Mapping[str, Any] | None = None,
 ) -> TrainingRun:
     """Train on rows that have been opened, with a resolved recipe.
 
@@ -131,6 +132,7 @@ def train_on_rows(
         notify: As for `train`.
         corpus_name: As for `train`.
         documents: Texts for which old and new vectors are compared (`Selection.compatible`).
+        record: Further entries of `run.json`.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
@@ -165,6 +167,7 @@ def train_on_rows(
         progress=progress,
         notify=notify,
         corpus_name=corpus_name,
+        record=record,
     )
 
 

@@ -78,6 +78,7 @@ def train_encoder(
     progress: bool = True,
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
+    record: Mapping[str, Any] | None = None,
 ) -> TrainingRun:
     """Train a sentence encoder on rows that have every column of the recipe's views.
 
@@ -98,6 +99,7 @@ def train_encoder(
         progress: Show progress bars.
         notify: Receives short notes for the user.
         corpus_name: Name of the corpus on the model card; by default its path.
+        record: Further entries of `run.json`.
 
     Returns:
         The finished run.
@@ -122,7 +124,7 @@ def train_encoder(
     fingerprint = _fingerprint(recipe, model, text) | {f"task vector {name}": h for name, h in hashes.items()}
     if (outcome := session.finished(fingerprint)) is not None:
         return TrainingRun(session.folder, recipe, outcome)
-    record = _record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint)
+    record = {**_record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint), **(record or {})}
     session.begin(record, {"recipe.toml": fingerprint["recipe"]})
     for warning in text.warnings:
         session.notify(f"warning: {warning}")

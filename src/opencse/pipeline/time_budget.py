@@ -1,0 +1,122 @@
+"""What a run says of its time before it begins, and `--minutes`: the share of a recipe that fits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from opencse.errors import Interrupted, OpencseError
+from opencse.evaluation import ScoredPairs, TripletTask
+from opencse.pipeline.inputs import RunInputs
+from opencse.pipeline.time_estimate import RunSizes, fitting_share, measure_speed, seconds_by_part, total_steps
+from opencse.probing import ProbeData
+from opencse.progress.phase import duration
+from opencse.recipes import scaled
+from opencse.runs.session import Notify
+
+_VERSIONS = 7  # of a probed sentence: itself and its transformations
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeBudget:
+    """The time of a run, as it stands in `run.json`.
+
+    Attributes:
+        minutes: What the user allows; None for no limit.
+        share: Share of the recipe's sentences and steps that is run.
+        estimated_seconds: Estimate of that share; None for a run that goes on.
+        steps: Optimiser steps.
+    """
+
+    minutes: float | None
+    share: float
+    estimated_seconds: float | None
+    steps: int
+
+    def line(self, sentences: int, recipe: str) -> str:
+        """Return the first line of a run."""
+        steps = f"{sentences:,} sentences, {self.steps:,} training steps"
+        if self.estimated_seconds is None:
+            return f"goes on: {steps}"
+        if self.share < 1:
+            steps += f"; {100 * self.share:.0f} % of {recipe}, to keep within {self.minutes:g} minutes"
+        return f"takes about {_rounded(self.estimated_seconds)} on this machine ({steps})"
+
+
+def run_sizes(inputs: RunInputs, probed: ProbeData, development: Sequence[ScoredPairs]) -> tuple[RunSizes, list[str]]:
+    """Return the amounts of work of a run, and the first sentences of its corpus."""
+    first = list(islice(inputs.corpus.texts(), 200))
+    if not first:
+        raise OpencseError(f"{inputs.corpus.name}: no sentence", "Give a text with at least one line.")
+    pairs = sum(len(each) for each in (*probed.sts, *probed.pairs))
+    written = _VERSIONS * (0 if probed.sentences is None else len(probed.sentences))
+    triplets = sum(len(set(TripletTask(data=each).texts())) for each in probed.triplets)
+    return RunSizes(
+        sentences=sum(1 for _ in inputs.corpus.texts()),
+        builds=bool(inputs.missing_specs),
+        scored=sum(2 * len(each) for each in development),
+        probed=2 * pairs + written + triplets,
+    ), first
+
+
+def fit_to_minutes(
+    inputs: RunInputs, sizes: RunSizes, texts: Sequence[str], minutes: float | None, begun: TimeBudget | None
+) -> tuple[RunInputs, TimeBudget]:
+    """Return the inputs with as much of the recipe as fits, and the time it takes.
+
+    Args:
+        inputs: With the precision settled.
+        sizes: Amounts of work.
+        texts: Sentences of the corpus, for the probe of the machine.
+        minutes: What the user allows; None for the whole recipe.
+        begun: The budget of a run that goes on, which keeps its share.
+
+    Raises:
+        OpencseError: The minutes are too few.
+    """
+    whole = inputs.recipe
+    steps = total_steps(whole, sizes)
+    share, seconds = (1.0, None) if begun is None else (begun.share, None)
+    if begun is None:
+        speed = measure_speed(inputs, texts)
+        share = 1.0 if minutes is None else fitting_share(whole, sizes, speed, 60 * minutes)
+        seconds = round(sum(seconds_by_part(scaled(whole, share, steps), sizes, speed).values()))
+    recipe = scaled(whole, share, steps)
+    minutes = minutes if begun is None else begun.minutes
+    budget = TimeBudget(minutes=minutes, share=share, estimated_seconds=seconds, steps=total_steps(recipe, sizes))
+    return replace(inputs, recipe=recipe), budget
+
+
+def begun_budget(folder: Path) -> TimeBudget | None:
+    """Return the budget that the run in a folder began with; None if it has not begun."""
+    path = folder / "run.json"
+    if not path.is_file():
+        return None
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")).get("budget") or {}
+        return TimeBudget(
+            minutes=found.get("minutes"), share=float(found.get("share", 1)), estimated_seconds=None, steps=0
+        )
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def announce(line: str, notify: Notify, confirm: Callable[[str], bool] | None) -> None:
+    """Say how long the run takes, or ask whether to begin if there is someone to ask.
+
+    Raises:
+        Interrupted: The answer is no.
+    """
+    if confirm is None:
+        notify(line)
+    elif not confirm(line):
+        raise Interrupted("stopped before anything was built")
+
+
+def _rounded(seconds: float) -> str:
+    """Return a time span as exactly as an estimate is."""
+    return duration(60 * round(seconds / 60)) if seconds >= 90 else duration(10 * max(1, round(seconds / 10)))

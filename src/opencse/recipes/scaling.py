@@ -1,0 +1,41 @@
+"""A part of a recipe's training: the same proportions, with fewer sentences and steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+from opencse.recipes.load import load_recipe
+from opencse.recipes.schema import Recipe
+
+_LEAST_ROWS = 50
+
+
+def scaled(recipe: Recipe, share: float, steps: int) -> Recipe:
+    """Return the recipe with a share of its sentences, rows and steps, its task vectors likewise.
+
+    Args:
+        recipe: Any resolved recipe.
+        share: Above 0; 1 or more returns the recipe as it is.
+        steps: Steps of the whole recipe on the corpus at hand.
+    """
+    if share >= 1:
+        return recipe
+    corpus, most_steps = recipe.corpus, max(1, ceil(steps * share))
+    vectors = {}
+    for name, vector in recipe.task_vectors.items():
+        own = load_recipe(vector.recipe, overrides=vector.set).training.max_steps
+        fewer = () if own is None else (f"training.max_steps={max(1, ceil(own * share))}",)
+        vectors[name] = replace(vector, set=(*vector.set, *fewer))
+    return replace(
+        recipe,
+        corpus=replace(
+            corpus,
+            rows=None if corpus.rows is None else max(_LEAST_ROWS, ceil(corpus.rows * share)),
+            opposites=ceil(corpus.opposites * share),
+            parts={name: replace(part, rows=ceil(part.rows * share)) for name, part in corpus.parts.items()},
+        ),
+        task_vectors=vectors,
+        training=replace(recipe.training, max_steps=most_steps),
+        selection=replace(recipe.selection, every=min(recipe.selection.every, most_steps)),
+    )
