@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 import torch
 from wording import WRITTEN, area, quads, table
 
-from opencse.data.mixture import mix
+from opencse.data.mixture import mix_rows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.layer_means import with_layer_means
@@ -89,7 +89,7 @@ def rows_of(views: Path, recipe: Recipe, seed: int) -> tuple[list[Row], list[Row
     with tempfile.TemporaryDirectory() as folder:
         kept, mixture = Path(folder, "kept.parquet"), Path(folder, "mixture.parquet")
         pq.write_table(pa.Table.from_pylist(train, pa.schema([(name, pa.string()) for name in columns])), kept)
-        mix(kept, recipe.corpus.parts, mixture, seed=seed)
+        mix_rows(kept, recipe.corpus.parts, mixture, seed=seed)
         names = {view: recipe.views[view].text for view in head.views}
         drawn = islice(read_rows(mixture, list(names.values())), head.rows)
         return [dict(zip(names, row, strict=True)) for row in drawn], held

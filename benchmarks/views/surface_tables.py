@@ -95,9 +95,9 @@ def overlaps(data: Path, views: Path | None) -> None:
         print(f"| {name} ({len(rows)}) | {pair[0].mean():.2f} | {pair[1].mean():.2f} |")
     print("| SimCSE, published | 1.0 | 0.09 |\n| DebCSE, published | 0.56 | 0.21 |")
     if views is not None:
-        from opencse.views.pair_statistics import statistics
+        from opencse.views.pair_statistics import pair_statistics
 
-        for one in statistics(views):
+        for one in pair_statistics(views):
             if one.overlap is not None:
                 made = one.rows - one.nulls
                 print(f"| built: {one.column} ({made}) | {one.overlap.mean:.2f} (MER {one.error_rate.mean:.2f}) | |")

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from opencse.data.given import open_corpus, passages, queries
+from opencse.data.given import collect_passages, collect_queries, open_corpus
 from opencse.errors import OpencseError
 
 TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
@@ -57,7 +57,7 @@ def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
 )
 def test_texts_in_memory(given) -> None:
     assert list(open_corpus(given).texts()) == TEXTS
-    assert [passage.text for passage in passages(given)] == TEXTS
+    assert [passage.text for passage in collect_passages(given)] == TEXTS
 
 
 @pytest.mark.parametrize("given", [7, {"text": TEXTS}, ["a", 3]])
@@ -93,5 +93,5 @@ def test_a_table_that_is_to_keep_its_columns_is_not_split(tmp_path) -> None:
 def test_queries(tmp_path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("user,query\n1,can I get a refund\n2,can I get a refund\n3,who can edit\n")
-    assert queries(path) == ["can I get a refund", "who can edit"]
-    assert queries([str(i) for i in range(1000)], most=4) == ["0", "250", "500", "750"]
+    assert collect_queries(path) == ["can I get a refund", "who can edit"]
+    assert collect_queries([str(i) for i in range(1000)], most=4) == ["0", "250", "500", "750"]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.data.mixture import mix
+from opencse.data.mixture import mix_rows
 from opencse.errors import OpencseError
 from opencse.io.corpus import Corpus
 from opencse.recipes import MixturePart
@@ -38,7 +38,7 @@ def test_each_part_has_its_rows_and_its_views_only(built, tmp_path) -> None:
         "order": MixturePart(rows=20, needs=("exchanged",), keeps=("opposite",)),
         "plain": MixturePart(rows=30),
     }
-    found = rows(mix(built, parts, tmp_path / "out.parquet"))
+    found = rows(mix_rows(built, parts, tmp_path / "out.parquet"))
     assert Counter(row["part"] for row in found) == {"opposites": 10, "order": 20, "plain": 30}
     for row in found:
         number = int(row["text"].split()[1])
@@ -50,13 +50,13 @@ def test_each_part_has_its_rows_and_its_views_only(built, tmp_path) -> None:
 
 
 def test_too_few_sentences_are_repeated_evenly(built, tmp_path) -> None:
-    found = rows(mix(built, {"opposites": MixturePart(rows=50, needs=("opposite",))}, tmp_path / "out.parquet"))
+    found = rows(mix_rows(built, {"opposites": MixturePart(rows=50, needs=("opposite",))}, tmp_path / "out.parquet"))
     assert sorted(Counter(row["text"] for row in found).values()) == [2] * 10 + [3] * 10
 
 
 def test_long_sentences_and_empty_parts_are_left_out(built, tmp_path) -> None:
     parts = {"short": MixturePart(rows=40, words=4), "none": MixturePart(rows=0, needs=("opposite",))}
-    found = rows(mix(built, parts, tmp_path / "out.parquet"))
+    found = rows(mix_rows(built, parts, tmp_path / "out.parquet"))
     assert len(found) == 40
     assert max(len(row["text"].split()) for row in found) == 4
     assert "opposite" not in found[0]
@@ -64,18 +64,18 @@ def test_long_sentences_and_empty_parts_are_left_out(built, tmp_path) -> None:
 
 def test_the_seed_decides_and_equal_input_is_not_mixed_twice(built, tmp_path) -> None:
     parts = {"plain": MixturePart(rows=10)}
-    first = mix(built, parts, tmp_path / "first.parquet", seed=1)
-    assert rows(first) == rows(mix(built, parts, tmp_path / "second.parquet", seed=1))
-    assert rows(first) != rows(mix(built, parts, tmp_path / "third.parquet", seed=2))
+    first = mix_rows(built, parts, tmp_path / "first.parquet", seed=1)
+    assert rows(first) == rows(mix_rows(built, parts, tmp_path / "second.parquet", seed=1))
+    assert rows(first) != rows(mix_rows(built, parts, tmp_path / "third.parquet", seed=2))
     before = first.path.stat().st_mtime_ns
-    assert mix(built, parts, first.path, seed=1).path.stat().st_mtime_ns == before
-    assert len(rows(mix(built, {"plain": MixturePart(rows=11)}, first.path, seed=1))) == 11
+    assert mix_rows(built, parts, first.path, seed=1).path.stat().st_mtime_ns == before
+    assert len(rows(mix_rows(built, {"plain": MixturePart(rows=11)}, first.path, seed=1))) == 11
 
 
 def test_a_part_that_nothing_fits_is_left_out_with_a_note(built, tmp_path) -> None:
     notes = []
     parts = {"short": MixturePart(rows=5, words=1), "plain": MixturePart(rows=7)}
-    found = rows(mix(built, parts, tmp_path / "out.parquet", notify=notes.append))
+    found = rows(mix_rows(built, parts, tmp_path / "out.parquet", notify=notes.append))
     assert {row["part"] for row in found} == {"plain"}
     assert len(found) == 7
     assert notes == ["no sentence fits the part short (at most 1 words) of the training rows: it is left out"]
@@ -83,5 +83,5 @@ def test_a_part_that_nothing_fits_is_left_out_with_a_note(built, tmp_path) -> No
 
 def test_no_part_that_fits_is_an_error(built, tmp_path) -> None:
     with pytest.raises(OpencseError, match="none of the 60 sentences fits any part"):
-        mix(built, {"short": MixturePart(rows=5, words=1)}, tmp_path / "out.parquet")
+        mix_rows(built, {"short": MixturePart(rows=5, words=1)}, tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()

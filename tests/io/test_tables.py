@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.io.tables import ending, read_lines, read_table, table_columns
+from opencse.io.tables import file_extension, read_lines, read_table, table_columns
 
 
 def test_the_format_is_the_last_ending_before_gz():
-    assert [ending(Path(name)) for name in ("a.tsv", "a.b.TSV.gz", "a", "a.gz")] == [".tsv", ".tsv", "", ""]
+    assert [file_extension(Path(name)) for name in ("a.tsv", "a.b.TSV.gz", "a", "a.gz")] == [".tsv", ".tsv", "", ""]
 
 
 @pytest.mark.parametrize(

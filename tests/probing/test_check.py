@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from opencse.data.documents import DocumentPassage
-from opencse.data.given import passages
+from opencse.data.given import collect_passages
 from opencse.errors import OpencseError
 from opencse.pipeline.check import check
 from opencse.probing.estimates import rate_estimate
@@ -135,4 +135,4 @@ def test_wilson_interval() -> None:
 
 
 def test_demo_is_a_corpus() -> None:
-    assert len(passages(Path("demo"))) > 500
+    assert len(collect_passages(Path("demo"))) > 500

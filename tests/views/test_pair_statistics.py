@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.views import Deletion, WordRepetition, build_views
-from opencse.views.pair_statistics import bars, statistics
+from opencse.views.pair_statistics import bar_chart, pair_statistics
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def encode(texts):
 
 
 def test_distributions(views):
-    shorter, longer, other = statistics(views, encode=encode)
+    shorter, longer, other = pair_statistics(views, encode=encode)
     assert (shorter.column, shorter.rows, shorter.nulls) == ("shorter", 51, 1)
     assert shorter.rules == {"deleted": 50, "too short": 1}
     assert shorter.overlap.mean == pytest.approx(5 / 6)
@@ -30,9 +30,9 @@ def test_distributions(views):
     assert other.column == "another row"
     assert other.overlap.mean < 1
     assert 0.9 < shorter.cosine.mean <= 1
-    assert len(bars(shorter.overlap)) == 10
+    assert len(bar_chart(shorter.overlap)) == 10
 
 
 def test_a_sample_is_enough(views):
-    assert statistics(views, limit=20)[0].rows == 20
-    assert statistics(views)[0].cosine is None
+    assert pair_statistics(views, limit=20)[0].rows == 20
+    assert pair_statistics(views)[0].cosine is None

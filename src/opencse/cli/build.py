@@ -99,7 +99,7 @@ def _show_statistics(views: str, model: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from opencse.views.pair_statistics import PUBLISHED, bars, statistics
+    from opencse.views.pair_statistics import PUBLISHED, bar_chart, pair_statistics
 
     encode = None
     if model is not None:
@@ -108,7 +108,7 @@ def _show_statistics(views: str, model: str | None) -> None:
         from opencse.models import resolve
 
         encode = SentenceTransformer(resolve(model)).encode
-    found = statistics(views, encode=encode)
+    found = pair_statistics(views, encode=encode)
     console = Console()
     table = Table(title="Pairs of each sentence with its views")
     for head in ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1"):
@@ -116,7 +116,7 @@ def _show_statistics(views: str, model: str | None) -> None:
     for column in found:
         cells = [column.column, str(column.rows), f"{100 * column.nulls / max(column.rows, 1):.1f} %"]
         for distribution in (column.overlap, column.error_rate, column.cosine):
-            cells += [f"{distribution.mean:.3f}", bars(distribution)] if distribution else ["", ""]
+            cells += [f"{distribution.mean:.3f}", bar_chart(distribution)] if distribution else ["", ""]
         table.add_row(*cells)
     console.print(table)
     published = Table(title="Mean lexical overlap as published (DebCSE, Tables 1 and 4)")

@@ -44,12 +44,12 @@ def show(
     """Print a recipe as it would be used, with all inherited settings."""
     from opencse.errors import OpencseError
     from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe
-    from opencse.settings.decode import unknown
+    from opencse.settings.decode import unknown_name_error
 
     if backbone is not None and family is not None:
         raise OpencseError("--backbone and --family exclude each other")
     if family is not None and family not in (*FAMILIES, "other"):
-        raise unknown("family", family, (*FAMILIES, "other"))
+        raise unknown_name_error("family", family, (*FAMILIES, "other"))
     if backbone is not None:
         from opencse.encoder import backbone_config
 

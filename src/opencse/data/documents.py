@@ -12,8 +12,8 @@ from typing import Any
 
 from opencse.errors import OpencseError
 from opencse.io.corpus import Corpus
-from opencse.io.reading import existing
-from opencse.io.tables import TABLES, ending, read_lines
+from opencse.io.reading import existing_path
+from opencse.io.tables import TABLES, file_extension, read_lines
 
 PROSE = (".md", ".markdown", ".html", ".htm")
 """Extensions of running text. All other formats hold one text per line or row."""
@@ -60,7 +60,7 @@ def read_passages(path: str | Path, *, column: str | None = None, words: int = 2
     Raises:
         OpencseError: The path is missing or cannot be read, or the folder has no documents.
     """
-    path = existing(path)
+    path = existing_path(path)
     for source, units, joined in _units(path, column):
         sentences: list[str] = []
         for unit in split_sentences(units) if joined else _short_or_split(units):
@@ -76,7 +76,7 @@ def is_prose(path: str | Path) -> bool:
     path = Path(path)
     if path.is_dir():
         return not _is_table_folder(path) and any(True for _ in _files(path))
-    return ending(path) in PROSE
+    return file_extension(path) in PROSE
 
 
 def split_sentences(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -95,7 +95,7 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
         for file in files:
             yield from _units(file, column)
         return
-    kind = ending(path)
+    kind = file_extension(path)
     if kind in PROSE:
         read: Callable[[str], Iterable[str]] = _html if kind in (".html", ".htm") else _markdown
         yield path.name, read("\n".join(line for _, line in read_lines(path))), True
@@ -110,13 +110,15 @@ def _files(folder: Path) -> Iterator[Path]:
     known = (*PROSE, ".txt", *TABLES, ".parquet")
     for path in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and ending(path) in known:
+        if path.is_file() and not hidden and file_extension(path) in known:
             yield path
 
 
 def _is_table_folder(folder: Path) -> bool:
     """Return whether a folder is one table: saved by `datasets`, or with Parquet files only."""
-    return (folder / "state.json").exists() or {ending(f) for f in folder.iterdir() if f.is_file()} == {".parquet"}
+    return (folder / "state.json").exists() or {file_extension(f) for f in folder.iterdir() if f.is_file()} == {
+        ".parquet"
+    }
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from opencse.io import demo
 from opencse.io.cache import cache_place
 from opencse.io.corpus import Corpus, content_hash
 from opencse.io.files import replaced_file
-from opencse.io.reading import existing
+from opencse.io.reading import existing_path
 from opencse.io.text_column import text_column
 
 _VERSION = "1"
@@ -47,7 +47,7 @@ def open_corpus(
     name = _name(given)
     if not isinstance(given, str | Path):
         given, column = _table_file(_as_table(given), column), None
-    path = existing(demo.corpus(given))
+    path = existing_path(demo.corpus(given))
     if is_prose(path):
         return Corpus(_split(path, column), name)
     corpus = Corpus(path, name)
@@ -59,7 +59,7 @@ def open_corpus(
     return corpus if wanted == "text" else Corpus(_renamed(corpus, wanted), name)
 
 
-def passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
+def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
     """Return a user's text as the passages that a search index would store.
 
     Args:
@@ -78,7 +78,7 @@ def passages(given: Any, *, column: str | None = None, words: int = 200) -> list
     return found
 
 
-def queries(given: Any, *, most: int = 200) -> list[str]:
+def collect_queries(given: Any, *, most: int = 200) -> list[str]:
     """Return at most `most` distinct queries, evenly spaced over all.
 
     Args:

@@ -19,7 +19,7 @@ from opencse.io.parquet import parquet_metadata
 from opencse.recipes import MixturePart
 
 
-def mix(
+def mix_rows(
     built: Corpus,
     parts: Mapping[str, MixturePart],
     out: Path,

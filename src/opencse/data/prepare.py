@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
-from opencse.data.mixture import mix
+from opencse.data.mixture import mix_rows
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
 from opencse.io.corpus import Corpus
@@ -89,7 +89,7 @@ def prepare_rows(
     if not parts:
         return rows
     out.mkdir(parents=True, exist_ok=True)
-    return mix(rows, parts, out / "mixture.parquet", seed=recipe.training.seed, notify=notify)
+    return mix_rows(rows, parts, out / "mixture.parquet", seed=recipe.training.seed, notify=notify)
 
 
 def _sampled(recipe: Recipe, corpus: Corpus, out: Path, paraphrases: Paraphrases) -> Corpus:

@@ -14,7 +14,7 @@ from opencse.encoder.model_folder import check_loaded, check_model_folder, trans
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake_template
 from opencse.errors import OpencseError
-from opencse.io.reading import reason
+from opencse.io.reading import error_reason
 from opencse.models import resolve
 from opencse.models.names import is_offline
 
@@ -123,7 +123,7 @@ def readable_errors(name: object) -> Iterator[None]:
         raise
     except Exception as error:  # three libraries and their parsers, without a common error class
         raise OpencseError(
-            f"{name}: the model cannot be loaded ({reason(error)})",
+            f"{name}: the model cannot be loaded ({error_reason(error)})",
             "Pass the folder of the model, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
         ) from error
 

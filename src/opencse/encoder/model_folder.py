@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from opencse.errors import OpencseError
-from opencse.io.reading import read_json, read_text, reason
+from opencse.io.reading import error_reason, read_json, read_text
 
 _REMEDY = "Download or save the model again."
 _MODULES = "sentence_transformers."
@@ -49,7 +49,7 @@ def _modules(folder: Path) -> list[dict[str, str]]:
     try:
         modules = json.loads(read_text(path, _REMEDY))
     except (ValueError, RecursionError) as error:
-        raise OpencseError(f"{path}: not JSON ({reason(error)})", _REMEDY) from None
+        raise OpencseError(f"{path}: not JSON ({error_reason(error)})", _REMEDY) from None
     if not isinstance(modules, list) or not modules:
         raise OpencseError(f"{path}: not a list of modules", _REMEDY)
     for module in modules:

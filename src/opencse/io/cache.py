@@ -14,7 +14,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from opencse.errors import OpencseError
-from opencse.io.checksums import damage, seal
+from opencse.io.checksums import find_damage, write_checksums
 from opencse.io.files import replaced_folder, writable
 
 GIB = 2**30
@@ -83,10 +83,10 @@ def sealed_store(kind: str, name: str, build: Callable[[Path], None]) -> Path:
         OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is not a size.
     """
     folder = cache_place(kind, name)
-    if not folder.is_dir() or damage(folder):
+    if not folder.is_dir() or find_damage(folder):
         with replaced_folder(folder) as temporary:
             build(temporary)
-            seal(temporary)
+            write_checksums(temporary)
     return folder
 
 

@@ -12,13 +12,13 @@ from opencse.io.reading import read_json
 CHECKSUMS = "checksums.json"
 
 
-def seal(folder: Path) -> None:
+def write_checksums(folder: Path) -> None:
     """Write `checksums.json` into a folder, with the SHA-256 of every file by name."""
     sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
 
-def damage(folder: Path) -> str | None:
+def find_damage(folder: Path) -> str | None:
     """Return a description of a missing or changed file of a sealed folder; None if it is intact."""
     try:
         sums = read_json(folder / CHECKSUMS)

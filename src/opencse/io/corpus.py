@@ -12,8 +12,8 @@ from typing import Any
 
 from opencse.errors import OpencseError
 from opencse.io.parquet import arrow_columns, arrow_files
-from opencse.io.reading import FORMATS, existing, require_columns, translated
-from opencse.io.tables import TABLES, ending, read_lines, read_table, table_columns
+from opencse.io.reading import FORMATS, existing_path, require_columns, translate_errors
+from opencse.io.tables import TABLES, file_extension, read_lines, read_table, table_columns
 from opencse.io.text_column import text_column
 
 Row = tuple[str | None, ...]
@@ -97,8 +97,8 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
     Raises:
         OpencseError: As `read_texts`.
     """
-    path = existing(path)
-    kind = ending(path)
+    path = existing_path(path)
+    kind = file_extension(path)
     if path.is_dir() or kind == ".parquet":
         for file, cells in arrow_files(path, columns):
             yield from _as_text(cells, file, columns)
@@ -121,13 +121,13 @@ def column_names(path: str | Path) -> list[str]:
     Raises:
         OpencseError: The path is missing, or its format or encoding is wrong.
     """
-    path = existing(path)
-    if path.is_dir() or ending(path) == ".parquet":
+    path = existing_path(path)
+    if path.is_dir() or file_extension(path) == ".parquet":
         return arrow_columns(path)
-    if ending(path) == ".txt":
+    if file_extension(path) == ".txt":
         next(read_lines(path), None)  # finds a file without line ends before anything reads all of it
         return ["text"]
-    if ending(path) not in TABLES:
+    if file_extension(path) not in TABLES:
         raise OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {FORMATS}.")
     return table_columns(path)
 
@@ -135,14 +135,14 @@ def column_names(path: str | Path) -> list[str]:
 def corpus_format(path: str | Path) -> str:
     """Return the format of a corpus: the file's extension, with `.gz` if it is compressed, or `folder`."""
     path = Path(path)
-    return "folder" if path.is_dir() else ending(path) + (".gz" if path.suffix == ".gz" else "")
+    return "folder" if path.is_dir() else file_extension(path) + (".gz" if path.suffix == ".gz" else "")
 
 
 def content_hash(path: str | Path) -> str:
     """Return the hexadecimal BLAKE2b hash of a file's bytes, or of the names and bytes of all files below a folder."""
-    path = existing(path)
+    path = existing_path(path)
     digest = hashlib.blake2b(digest_size=16)
-    with translated(path, "cannot be read", "Check the file."):
+    with translate_errors(path, "cannot be read", "Check the file."):
         files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
         for file in files:
             if path.is_dir():

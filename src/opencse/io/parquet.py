@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.errors import OpencseError
-from opencse.io.reading import FORMATS, existing, read_json, reason, regular_file, require_columns, translated
+from opencse.io.reading import (
+    FORMATS,
+    error_reason,
+    existing_path,
+    read_json,
+    regular_file,
+    require_columns,
+    translate_errors,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +59,7 @@ def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:
     Raises:
         OpencseError: There is none, or the folder cannot be read.
     """
-    with translated(folder, "cannot be read", "Check the folder."):
+    with translate_errors(folder, "cannot be read", "Check the folder."):
         files = sorted(folder.glob("*.parquet"))
     if not files:
         raise OpencseError(f"{folder}: holds no Parquet file and was not saved by `datasets`", f"Known: {formats}.")
@@ -90,7 +98,7 @@ def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | No
     import pyarrow as pa
 
     if isinstance(paths, str | Path):
-        path = existing(paths)
+        path = existing_path(paths)
         paths = parquet_files(path, "Parquet") if path.is_dir() else [path]
     batches = [pa.Table.from_batches(list(_batches(path, columns)), _layout(path, columns)) for path in paths]
     with _arrow(paths[0]):
@@ -128,7 +136,9 @@ def load_dataset(folder: Path) -> Any:
     try:
         data = datasets.load_from_disk(str(folder))
     except Exception as error:  # the library has no common error for broken data
-        raise OpencseError(f"{folder}: cannot be read as `datasets` saved it ({reason(error)})", _REMEDY) from error
+        raise OpencseError(
+            f"{folder}: cannot be read as `datasets` saved it ({error_reason(error)})", _REMEDY
+        ) from error
     if not isinstance(data, datasets.Dataset):
         raise OpencseError(f"{folder}: holds several splits", "Name the folder of one of them.")
     _check_names(data.column_names, folder)
@@ -202,5 +212,5 @@ def _check_names(names: Sequence[str], path: Path) -> None:
 def _arrow(path: Path) -> Iterator[None]:
     import pyarrow as pa
 
-    with translated(path, "not a whole Parquet or Arrow file", _REMEDY, pa.ArrowException):
+    with translate_errors(path, "not a whole Parquet or Arrow file", _REMEDY, pa.ArrowException):
         yield

@@ -28,7 +28,7 @@ _FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryEr
 
 
 @contextlib.contextmanager
-def translated(place: object, problem: str, remedy: str, *failures: type[Exception]) -> Iterator[None]:
+def translate_errors(place: object, problem: str, remedy: str, *failures: type[Exception]) -> Iterator[None]:
     """Turn the exceptions that readers raise on broken input into an `OpencseError`; others pass.
 
     Args:
@@ -45,10 +45,10 @@ def translated(place: object, problem: str, remedy: str, *failures: type[Excepti
     except FileNotFoundError:
         raise OpencseError(f"{place}: no such file or folder", "Check the path.") from None
     except expected as error:
-        raise OpencseError(f"{place}: {problem} ({reason(error)})", remedy) from error
+        raise OpencseError(f"{place}: {problem} ({error_reason(error)})", remedy) from error
 
 
-def reason(error: BaseException) -> str:
+def error_reason(error: BaseException) -> str:
     """Return the first line of an exception's message, at most 300 characters; its class if there is no message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -59,7 +59,7 @@ def reason(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 
-def existing(path: str | Path) -> Path:
+def existing_path(path: str | Path) -> Path:
     """Return the path of a regular file or a folder, after checking that it exists.
 
     Devices, pipes and sockets are refused: they have no end or can be read only once, but a corpus is read repeatedly.
@@ -68,7 +68,7 @@ def existing(path: str | Path) -> Path:
         OpencseError: There is no file or folder at this path, or it is of another kind.
     """
     path = Path(path)
-    with translated(path, "cannot be read", "Check the path."):
+    with translate_errors(path, "cannot be read", "Check the path."):
         mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise OpencseError(f"{path}: is a device, a pipe or a socket, not a file", "Write it to a file first.")
@@ -81,7 +81,7 @@ def regular_file(path: str | Path) -> Path:
     Raises:
         OpencseError: As `existing`; or the path is a folder.
     """
-    path = existing(path)
+    path = existing_path(path)
     if path.is_dir():
         raise OpencseError(f"{path}: is a folder, not a file", "Name a file.")
     return path
@@ -94,7 +94,7 @@ def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.", limit: i
         OpencseError: The file is missing, cannot be read, is too large, or is not UTF-8.
     """
     path = regular_file(path)
-    with translated(path, "cannot be read", "Check the file."), path.open("rb") as file:
+    with translate_errors(path, "cannot be read", "Check the file."), path.open("rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
         raise OpencseError(f"{path}: larger than {limit >> 20} MiB", remedy)
@@ -125,7 +125,7 @@ def json_object(text: str, place: str, remedy: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise OpencseError(f"{place}: not JSON ({error.msg})", remedy) from None
     except (ValueError, RecursionError) as error:
-        raise OpencseError(f"{place}: not JSON that can be read ({reason(error)})", remedy) from None
+        raise OpencseError(f"{place}: not JSON that can be read ({error_reason(error)})", remedy) from None
     if not isinstance(value, dict):
         raise OpencseError(f"{place}: not a JSON object", remedy)
     return value

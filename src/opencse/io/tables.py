@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opencse.errors import OpencseError
-from opencse.io.reading import LONGEST_LINE, json_object, reason, regular_file
+from opencse.io.reading import LONGEST_LINE, error_reason, json_object, regular_file
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
@@ -18,7 +18,7 @@ TABLES = (".csv", ".tsv", ".jsonl")
 _LONGEST_NAME = 1000  # characters; a longer "name" is a text, and the header is missing
 
 
-def ending(path: Path) -> str:
+def file_extension(path: Path) -> str:
     """Return the extension of a file in lower case, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
@@ -56,7 +56,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
             f"{path}, after line {line}: not a complete gzip file ({problem})", "Copy or compress it again."
         ) from None
     except OSError as problem:
-        raise OpencseError(f"{path}, after line {line}: {reason(problem)}", "Check the file.") from None
+        raise OpencseError(f"{path}, after line {line}: {error_reason(problem)}", "Check the file.") from None
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -69,7 +69,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few cells, or a line is not a
             JSON object.
     """
-    kind = ending(path)
+    kind = file_extension(path)
     if kind == ".jsonl":
         yield from _json_rows(path)
     elif kind in TABLES:
@@ -80,7 +80,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def table_columns(path: Path) -> list[str]:
     """Return the names of the columns: the header, or the keys of the first JSON object; empty for an empty file."""
-    if ending(path) == ".jsonl":
+    if file_extension(path) == ".jsonl":
         return next((list(row) for _, row in _json_rows(path) if row), [])
     rows = _cells(path)
     header = next((cells for _, cells in rows if any(cell.strip() for cell in cells)), [])
@@ -88,7 +88,7 @@ def table_columns(path: Path) -> list[str]:
 
 
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    if ending(path) == ".tsv":
+    if file_extension(path) == ".tsv":
         return ((line, text.split("\t")) for line, text in read_lines(path))
     return _csv_rows(path)
 

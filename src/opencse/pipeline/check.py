@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from opencse.data.documents import DocumentPassage
-from opencse.data.given import passages
-from opencse.data.given import queries as read_queries
+from opencse.data.given import collect_passages, collect_queries
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
@@ -68,8 +67,8 @@ def check(
         >>> opencse.check("minilm", ["Refunds are allowed.", "Members can edit pages."])  # doctest: +SKIP
     """
     started = time.perf_counter()
-    found = passages(texts, column=column, words=words)
-    asked = read_queries(queries) if queries is not None else []
+    found = collect_passages(texts, column=column, words=words)
+    asked = collect_queries(queries) if queries is not None else []
     source = model_source(model)
     embedder = Embedder(load_encoder(source, pooling=pooling or "backbone"), precision=precision, progress="encoding")
     documents, limit = _sizes(embedder, found, 60 * minutes, seed)

@@ -9,8 +9,7 @@ import numpy as np
 
 from opencse.comparison.search_page import write_search_comparison
 from opencse.comparison.top_hits import SearchComparison, compare_searches
-from opencse.data.given import passages
-from opencse.data.given import queries as read_queries
+from opencse.data.given import collect_passages, collect_queries
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
@@ -52,12 +51,12 @@ def compare_search(
     Raises:
         OpencseError: A file cannot be read, or there is no such model.
     """
-    found = passages(texts, column=column, words=words)
+    found = collect_passages(texts, column=column, words=words)
     rng = np.random.default_rng(seed)
     chosen = sorted(rng.permutation(len(found))[:documents].tolist())
     searched = [found[i] for i in chosen]
     if queries is not None:
-        asked = read_queries(queries)
+        asked = collect_queries(queries)
     else:
         sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
         asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]

@@ -12,8 +12,8 @@ from typing import Literal
 from opencse.errors import OpencseError
 from opencse.io.reading import LARGEST_SETTINGS, read_text
 from opencse.settings import Optimizer, Schedule, Selection, Training
-from opencse.settings.decode import decode, encode, unknown
-from opencse.settings.tables import merge, nested, parse_override, parse_toml
+from opencse.settings.decode import decode, encode, unknown_name_error
+from opencse.settings.tables import merge_tables, nested_table, parse_override, parse_toml
 
 _PACKAGED = importlib.resources.files("opencse.pretraining") / "toml"
 
@@ -165,10 +165,10 @@ def load_settings(name: str | Path, overrides: Sequence[str] = ()) -> Pretrainin
     elif str(name) in settings_names():
         text, label = (_PACKAGED / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml"
     else:
-        raise unknown("settings", str(name), settings_names())
+        raise unknown_name_error("settings", str(name), settings_names())
     table = parse_toml(text, label)
     for key, value in map(parse_override, overrides):
-        table = merge(table, nested(key, value), f"--set {key}")
+        table = merge_tables(table, nested_table(key, value), f"--set {key}")
     return decode(Pretraining, table, label)
 
 

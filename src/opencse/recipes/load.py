@@ -17,8 +17,8 @@ from opencse.errors import OpencseError
 from opencse.io.reading import LARGEST_SETTINGS, read_text
 from opencse.objectives import TERMS
 from opencse.recipes.schema import Recipe, TaskVector
-from opencse.settings.decode import check_keys, decode, encode, unknown
-from opencse.settings.tables import Table, merge, nested, parse_override, parse_toml
+from opencse.settings.decode import check_keys, decode, encode, unknown_name_error
+from opencse.settings.tables import Table, merge_tables, nested_table, parse_override, parse_toml
 
 _LAYERS = ("faithful", "for", "with")
 """The tables that are merged into the others on some condition."""
@@ -59,21 +59,21 @@ def load_recipe(
         for each, settings in several.items():
             _tables(settings, f"{label}: {key}.{each}")
     if variant not in ("sound", "faithful"):
-        raise unknown("variant", variant, ["sound", "faithful"], label)
+        raise unknown_name_error("variant", variant, ["sound", "faithful"], label)
     if variant == "faithful":
-        families = merge(families, _tables(faithful.pop("for", {}), f"{label}: faithful.for"), label)
-        table = merge(table, faithful, f"{label}: faithful")
+        families = merge_tables(families, _tables(faithful.pop("for", {}), f"{label}: faithful.for"), label)
+        table = merge_tables(table, faithful, f"{label}: faithful")
     for extra in (*having, *(name for name in may_have if name in extras)):
         if extra not in extras:
             raise OpencseError(
                 f"{label} has no use for {extra}", f"It can use {', '.join(extras)}." if extras else "Leave it out."
             )
-        table = merge(table, extras[extra], f"{label}: with.{extra}")
-    table = merge(table, families.get(family, {}), f"{label}: for.{family}")
+        table = merge_tables(table, extras[extra], f"{label}: with.{extra}")
+    table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
     of_file = set(table)
     pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
     for key, value in pairs:
-        table = merge(table, nested(key, value), f"--set {key}")
+        table = merge_tables(table, nested_table(key, value), f"--set {key}")
     if variant == "faithful":
         table.pop("differs", None)  # it says how the default differs from this
     recipe = _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
@@ -93,7 +93,7 @@ def _check_task_vectors(vectors: Mapping[str, TaskVector], chain: tuple[str, ...
             raise OpencseError(f"task_vectors.{name}: '{vector.recipe}' leads back to itself ({path})")
         table, label, _ = _merged(vector.recipe)
         for key, value in map(parse_override, vector.set):
-            table = merge(table, nested(key, value), f"task_vectors.{name}: set {key}")
+            table = merge_tables(table, nested_table(key, value), f"task_vectors.{name}: set {key}")
         others = _tables(table.get("task_vectors", {}), f"{label}: task_vectors")
         decoded = {key: decode(TaskVector, value, f"{label}: task_vectors.{key}") for key, value in others.items()}
         _check_task_vectors(decoded, (*chain, identity))
@@ -132,7 +132,7 @@ def _merged(name: str | Path) -> tuple[Table, str, list[str]]:
         # What a parent says of itself does not hold for the child.
         for key in ("title", "paper", "differs", "published", "faithful"):
             base.pop(key, None)
-        table = merge(base, table, label if not table.get("extends") else base_label)
+        table = merge_tables(base, table, label if not table.get("extends") else base_label)
     return table, label, chain
 
 
@@ -143,7 +143,7 @@ def _read(name: str | Path) -> tuple[Table, str]:
             raise OpencseError(f"{path}: no such recipe file", f"Shipped recipes: {', '.join(recipe_names())}.")
         return parse_toml(read_text(path, limit=LARGEST_SETTINGS), str(path)), str(path)
     if str(name) not in recipe_names():
-        raise unknown("recipe", str(name), recipe_names())
+        raise unknown_name_error("recipe", str(name), recipe_names())
     label = f"{name}.toml"
     return parse_toml((_SHIPPED / label).read_text(encoding="utf-8"), label), label
 
@@ -170,7 +170,7 @@ def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     fields = dict(table)
     kind = fields.pop("kind")
     if kind not in kinds:
-        raise unknown("kind", kind, kinds, where)
+        raise unknown_name_error("kind", kind, kinds, where)
     for key, value in fields.items():
         if isinstance(value, Mapping) and "kind" in value:  # one constructor as the source of another
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")

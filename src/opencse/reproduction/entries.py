@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from opencse.errors import OpencseError
-from opencse.settings.decode import decode, unknown
+from opencse.settings.decode import decode, unknown_name_error
 from opencse.settings.tables import parse_toml
 
 _SHIPPED = importlib.resources.files("opencse.reproduction") / "entries"
@@ -94,7 +94,7 @@ def load_entry(name: str) -> Entry:
         OpencseError: There is no such entry, or its file is invalid.
     """
     if name not in entry_names():
-        raise unknown("table", name, entry_names(), "opencse reproduce")
+        raise unknown_name_error("table", name, entry_names(), "opencse reproduce")
     paper, table = name.split("/")
     path = _SHIPPED / paper / f"{table}.toml"
     content = parse_toml(path.read_text(encoding="utf-8"), name)

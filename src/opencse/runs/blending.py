@@ -31,7 +31,7 @@ def interpolate(network: nn.Module, start: dict[str, Tensor], end: dict[str, Ten
 
 
 @torch.no_grad()
-def add(network: nn.Module, change: Mapping[str, Tensor]) -> None:
+def add_change(network: nn.Module, change: Mapping[str, Tensor]) -> None:
     """Add a change to the weights, by name."""
     weights = network.state_dict()
     for name, tensor in change.items():

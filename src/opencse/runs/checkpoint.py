@@ -21,9 +21,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from opencse.errors import OpencseError
-from opencse.io.checksums import damage, seal
+from opencse.io.checksums import find_damage, write_checksums
 from opencse.io.files import replaced_file, replaced_folder
-from opencse.io.reading import read_json, regular_file, translated
+from opencse.io.reading import read_json, regular_file, translate_errors
 
 _DIGEST = "sha256"
 _REMEDY = "Start anew with --overwrite."
@@ -80,7 +80,7 @@ class Checkpoints:
         """
         found = sorted(self.folder.glob("step-*"), reverse=True)
         for path in found:
-            wrong = damage(path)
+            wrong = find_damage(path)
             if wrong is None:
                 return path
             if path not in self._notified:
@@ -88,7 +88,7 @@ class Checkpoints:
                 self._notified.add(path)
         if found:
             raise OpencseError(
-                f"{self.folder}: every checkpoint is damaged ({damage(found[0])})", "Start anew with --overwrite."
+                f"{self.folder}: every checkpoint is damaged ({find_damage(found[0])})", "Start anew with --overwrite."
             )
         return None
 
@@ -103,7 +103,7 @@ class Checkpoints:
             save_file({str(i): s for i, s in enumerate(random_states)}, temporary / "random.safetensors")
             state = {"progress": asdict(progress), "fingerprint": self.fingerprint}
             (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
-            seal(temporary)
+            write_checksums(temporary)
         for old in sorted(self.folder.glob("step-*"))[: -self.keep]:
             shutil.rmtree(old)
         return target
@@ -169,7 +169,10 @@ def check_weights(path: Path) -> dict[str, Tensor]:
 
 def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     path = regular_file(path)
-    with translated(path, "not a whole safetensors file", _REMEDY, SafetensorError), safe_open(path, "pt") as file:
+    with (
+        translate_errors(path, "not a whole safetensors file", _REMEDY, SafetensorError),
+        safe_open(path, "pt") as file,
+    ):
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     raise AssertionError
 

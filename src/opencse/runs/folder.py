@@ -77,7 +77,7 @@ def read_record(out: Path) -> dict[str, Any]:
     return record
 
 
-def environment() -> dict[str, Any]:
+def describe_environment() -> dict[str, Any]:
     """Return versions, hardware and the command line, so that a result can be traced to them."""
     import torch
 

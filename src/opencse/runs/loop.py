@@ -21,7 +21,7 @@ from opencse.encoder.precision import MixedPrecision
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.progress import Phase, timed
-from opencse.runs.blending import add, copy_weights
+from opencse.runs.blending import add_change, copy_weights
 from opencse.runs.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
 from opencse.runs.drawing_back import Limits, draw_back
 from opencse.runs.log import MetricsLog
@@ -297,7 +297,7 @@ class TrainingLoop:
             if self.dev is not None and not self._within_tolerance:
                 load_weights(self.network.encoder, self.best_path)
             if self.added:
-                add(self.network.encoder, self.added)
+                add_change(self.network.encoder, self.added)
             if self._within_tolerance:
                 last = None if self.added else state.best_score
                 limits = Limits(self.recipe.selection, state.first_score, last, self.dev, self.guards)

@@ -18,7 +18,7 @@ from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
 from opencse.progress import timed
 from opencse.runs.checkpoint import Checkpoints
-from opencse.runs.folder import check_folder, environment, prepare_folder, read_record
+from opencse.runs.folder import check_folder, describe_environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
 from opencse.runs.loop import LoopSettings, TrainingLoop, TrainingOutcome
 from opencse.runs.memory import keep_freed_memory
@@ -129,7 +129,7 @@ class TrainingSession:
         if self.main:
             prepare_folder(self.folder, overwrite=self.overwrite)
             write_json(self.folder / "run.json", self._placed(record))
-            write_json(self.folder / "environment.json", environment())
+            write_json(self.folder / "environment.json", describe_environment())
             for name, text in files.items():
                 write_text(self.folder / name, text)
         self.accelerator.wait_for_everyone()

@@ -59,10 +59,10 @@ def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> 
     allowed = sorted(allowed)
     for key in table:
         if key not in allowed:
-            raise unknown("key", key, allowed, where)
+            raise unknown_name_error("key", key, allowed, where)
 
 
-def unknown(what: str, name: str, allowed: Iterable[str], where: str = "") -> OpencseError:
+def unknown_name_error(what: str, name: str, allowed: Iterable[str], where: str = "") -> OpencseError:
     """Return the error for an unknown name, with the most similar known name as a suggestion."""
     allowed = sorted(allowed)
     near = difflib.get_close_matches(name, allowed, n=1)

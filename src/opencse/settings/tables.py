@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opencse.errors import OpencseError
-from opencse.settings.decode import unknown
+from opencse.settings.decode import unknown_name_error
 
 Table = dict[str, Any]
 DEEPEST = 32
@@ -48,7 +48,7 @@ def _check_size(table: Table, label: str) -> None:
             raise OpencseError(f"{label}: an integer is larger than 64 bits", "Correct the value.")
 
 
-def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
+def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Return a table with the values of another laid over it, key by key.
 
     Lists are replaced, with one exception: a table under the key `terms` changes terms of the list by name or position,
@@ -68,7 +68,7 @@ def merge(base: Table, over: Mapping[str, Any], where: str) -> Table:
         if key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
             merged[key] = _patch_terms(known, value, where)
         elif isinstance(known, dict) and isinstance(value, Mapping) and not _changes_kind(known, value):
-            merged[key] = merge(known, value, where)
+            merged[key] = merge_tables(known, value, where)
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -91,10 +91,10 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
             patched.append({"name": name, **patch})
             continue
         if index is None or index >= len(terms):
-            raise unknown("term", name, [str(n) for n in names], f"{where}: terms")
+            raise unknown_name_error("term", name, [str(n) for n in names], f"{where}: terms")
         if not isinstance(patched[index], Mapping):
             raise OpencseError(f"{where}: terms[{index}]: expected a table")
-        patched[index] = merge(patched[index], patch, where)
+        patched[index] = merge_tables(patched[index], patch, where)
     return patched
 
 
@@ -118,7 +118,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     return key.strip(), parse_toml(f"value = {value}", f"--set {text}")["value"]
 
 
-def nested(key: str, value: Any) -> Table:
+def nested_table(key: str, value: Any) -> Table:
     """Return the nested table in which a dotted key has this value: `a.b` is `{"a": {"b": value}}`."""
     *parents, last = key.split(".")
     table: Table = {last: value}

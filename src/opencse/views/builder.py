@@ -286,12 +286,12 @@ class _Parts:
         import pyarrow.parquet as pq
 
         from opencse.io.files import replaced_file
-        from opencse.views.storage import column_makers, schema, table
+        from opencse.views.storage import column_makers, views_schema, views_table
 
         rows = [row for unit_rows, _ in units for row in unit_rows]
         views = {name: [view for _, built in units for view in built[name]] for name in column_makers(specs)}
         with replaced_file(self.paths[part]) as temporary:
-            content = table(rows, views, specs, schema(specs, self.header))
+            content = views_table(rows, views, specs, views_schema(specs, self.header))
             pq.write_table(content, temporary, compression="zstd", write_page_checksum=True)
 
 

@@ -57,7 +57,7 @@ class ColumnStatistics:
     cosine: Distribution | None
 
 
-def statistics(
+def pair_statistics(
     views: str | Path, *, encode: Encode | None = None, limit: int = 20_000, seed: int = 0
 ) -> list[ColumnStatistics]:
     """Return the distributions for every column of a folder of built views.
@@ -132,7 +132,7 @@ def _unit(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
-def bars(distribution: Distribution) -> str:
+def bar_chart(distribution: Distribution) -> str:
     """Return the ten counts as a bar chart of block characters."""
     highest = max(distribution.counts) or 1
     return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * count // highest)] for count in distribution.counts)

@@ -113,7 +113,7 @@ def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
     return joined.hexdigest(), count
 
 
-def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
+def views_schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
     """Return the Arrow schema: `id`, `text`, and the text, rule and scores of each built column."""
     fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
     for name, maker in column_makers(specs).items():
@@ -122,7 +122,7 @@ def schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.
     return pa.schema(fields, metadata={HEADER: json.dumps(head).encode()})
 
 
-def table(
+def views_table(
     rows: Sequence[SourceRow],
     views: Mapping[str, Sequence[BuiltView]],
     specs: Mapping[str, ConstructorSpec],

@@ -6,7 +6,7 @@ import pytest
 
 from opencse.errors import OpencseError
 from opencse.views import BackTranslation
-from opencse.views.generation.back_translation import FREQUENT, Translator, inserted, masked
+from opencse.views.generation.back_translation import FREQUENT, Translator, insert_words, mask_words
 from tests.tiny import WORDS
 
 TEXTS = ["The old dog sits in the garden.", "a man", "A happy child reads a green book today.", " ", "x" * 2000]
@@ -38,10 +38,10 @@ def test_window_gives_null(marian, rows):
 def test_noise():
     chance = random.Random(0)
     text = "one two  three"
-    made = inserted(text, ["the", "of"], chance)
+    made = insert_words(text, ["the", "of"], chance)
     assert sorted(made.split()) == sorted([*text.split(), "the", "of"])
-    assert masked(text, 2, "[MASK]", chance).split().count("[MASK]") == 2
-    assert masked("one", 2, "?", chance) == "?"
+    assert mask_words(text, 2, "[MASK]", chance).split().count("[MASK]") == 2
+    assert mask_words("one", 2, "?", chance) == "?"
     assert len(FREQUENT) > 90
 
 

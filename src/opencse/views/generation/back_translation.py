@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from opencse.errors import OpencseError
 from opencse.models import resolve
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, row_seed
-from opencse.views.generation.candidate_table import Candidate, Pick, check_error_rate_window, choose
+from opencse.views.generation.candidate_table import Candidate, Pick, check_error_rate_window, choose_candidate
 
 FREQUENT = tuple(
     """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
@@ -95,7 +95,9 @@ class BackTranslator:
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Translate each row's text to the pivots and back, and choose one result."""
         spec = self._spec
-        return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
+        return choose_candidate(
+            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
+        )
 
     def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Translate each row's text to every pivot and back, in every variant."""
@@ -119,11 +121,11 @@ class BackTranslator:
         count = rng.randint(*spec.noise_words)
         kind = rng.choice(("insert", "mask")) if spec.noise == "insert_or_mask" else spec.noise
         if kind == "insert":
-            return inserted(row.text, [rng.choice(FREQUENT) for _ in range(count)], rng)
-        return masked(row.text, count, translator.unknown, rng)
+            return insert_words(row.text, [rng.choice(FREQUENT) for _ in range(count)], rng)
+        return mask_words(row.text, count, translator.unknown, rng)
 
 
-def inserted(text: str, words: Sequence[str], rng: random.Random) -> str:
+def insert_words(text: str, words: Sequence[str], rng: random.Random) -> str:
     """Insert words between the words of a text, each at a random place."""
     for word in words:
         starts = [match.start() for match in re.finditer(r"\S+", text)]
@@ -132,7 +134,7 @@ def inserted(text: str, words: Sequence[str], rng: random.Random) -> str:
     return text
 
 
-def masked(text: str, count: int, mask: str, rng: random.Random) -> str:
+def mask_words(text: str, count: int, mask: str, rng: random.Random) -> str:
     """Replace words at random places by a mask."""
     spans = [match.span() for match in re.finditer(r"\S+", text)]
     for start, end in sorted(rng.sample(spans, min(count, len(spans))), reverse=True):

@@ -12,7 +12,7 @@ from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
 from opencse.io.parquet import parquet_rows
 from opencse.io.reading import regular_file
-from opencse.io.tables import TABLES, ending, read_table
+from opencse.io.tables import TABLES, file_extension, read_table
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
 Pick = Literal["highest", "lowest", "random", "first"]
@@ -45,7 +45,7 @@ def check_error_rate_window(window: tuple[float, float]) -> None:
         raise ValueError(f"window must be a range within [0, 1], not {list(window)} (OssCSE: [0.15, 0.6])")
 
 
-def choose(
+def choose_candidate(
     rows: Sequence[SourceRow],
     candidates: Sequence[Sequence[Candidate]],
     *,
@@ -69,7 +69,9 @@ def choose(
     """
     from opencse.surface import match_error_rate
 
-    flat = [(i, candidate) for i, pool in enumerate(candidates) for candidate in distinct(rows[i].text, pool)]
+    flat = [
+        (i, candidate) for i, pool in enumerate(candidates) for candidate in distinct_candidates(rows[i].text, pool)
+    ]
     rates = match_error_rate([rows[i].text for i, _ in flat], [c.text for _, c in flat], workers=1)
     fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
     for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
@@ -93,7 +95,7 @@ def choose(
     return out
 
 
-def distinct(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates without copies of the text and repetitions; case and white space are ignored."""
     seen, out = {" ".join(text.lower().split())}, []
     for candidate in candidates:
@@ -162,18 +164,20 @@ class TableChooser:
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Look up each row's text, and choose."""
         spec = self._spec
-        return choose(rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind)
+        return choose_candidate(
+            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
+        )
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the cells of every row of a table, in the given columns."""
-    if ending(path) not in (".parquet", *TABLES):
+    if file_extension(path) not in (".parquet", *TABLES):
         raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
     present = column_names(path)
     for column in columns:
         if column not in present:
             raise OpencseError(f"{path} has no column {column!r}", f"It has {', '.join(map(repr, present))}.")
-    if ending(path) == ".parquet":
+    if file_extension(path) == ".parquet":
         yield from parquet_rows(path, columns)
         return
     for _, row in read_table(path):

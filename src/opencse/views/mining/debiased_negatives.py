@@ -12,7 +12,7 @@ from opencse.surface.pool_distances import pool_distance, symbols
 from opencse.views.constructor import SourceRow, row_seed
 from opencse.views.mining import selection
 from opencse.views.mining.candidate_pools import CandidatePools, in_window, random_block, scoring_memory, without_copies
-from opencse.views.mining.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, bounds, check_cosine_window
+from opencse.views.mining.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, check_cosine_window, open_bounds
 from opencse.views.mining.selection import Mode
 
 SOUND_TEMPERATURE = 0.1
@@ -79,7 +79,7 @@ class DebiasedNegatives(MinedSpec):
         block = random_block(len(index.sentences), self.block, row_seed(seed, f"{self.kind} block", unit))
         block = without_copies(block, keys[block])
         ids = np.array([row.id for row in rows])
-        low, high = bounds(self.window)
+        low, high = open_bounds(self.window)
         pools = in_window(
             index.vectors.take(ids),
             keys[ids],

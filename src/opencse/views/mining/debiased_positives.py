@@ -11,10 +11,10 @@ import numpy as np
 from opencse.surface.pool_distances import pool_distance, symbols
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
 from opencse.views.generation.back_translation import BackTranslation
-from opencse.views.generation.candidate_table import Candidate, CandidateSource, CandidateTable, distinct
+from opencse.views.generation.candidate_table import Candidate, CandidateSource, CandidateTable, distinct_candidates
 from opencse.views.mining import selection
 from opencse.views.mining.debiased_negatives import check_draw, temperature
-from opencse.views.mining.mined_spec import SCORES, bounds, check_cosine_window, surface_scores
+from opencse.views.mining.mined_spec import SCORES, check_cosine_window, open_bounds, surface_scores
 from opencse.views.mining.selection import Mode
 from opencse.views.mining.vectors import Embedding, Pooling, unit_vectors
 
@@ -126,7 +126,7 @@ class PositiveDrawer:
         for row, pool in zip(rows, found, strict=True):
             built = ((column, row.views.get(column)) for column in self._spec.candidates)
             more = [Candidate(text=text, label=column) for column, text in built if text is not None]
-            out.append(distinct(row.text, [*pool, *more]))
+            out.append(distinct_candidates(row.text, [*pool, *more]))
         return out
 
     def _drawn(
@@ -143,7 +143,7 @@ class PositiveDrawer:
         vectors = unit_vectors(self._embedder.encode(texts))
         cosine = np.zeros(valid.shape, dtype=np.float32)
         cosine[valid] = (vectors[np.nonzero(valid)[0]] * vectors[members[valid]]).sum(axis=1)
-        low, high = bounds(spec.window)
+        low, high = open_bounds(spec.window)
         valid &= (cosine >= low) & (cosine <= high)
         members = np.where(valid, members, -1)
         words = symbols(texts, unit=spec.edits)

@@ -16,8 +16,8 @@ from opencse.views.mining.mined_spec import (
     DrawnSentences,
     MinedSpec,
     PreparedMiner,
-    bounds,
     check_cosine_window,
+    open_bounds,
 )
 from opencse.views.mining.selection import draw, gumbel_noise
 from opencse.views.sentence_store import CorpusAccess
@@ -134,7 +134,7 @@ class HardNegatives(MinedSpec):
 
     def _bounds(self, rows: Sequence[SourceRow], anchors: np.ndarray, index: CorpusIndex) -> tuple[float, np.ndarray]:
         """Return the minimum cosine, and the maximum of each row; -inf for a row that lacks its positive."""
-        low, high = bounds(self.window)
+        low, high = open_bounds(self.window)
         limit = np.full(len(rows), high)
         if self.margin is None and self.relative_margin is None:
             return low, limit

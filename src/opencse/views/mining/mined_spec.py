@@ -175,6 +175,6 @@ def check_cosine_window(window: tuple[float, float]) -> None:
         raise ValueError(f"window must be a range within [-1, 1], not {list(window)} (DebCSE: [0.25, 0.75])")
 
 
-def bounds(window: tuple[float, float]) -> tuple[float, float]:
+def open_bounds(window: tuple[float, float]) -> tuple[float, float]:
     """Return the window with its ends at -1 and 1 opened, as a rounded cosine may lie just beyond."""
     return (window[0] if window[0] > -1 else -np.inf, window[1] if window[1] < 1 else np.inf)
