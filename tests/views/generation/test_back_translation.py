@@ -69,7 +69,7 @@ def test_weights_as_a_pickle_are_refused_and_the_way_out_is_named(tmp_path):
     """What facebook/wmt19-en-ru holds: no safetensors."""
     for name in ("config.json", "vocab-src.json", "vocab-tgt.json", "merges.txt", "pytorch_model.bin"):
         (tmp_path / name).write_text("{}")
-    with pytest.raises(OpencseError, match=r"pytorch_model.bin alone, a pickle, which is refused.*save_pretrained"):
+    with pytest.raises(OpencseError, match=r"only as pytorch_model.bin, a pickle, which is refused.*save_pretrained"):
         BackTranslation(models=((str(tmp_path), str(tmp_path)),)).open()
 
 
