@@ -152,9 +152,8 @@ def run(
             quick=quick,
         )
         # Read before any training, so that a mistake in a path costs nothing.
-        own_pairs = [] if pairs is None else [demo.pairs(pairs)]
         guards(inputs.recipe, guard)
-        probe_data = load_probe_data(data=data, pairs=own_pairs, text=sts_text(data))
+        probe_data = _probe_data(data, pairs)
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = _with_settled_precision(inputs, folder, resume)
@@ -198,6 +197,10 @@ def run(
     write_json(folder / "results.json", before_and_after | {"timings": result.timings})
     notify(timings.line())
     return result
+
+
+def _probe_data(data: str | Path | None, pairs: str | Path | None) -> ProbeData:
+    return load_probe_data(data=data, pairs=[] if pairs is None else [demo.pairs(pairs)], text=sts_text(data))
 
 
 def _first_stages(

@@ -1,4 +1,4 @@
-"""What a run says of its time before it begins, and `--minutes`: the share of a recipe that fits."""
+"""Estimate of the time of a run before it begins, and `--minutes`: the part of a recipe that fits into a time."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class TrainingLoop:
         network: The network to train.
         assembler: Returns the batch of some row numbers.
         sampler: Returns the row numbers of each batch.
-        recipe: Settings of optimizer, schedule, training and selection.
+        settings: Settings of optimizer, schedule, training and selection.
         folder: Folder for metrics, checkpoints and the best weights.
         accelerator: Devices and processes.
         checkpoints: The checkpoints of the run.
@@ -92,7 +92,7 @@ class TrainingLoop:
         network: Trainable,
         assembler: Callable[[Any], Any],
         sampler: BatchSampler,
-        recipe: LoopSettings,
+        settings: LoopSettings,
         folder: Path,
         accelerator: Accelerator,
         checkpoints: Checkpoints,
@@ -101,12 +101,12 @@ class TrainingLoop:
         added: Mapping[str, torch.Tensor] | None = None,
         progress: bool = True,
     ) -> None:
-        self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
+        self.network, self.assembler, self.sampler, self.settings = network, assembler, sampler, settings
         self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
         self.guards, self.added = guards, added or {}
         self.show = progress and accelerator.is_main_process
-        steps = recipe.training.epochs * sampler.batches_per_epoch
-        self.steps = min(steps, recipe.training.max_steps or steps)
+        steps = settings.training.epochs * sampler.batches_per_epoch
+        self.steps = min(steps, settings.training.max_steps or steps)
         self.main = accelerator.is_main_process
         self.best_path = folder / "best.safetensors"
         self._stop_requested = False
@@ -119,7 +119,7 @@ class TrainingLoop:
             Interrupted: The process received SIGINT or SIGTERM; a checkpoint was written first.
         """
         self._freeze_unused()
-        name = self.recipe.training.precision
+        name = self.settings.training.precision
         assert name != "auto"  # settled before the run began
         self.precision = MixedPrecision(name, self.network, self.accelerator.device)
         self.optimizer = self._optimizer()
@@ -150,7 +150,7 @@ class TrainingLoop:
     @property
     def _within_tolerance(self) -> bool:
         """Whether the last weights are kept, drawn back as far as development pairs and guards demand."""
-        return self.recipe.selection.keep == "last" and not (self.dev is None and self.guards is None)
+        return self.settings.selection.keep == "last" and not (self.dev is None and self.guards is None)
 
     @property
     def _distributed(self) -> bool:
@@ -158,7 +158,7 @@ class TrainingLoop:
 
     def _train(self) -> None:
         self._clock = time.perf_counter() - self.state.seconds
-        training, selection = self.recipe.training, self.recipe.selection
+        training, selection = self.settings.training, self.settings.selection
         self.network.train()
         with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=self.show) as phase:
             if self.state.step == 0 and self.dev is not None:
@@ -179,7 +179,7 @@ class TrainingLoop:
 
     def _step(self) -> None:
         """Do one optimiser step."""
-        state, training = self.state, self.recipe.training
+        state, training = self.state, self.settings.training
         parts = self._parts(self.sampler.batch(state.step))
         every = training.gradient_norms_every
         for i, rows in enumerate(parts):
@@ -193,9 +193,9 @@ class TrainingLoop:
             self._count({"loss": loss, **values, **context.reports})
         if self.accelerator.device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
-        norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
+        norm = self.precision.collect_gradients(self.optimizer, self.settings.optimizer.max_grad_norm or math.inf)
         self._count({"grad_norm": norm})
-        factor = rate_factor(self.recipe.schedule, state.step, self.steps)
+        factor = rate_factor(self.settings.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor
         self.precision.step(self.optimizer)
@@ -204,9 +204,9 @@ class TrainingLoop:
     def _parts(self, rows: Any) -> list[Any]:
         """Return the rows of this process in each part of a batch."""
         count, rank = self.accelerator.num_processes, self.accelerator.process_index
-        size = len(rows) // self.recipe.training.accumulate
+        size = len(rows) // self.settings.training.accumulate
         share = size // count
-        starts = [p * size + rank * share for p in range(self.recipe.training.accumulate)]
+        starts = [p * size + rank * share for p in range(self.settings.training.accumulate)]
         return [rows[s : s + share] for s in starts]
 
     def _count(self, values: dict[str, Any]) -> None:
@@ -271,7 +271,7 @@ class TrainingLoop:
 
     def _exhausted(self) -> bool:
         """Return whether early stopping is due; the main process decides for all."""
-        patience = self.recipe.selection.patience
+        patience = self.settings.selection.patience
         done = patience is not None and self.state.stale >= patience
         if not self._distributed:
             return done
@@ -300,7 +300,7 @@ class TrainingLoop:
                 add_change(self.network.encoder, self.added)
             if self._within_tolerance:
                 last = None if self.added else state.best_score
-                limits = Limits(self.recipe.selection, state.first_score, last, self.dev, self.guards)
+                limits = Limits(self.settings.selection, state.first_score, last, self.dev, self.guards)
                 share, state.best_score, guards = draw_back(self.network.encoder, self._untouched, limits)
             elif self.added and self.dev is not None:
                 state.best_score = self.dev()
@@ -309,7 +309,7 @@ class TrainingLoop:
         return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
 
     def _optimizer(self) -> torch.optim.Optimizer:
-        settings = self.recipe.optimizer
+        settings = self.settings.optimizer
         own_rate = {
             id(p): float(rate)
             for module in self.network.auxiliary

@@ -164,7 +164,7 @@ class TrainingSession:
             network=network,
             assembler=assembler,
             sampler=BatchSampler(rows, min(training.batch_size, rows), training.seed),
-            recipe=settings,
+            settings=settings,
             folder=self.folder,
             accelerator=self.accelerator,
             checkpoints=checkpoints,
