@@ -184,7 +184,7 @@ def test_paraphrases_for_osscse_may_come_from_a_table(tmp_path, corpus) -> None:
     ("options", "message"),
     [
         ({"llm": "http://localhost:1/v1"}, "name of the model is missing"),
-        ({"llm": "http://localhost:1/v1#x", "paraphrases": "t.tsv"}, "one of both"),
+        ({"llm": "http://localhost:1/v1#x", "paraphrases": "t.tsv"}, "not from both"),
     ],
 )
 def test_sources_of_paraphrases(tmp_path, backbone, corpus, options, message) -> None:
