@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opencse.data.documents import DocumentPassage
+from opencse.probing.exclusive_names import ExclusiveNameSwap
+from opencse.probing.exclusive_numbers import ExclusiveNumberSwap
 from opencse.views import (
     AntonymSwap,
-    EntitySwap,
     NegatedAntonym,
     Negation,
-    NumberSwap,
     Passive,
     Reordering,
     RoleSwap,
@@ -24,8 +24,8 @@ from opencse.views.rewriting.grammar_view import GrammarView
 CONTRADICTIONS: dict[str, GrammarView] = {
     "negation": Negation(),
     "opposite": AntonymSwap(predicate_first=True),
-    "number": NumberSwap(),
-    "name": EntitySwap(),
+    "number": ExclusiveNumberSwap(),
+    "name": ExclusiveNameSwap(),
     "roles": RoleSwap(),
 }
 """Rewritings that contradict a sentence, by their names in a report."""
@@ -41,6 +41,18 @@ _CHUNK = 256
 _MIN_WORDS, _MAX_WORDS = 4, 30  # of a sentence that is rewritten
 _PROSE = re.compile(r"[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
 """A sentence of prose: no markup, formula, path, list or question."""
+_POSSIBLE = re.compile(
+    r"\b(?:allow\w*|enabl\w*|help\w*|permit\w*|lets?|letting|may|might|can|could) [^.,;]*$"
+    r"|\b(?:if|when|whenever|whether|unless|once|until|while|suppose|let's) [^,;]*$",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence up to a word that stands for what is possible, permitted or a condition.
+
+Its opposite may be true as well: "allows you to take control" and "to lose control".
+"""
+_SOME = re.compile(r"\b(?:may|might|some|sometimes|several|many|often|a lot)\b", re.IGNORECASE)
+"""In the beginning of a sentence up to its negation: "some are" and "some are not" can both be true."""
+_LEAVES_OPEN = {"negation": _SOME, "opposite": _POSSIBLE, "number": _POSSIBLE, "name": _POSSIBLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +98,14 @@ class SentenceRewriter:
                 for constructors in (self._contradictions, self._rewordings)
             )
         )
-        for contradicted, reworded in zip(contradictions, rewordings, strict=True):
+        for text, contradicted, reworded in zip(texts, contradictions, rewordings, strict=True):
             # Of 40 opposites anywhere in a sentence 12 were no contradiction ("modern" scanners, "traditional" ones).
             # If the opposite can be negated, the word is the predicate, in its usual sense.
             if reworded["negated opposite"] is None:
                 contradicted["opposite"] = None
+            for kind, leaves_open in _LEAVES_OPEN.items():
+                if leaves_open.search(_unchanged(contradicted[kind] or "", text)):
+                    contradicted[kind] = None
         return [
             RewrittenSentence(passage, position, text, _changed(contradictions[i], text), _changed(rewordings[i], text))
             for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True))
@@ -121,6 +136,12 @@ def rewrite_sentences(
 def replace_sentence(passage: DocumentPassage, position: int, text: str) -> str:
     """Return the text of a passage with one of its sentences replaced."""
     return " ".join([*passage.sentences[:position], text, *passage.sentences[position + 1 :]])
+
+
+def _unchanged(rewritten: str, text: str) -> str:
+    """Return what stands before the first change."""
+    length = next((i for i, (a, b) in enumerate(zip(rewritten, text, strict=False)) if a != b), len(rewritten))
+    return text[:length]
 
 
 def _changed(rewritten: Mapping[str, str | None], text: str) -> dict[str, str]:

@@ -34,27 +34,30 @@ class EntitySwap(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one name, drawn at random, wherever it occurs in the sentence."""
-        kinds = [(i, names().get(token.text)) for i, token in enumerate(tokens)]
-        found = [(i, kind) for i, kind in kinds if kind is not None and not _part_of_name(text, tokens, i, kind)]
+        found = self.candidates(text, tokens)
         if not found:
             return None, "no name"
         place, kind = rng.choice(found)
-        new = rng.choice(_other_names(text, tokens, place, kind))
+        new = rng.choice(self.replacements(text, tokens, place, kind))
         edits: list[Edit] = []
         for i, token in enumerate(tokens):  # a name that stayed in one place would be a second name
             if token.text == tokens[place].text and _stands_alone(text, token):
                 edits += [(token.start, token.end, new), *article_edits(text, tokens, i, new)]
         return apply_edits(text, edits), kind
 
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, str]]:
+        """Return the names that may be changed: their places and kinds."""
+        kinds = [(i, names().get(token.text)) for i, token in enumerate(tokens)]
+        return [(i, kind) for i, kind in kinds if kind is not None and not _part_of_name(text, tokens, i, kind)]
 
-def _other_names(text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
-    """Return the names of a kind that the sentence does not have and that fit next to a day of the month."""
-    others = [name for name in names_of_kind(kind) if name not in text]
-    if kind == "month":  # "June 30" cannot become "February 30"
-        neighbours = [k for k in (place - 1, place + 1) if 0 <= k < len(tokens)]
-        late = any(tokens[k].text in ("29", "30", "31") for k in neighbours)
-        return [name for name in others if not late or name in _LONG_MONTHS] or others
-    return others
+    def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
+        """Return the names of a kind that the sentence does not have and that fit next to a day of the month."""
+        others = [name for name in names_of_kind(kind) if name not in text]
+        if kind == "month":  # "June 30" cannot become "February 30"
+            neighbours = [k for k in (place - 1, place + 1) if 0 <= k < len(tokens)]
+            late = any(tokens[k].text in ("29", "30", "31") for k in neighbours)
+            return [name for name in others if not late or name in _LONG_MONTHS] or others
+        return others
 
 
 def _stands_alone(text: str, token: Token) -> bool:

@@ -40,7 +40,7 @@ class NumberSwap(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change the first number, in random order, that has another."""
-        places = [i for i in range(len(tokens)) if _is_number(text, tokens, i)]
+        places = self.candidates(text, tokens)
         rng.shuffle(places)
         for i in places:
             token = tokens[i]
@@ -49,6 +49,10 @@ class NumberSwap(GrammarView):
                 edits: list[Edit] = [(token.start, token.end, match_case(new, token.text))]
                 return apply_edits(text, [*edits, *article_edits(text, tokens, i, new)]), rule
         return None, "no number"
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
+        """Return the places of the numbers that may be changed."""
+        return [i for i in range(len(tokens)) if _is_number(text, tokens, i)]
 
 
 def _is_number(text: str, tokens: Sequence[Token], i: int) -> bool:
