@@ -27,8 +27,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from wording import WRITTEN, area, quads, table
+from wording import area, quads, table
 
+import opencse
 from opencse.data.mixture import mix_rows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
@@ -101,7 +102,8 @@ class Development:
     def __init__(self, data: Path, held: list[Row]) -> None:
         folder = data / "eval"
         self.quads = quads()
-        self.unseen = np.repeat([unseen(row["word"], row["opposite"]) for row in table(WRITTEN / "predicates.tsv")], 2)
+        predicates = table(Path(opencse.__file__).parent / "assets" / "probe" / "antonym_predicates.tsv")
+        self.unseen = np.repeat([unseen(row["word"], row["opposite"]) for row in predicates], 2)
         self.triplets = {
             f"held-out views, {view}": list(_triples(held, view))
             for view in ("negation", "negative_word", "antonym_swap")

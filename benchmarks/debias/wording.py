@@ -6,7 +6,7 @@
 All of it is development data. In percent, unless it says otherwise:
 
 antonyms        of a sentence ("The soup is hot."), its negated antonym ("isn't cold"), its negation ("isn't hot") and
-                its antonym ("is cold"), all written for this (wording/*.tsv), the first two are the nearest; told
+                its antonym ("is cold"), those that `opencse probe` measures, the first two are the nearest; told
                 affirmed from a predicate that is affirmed, denied from one that is denied, and from verbs
 order           a sentence is nearer to its rearrangement than to the same words in other roles, and the area under the
                 curve of rearranged against other roles (wording/order.tsv)
@@ -46,31 +46,14 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def quads() -> dict[str, list[Quad]]:
-    """The antonym quadruples, by what the anchor is."""
-    rng, found = random.Random(5), {"affirmed": [], "denied": [], "verbs": []}
+    """The antonym quadruples of `opencse probe`, by what the anchor is."""
+    from opencse.probing.negated_antonyms import antonym_quadruples
 
-    def add(kinds: tuple[str, str], said: str, other: str, not_said: str, not_other: str) -> None:
-        found[kinds[0]] += [(said, not_other, not_said, other), (other, not_said, not_other, said)]
-        found[kinds[1]] += [(not_said, other, said, not_other), (not_other, said, other, not_said)]
-
-    for row in table(WRITTEN / "predicates.tsv"):
-        subject, be, rest = row["subject"], row["be"], row["rest"] and f" {row['rest']}"
-        glued = subject + be if be.startswith("'") else f"{subject} {be}"
-
-        def denied(word: str, subject=subject, be=be, rest=rest, glued=glued) -> str:
-            short = be in ("is", "are", "was", "were") and rng.random() < 0.5
-            return f"{subject} {be}n't {word}{rest}." if short else f"{glued} not {word}{rest}."
-
-        word, opposite = row["word"], row["opposite"]
-        said, other = f"{glued} {word}{rest}.", f"{glued} {opposite}{rest}."
-        add(("affirmed", "denied"), said, other, denied(word), denied(opposite))
-    for row in table(WRITTEN / "verbs.tsv"):
-        subject, rest = row["subject"], row["rest"] and f" {row['rest']}"
-        do = "do" if row["verb"] == row["verb_stem"] else "did"
-        said, other = f"{subject} {row['verb']}{rest}.", f"{subject} {row['opposite']}{rest}."
-        not_said = f"{subject} {do}n't {row['verb_stem']}{rest}."
-        add(("verbs", "verbs"), said, other, not_said, f"{subject} {do} not {row['opposite_stem']}{rest}.")
-    return found
+    names = {"affirmed": "affirmed", "negated": "denied", "verbs": "verbs"}
+    return {
+        names[form]: [(row.sentence, row.paraphrase, *row.contradictions) for row in rows]
+        for form, rows in antonym_quadruples().items()
+    }
 
 
 def area(above: np.ndarray, below: np.ndarray) -> float:

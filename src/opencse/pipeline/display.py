@@ -67,7 +67,7 @@ def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) ->
         for card in shown:
             cells = (f"{value}  ({spread})" if spread else value for _, value, spread, _ in card.values)
             table.add_row(card.title, *cells)
-        for label, _, *rates in triplet_rows(models, columns=("grade", "opposites")):
+        for label, _, *rates in triplet_rows(models, columns=("grade", "opposites", "form")):
             table.add_row(f"Paraphrase nearer: {label}", *rates)
         parts.append(table)
     parts += [Text(paragraph) for paragraph in verdict(dict(models))]

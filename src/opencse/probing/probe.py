@@ -12,6 +12,7 @@ import numpy as np
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, Encode, PairsTask, TaskResult
 from opencse.probing.length import LengthBias, LengthProbe
+from opencse.probing.negated_antonyms import NegatedAntonymProbe
 from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
 from opencse.probing.probe_data import ProbeData
 from opencse.probing.splits import SplitProbe, SplitResults, published_averages
@@ -34,7 +35,7 @@ class ProbeScores:
         suppression: Cosines of pairs with the same meaning in different words.
         length: Bias by length and by wording.
         training_pairs: Overlap and cosine of training pairs.
-        triplets: Accuracy on each set of triplets (paraphrase against contradiction).
+        triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
         seconds: Time for encoding and measuring.
     """
 
@@ -82,6 +83,8 @@ class ProbeSuite:
             self._probes["training_pairs"] = TrainingPairsProbe(data.views)
         if data.triplets:
             self._probes["triplets"] = TripletProbe(data.triplets)
+        if data.negated_antonyms:
+            self._probes["negated antonyms"] = NegatedAntonymProbe()
         if not self._probes:
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
         self.texts = list(dict.fromkeys(self._all_texts()))
@@ -99,6 +102,8 @@ class ProbeSuite:
         started = time.perf_counter()
         embeddings = Embeddings(self.texts, np.asarray(encode(self.texts)))
         results: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
+        if "negated antonyms" in results:
+            results["triplets"] = (*results.get("triplets", ()), results.pop("negated antonyms"))
         missing: dict[str, Any] = {name: None for name in ProbeScores.__dataclass_fields__ if name != "seconds"}
         results["sts"] = tuple(task.score(embeddings) for task in self._tasks)
         return ProbeScores(

@@ -24,6 +24,7 @@ class ProbeData:
         sentences: Sentences with transformations.
         views: Training views; the same as `sentences` or others.
         triplets: Sets of triplets: a text, its paraphrase and its contradiction.
+        negated_antonyms: Whether the written negated antonyms are measured (`NegatedAntonymProbe`).
         notes: Remarks on the data for the reader of a report.
     """
 
@@ -33,6 +34,7 @@ class ProbeData:
     sentences: ProbeSentences | None = None
     views: ProbeSentences | None = None
     triplets: Sequence[TripletSet] = ()
+    negated_antonyms: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -76,6 +78,7 @@ def load_probe_data(
         sentences=own,
         views=None if sentences is None else own,
         triplets=_development_sets() if sentences is None else (),
+        negated_antonyms=sentences is None,
         notes=tuple(notes),
     )
 

@@ -175,7 +175,8 @@ def _triplets(models: Models) -> ReportTable | None:
     return ReportTable(
         title="Paraphrase or contradiction: written triplets",
         caption="How often the paraphrase (or the passage that answers a query) is nearer than the contradiction "
-        "in nearly the same words; a tie does not count. The grade is the distance of the paraphrase in wording.",
+        "in nearly the same words; a tie does not count. The grade is the distance of the paraphrase in wording. A "
+        "negated antonym (“isn't cold” for “is hot”) must be nearer than the negation and the antonym.",
         head=("set", "triplets", *_labels(_having(models, "triplets"))),
         rows=tuple(rows),
     )
