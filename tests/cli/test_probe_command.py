@@ -52,7 +52,7 @@ def test_two_models_on_own_sentences_and_pairs(models, tmp_path):
     [
         ("sentence1,sentence2,score\na,b,high\n", "line 2: score 'high' is not a number"),
         ("sentence1,sentence2,score\na,b,nan\n", "score 'nan' is not a number"),
-        ("sentence1,sentence2,score\na,b\n", "2 cells, but the header names 3"),
+        ("sentence1,sentence2,score\na,b\n", "2 cells, but the header has 3"),
         ("sentence1,sentence2,score\n", "holds no sentence pair"),
         ("", "holds no sentence pair"),
     ],

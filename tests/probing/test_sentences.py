@@ -76,7 +76,7 @@ def test_a_limit_draws_rows_and_says_how_many_there_were(tmp_path):
         ("text\tother\nx\ty\n", "no transformed version"),
         ("text\tnegation\n", "holds no sentence"),
         ("text\tnegation\nx\t\n", "negation are empty"),
-        ("text\tnegation\nx\n", "1 cells, but the header names 2"),
+        ("text\tnegation\nx\n", "1 cells, but the header has 2"),
         ("", "no column"),
     ],
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from opencse.errors import OpencseError
-from opencse.runs.checkpoint import damage
+from opencse.io.checksums import find_damage
 from tests.runs.test_loop import LONG, crash_at
 from tests.tiny import tiny_bert
 from tests.training.helpers import fake_dev, run, weights, write_corpus
@@ -59,7 +59,7 @@ class Life(RuleBasedStateMachine):
                 assert stop is not None
                 self.ended = False
         self.begun = (self.out / "run.json").is_file()
-        self.whole = {path.name for path in self.checkpoints() if damage(path) is None}
+        self.whole = {path.name for path in self.checkpoints() if find_damage(path) is None}
         self.hopeless = False
 
     def checkpoints(self) -> list[Path]:
@@ -111,7 +111,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def no_whole_checkpoint_is_lost(self) -> None:
-        assert {path.name for path in self.checkpoints() if damage(path) is None} == self.whole
+        assert {path.name for path in self.checkpoints() if find_damage(path) is None} == self.whole
 
     @invariant()
     def what_ended_is_what_an_undisturbed_run_gives(self) -> None:

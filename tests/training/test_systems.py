@@ -111,7 +111,7 @@ def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
     import opencse.runs.loop as module
 
     groups = {}
-    original = module.Loop._optimizer
+    original = module.TrainingLoop._optimizer
 
     def spy(self):
         made = original(self)
@@ -119,7 +119,7 @@ def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.Loop, "_optimizer", spy)
+        patch.setattr(module.TrainingLoop, "_optimizer", spy)
         run(corpus, tiny_bert(tmp_path / "backbone"), tmp_path / "out", recipe=system("rlrd", "faithful"))
     assert groups["rates"].keys() == {1e-3, 1e-4}
     assert groups["rates"][1e-4] == 8
