@@ -51,3 +51,11 @@ def test_long_questions_are_left_out():
     assert one(Question(subjects=0.0, longest=3).open(), "The shop opens at nine.") is None
     with pytest.raises(ValueError, match="share"):
         Question(subjects=1.5)
+
+
+def test_a_share_of_the_questions_begins_with_an_adverb():
+    opened = Question(subjects=0.0, adverbs=1.0).open()
+    asked = {opened([SourceRow(id=number, text="Refunds are allowed.")])[0].text for number in range(20)}
+    assert asked == {f"{word} are refunds allowed?" for word in ("Why", "How", "When")}
+    with pytest.raises(ValueError, match="adverbs"):
+        Question(adverbs=-0.1)

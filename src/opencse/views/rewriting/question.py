@@ -17,6 +17,7 @@ from opencse.views.rewriting.lexicon import ACTORS, Table, names
 from opencse.views.rewriting.phrases import Span, as_span, recased, subtree, text_of
 from opencse.views.rewriting.transitive import agreeing
 
+_ADVERBS = ("Why", "How", "When")
 _HELPERS = {"VBZ": "does", "VBP": "do", "VBD": "did"}
 _UNCLEAR = frozenset("he she it they this that these those one who which what there we you i here such".split())
 _BREAKS = (".", ";", ":", "?", "!", '"', "“", "”", "(", ")", "[", "]", "--", "—", "–", "...")
@@ -35,13 +36,15 @@ _GROUPS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Question(GrammarView):
-    """Turn a statement into a question that it answers.
+    """Turn a statement into a question about it.
 
     "Refunds are allowed." becomes "Are refunds allowed?" or, if asked for its subject, "What is allowed?". Null unless
     the sentence is a short affirmative statement about something that it names.
 
     Attributes:
         subjects: Share of questions that ask for the subject (who, what) if its kind is known, in [0, 1].
+        adverbs: Share of the other questions that begin with why, how or when ("Why are refunds allowed?"), in [0, 1].
+            The statement does not answer them, but an answer is about the same.
         longest: Most words of a question.
 
     Example:
@@ -53,11 +56,13 @@ class Question(GrammarView):
     tables: ClassVar[tuple[Table, ...]] = ("names",)
 
     subjects: float = 0.2
+    adverbs: float = 0.0
     longest: int = 24
 
     def __post_init__(self) -> None:
-        if not 0 <= self.subjects <= 1:
-            raise ValueError(f"subjects must be a share within [0, 1], not {self.subjects}")
+        for name in ("subjects", "adverbs"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
@@ -83,6 +88,8 @@ class Question(GrammarView):
         question, rule = _asked(text, clause, subject, leading, ask_subject=ask_subject)
         if question is not None and len(question.split()) > self.longest:
             return None, "too long"
+        if question is not None and rule == "yes or no" and self.adverbs and rng.random() < self.adverbs:
+            return f"{rng.choice(_ADVERBS)} {question[0].lower()}{question[1:]}", "why, how or when"
         return question, rule
 
 
