@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from opencse.errors import OpencseError
@@ -53,7 +53,9 @@ def test_no_change_of_a_byte_goes_unnoticed(tmp_path_factory, data) -> None:
     path = data.draw(st.sampled_from(sorted((folder / "step-00000002").iterdir())))
     content = bytearray(path.read_bytes())
     at = data.draw(st.integers(0, len(content) - 1))
+    before = content[at]
     content[at] ^= data.draw(st.integers(1, 255))
+    assume(not (path.name == "checksums.json" and bytes([before, content[at]]).isspace()))  # the same JSON
     path.write_bytes(content)
     assert resumed(checkpoints) == 1
 
