@@ -76,18 +76,3 @@ def test_nothing_is_kept_where_any_change_costs_too_much() -> None:
     weight, (share, score, guards) = draw(0.75, 0.0, 0.1, {"topics": 100.0})
     assert (share, weight.item(), score) == (0.0, 0.0, 80.0)
     assert guards == {"topics": (90.0, 90.0)}
-
-
-@pytest.mark.parametrize("twentieths", range(20))
-def test_every_share_is_found_within_six_trials(twentieths: int) -> None:
-    encoder, untouched = trained_encoder()
-    tried = []
-
-    def dev() -> float:
-        tried.append(encoder.weight.item())
-        return 80.0 if encoder.weight.item() < (twentieths + 0.5) / 20 else 70.0
-
-    limits = Limits(Selection(keep="last", tolerance=0.5), 80.0, None, dev, None)
-    share, score, _ = draw_back(encoder, untouched, limits)
-    assert [share, encoder.weight.item()] == pytest.approx([twentieths / 20] * 2)
-    assert (score, len(tried) <= 6) == (80.0, True)

@@ -43,7 +43,7 @@ def draw_back(
     """Give the encoder the weights that are as near to the trained ones as the limits allow.
 
     Costs one evaluation of the guards for the untouched weights, and one of the development pairs and of the guards
-    for each share of the way that is tried, six at most.
+    for each share of the way that is tried.
 
     Args:
         encoder: Holds the trained weights; holds those that are kept afterwards.
@@ -55,24 +55,20 @@ def draw_back(
         what is kept.
     """
     before = _untouched_scores(encoder, untouched, limits)
-    kept: tuple[float | None, dict[str, float]] = limits.first_score, before
-    known = limits.last_score
+    score, after, known = limits.first_score, before, limits.last_score
 
     def acceptable() -> bool:
-        nonlocal kept, known
-        score = limits.first_score
+        nonlocal score, after, known
         if limits.dev is not None:
             score, known = limits.dev() if known is None else known, None
             if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
                 return False
         after = {} if limits.guards is None else limits.guards()
-        if any(after[name] < limits.least(name, first) for name, first in before.items()):
-            return False
-        kept = score, after
-        return True
+        return all(after[name] >= limits.least(name, first) for name, first in before.items())
 
     share = longest_way(encoder, untouched, acceptable)
-    score, after = kept
+    if share == 0:
+        score, after = limits.first_score, before
     return share, score, {name: (first, after[name]) for name, first in before.items()}
 
 
