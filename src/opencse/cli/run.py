@@ -75,6 +75,20 @@ def run(
             help="Run a short trial of a few steps on a few sentences: a test that everything works.",
         ),
     ] = False,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Your own labels to train on: a .csv, .tsv or .jsonl file with sentence1, sentence2 and label (same "
+            "or opposite), or the judgements.csv of `opencse compare`.",
+        ),
+    ] = None,
+    label_share: Annotated[
+        float,
+        typer.Option(
+            help="Share of the training rows that the labels make up, at most 0.5; none is repeated more than 20 times."
+        ),
+    ] = 0.1,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -134,6 +148,8 @@ def run(
         resume=resume,
         overwrite=overwrite,
         track=track,
+        labels=labels,
+        label_share=label_share,
         minutes=minutes,
         notify=progress.note,
         confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() and not (yes or quiet) else None,

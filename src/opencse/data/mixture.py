@@ -8,15 +8,18 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opencse.errors import OpencseError
-from opencse.io.corpus import Corpus
+from opencse.io.corpus import Corpus, Row
 from opencse.io.files import replaced_file
 from opencse.io.parquet import parquet_metadata
 from opencse.recipes import MixturePart
+
+T = TypeVar("T")
 
 
 def mix_rows(
@@ -52,7 +55,7 @@ def mix_rows(
         return Corpus(out)
     columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
     sentences = [row for row in built.rows(("text", *columns)) if row[0] is not None and row[0].strip()]
-    rows: list[tuple[str | None, ...]] = []
+    rows: list[Row] = []
     without_rows: list[str] = []
     for name, part in parts.items():
         needed, kept = ([columns.index(c) + 1 for c in names] for names in (part.needs, (*part.needs, *part.keeps)))
@@ -64,7 +67,7 @@ def mix_rows(
         if not fitting:
             without_rows.append(f"{name} ({_requirement(part)})")
             continue
-        drawn = _drawn(fitting, part.rows, random.Random(f"{seed} {name}"))
+        drawn = draw_evenly(fitting, part.rows, random.Random(f"{seed} {name}"))
         rows += [(row[0], *(row[i] if i in kept else None for i in range(1, len(row))), name) for row in drawn]
     if not rows:
         raise OpencseError(
@@ -91,11 +94,9 @@ def _requirement(part: MixturePart) -> str:
     return ", ".join([*needs, *([] if part.words is None else [f"at most {part.words} words"])])
 
 
-def _drawn(
-    sentences: Sequence[tuple[str | None, ...]], count: int, rng: random.Random
-) -> Iterator[tuple[str | None, ...]]:
+def draw_evenly(rows: Sequence[T], count: int, rng: random.Random) -> Iterator[T]:
     """Yield a random sample of rows, with repetition if there are too few: the counts of rows differ by at most 1."""
     while count > 0:
-        drawn = rng.sample(sentences, min(count, len(sentences)))
+        drawn = rng.sample(rows, min(count, len(rows)))
         yield from drawn
         count -= len(drawn)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
+from opencse.data.label_rows import join_labels
+from opencse.data.labels import Labels
 from opencse.data.mixture import mix_rows
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
@@ -59,6 +61,7 @@ def prepare_rows(
     *,
     models: Mapping[str, str | Path],
     paraphrases: Paraphrases,
+    labels: Labels | None = None,
     keep: bool = True,
     notify: Notify = lambda _: None,
 ) -> Corpus:
@@ -66,7 +69,8 @@ def prepare_rows(
 
     1. `corpus.parquet`: a sample of the sentences, some cut to their main clause (`[corpus]` of the recipe).
     2. `views/`: the text columns that the recipe's views read and the corpus lacks (`[build]`).
-    3. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
+    3. `labelled.parquet`: the user's labels behind them.
+    4. `mixture.parquet`: rows drawn by the columns that a sentence has (`[corpus.parts]`).
 
     A step is left out if the recipe does not ask for it, or if the corpus already has its result.
 
@@ -77,6 +81,7 @@ def prepare_rows(
         models: Models to mine with, by the name that constructors give them: `backbone`, the model to be trained, and
             the recipe's first stages.
         paraphrases: The user's source of paraphrases; the sentences of a table join the sample.
+        labels: The user's labels, which join the rows.
         keep: Keep the parts of an interrupted build.
         notify: Receives short notes for the user.
 
@@ -86,6 +91,9 @@ def prepare_rows(
     sentences = _sampled(recipe, corpus, out, paraphrases)
     rows = _with_columns(recipe, sentences, out, models, keep, notify)
     parts = recipe.used_parts
+    if labels is not None:
+        path, seed = out / "labelled.parquet", recipe.training.seed
+        rows = join_labels(rows, labels, path, columns=recipe.columns, drawn=not parts, seed=seed)
     if not parts:
         return rows
     out.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.io.tables import read_table
+from opencse.io.tables import parse_score, read_table
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
@@ -119,18 +119,3 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
         scores=scores,
         subsets=columns["subset"] if len(columns["subset"]) == len(scores) else None,
     )
-
-
-def parse_score(cell: object, path: Path, line: int) -> float:
-    """Return the score in a cell.
-
-    Raises:
-        OpencseError: It is not a finite number; the message has file and line.
-    """
-    try:
-        value = float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        value = math.nan
-    if not math.isfinite(value) or isinstance(cell, bool):
-        raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Give a number or drop the row.")
-    return value

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from opencse.errors import OpencseError
-from opencse.evaluation.pairs import ScoredPairs, parse_score
+from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import STS_TASKS
-from opencse.io.tables import read_lines, read_table
+from opencse.io.tables import parse_score, read_lines, read_table
 
 TextVariant = Literal["senteval", "raw"]
 

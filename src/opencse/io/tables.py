@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,6 +86,21 @@ def table_columns(path: Path) -> list[str]:
     rows = _cells(path)
     header = next((cells for _, cells in rows if any(cell.strip() for cell in cells)), [])
     return _header(header, path)
+
+
+def parse_score(cell: object, path: Path, line: int) -> float:
+    """Return the score in a cell.
+
+    Raises:
+        OpencseError: It is not a finite number; the message has file and line.
+    """
+    try:
+        value = float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value) or isinstance(cell, bool):
+        raise OpencseError(f"{path}, line {line}: score {cell!r} is not a number", "Give a number or drop the row.")
+    return value
 
 
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -12,9 +12,16 @@ from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.vector_cache import cached_vectors
 from opencse.evaluation.compatibility import TEXTS, StoredVectors, stored_vectors
+from opencse.evaluation.development import sts_text
+from opencse.io import demo
 from opencse.io.corpus import Corpus
-from opencse.probing import ProbeData, ProbeScores, ProbeSuite
+from opencse.probing import ProbeData, ProbeScores, ProbeSuite, load_probe_data
 from opencse.recipes import Recipe
+
+
+def read_probe_data(data: str | Path | None, pairs: str | Path | None) -> ProbeData:
+    """Read what both models are probed on; the arguments are those of `opencse.run`."""
+    return load_probe_data(data=data, pairs=[] if pairs is None else [demo.pairs(pairs)], text=sts_text(data))
 
 
 def probe_before_and_after(

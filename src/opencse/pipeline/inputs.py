@@ -9,10 +9,14 @@ from typing import Any
 
 from opencse.data.columns import missing_specs
 from opencse.data.given import open_corpus
+from opencse.data.label_rows import with_labels
+from opencse.data.labels import Labels, read_labels
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import recipe_for_corpus
 from opencse.encoder import backbone_config
+from opencse.encoder.device import choose_device
 from opencse.encoder.given import model_source
+from opencse.encoder.precision_choice import describe, resolve_precision
 from opencse.io.corpus import Corpus
 from opencse.recipes import Recipe, family_of, load_recipe, shortened
 from opencse.views.constructor import ConstructorSpec
@@ -27,12 +31,14 @@ class RunInputs:
         corpus: The user's text, opened.
         backbone: A folder, a hub id or a bundled name.
         paraphrases: Source of paraphrases.
+        labels: The user's labels; the recipe has their views and terms.
     """
 
     recipe: Recipe
     corpus: Corpus
     backbone: str
     paraphrases: Paraphrases
+    labels: Labels | None = None
 
     @property
     def missing_specs(self) -> dict[str, ConstructorSpec]:
@@ -52,6 +58,8 @@ def resolve_inputs(
     overrides: Sequence[str],
     seed: int | None,
     quick: bool,
+    labels: str | Path | None = None,
+    label_share: float = 0.1,
 ) -> RunInputs:
     """Return the inputs of a run; the arguments are those of `opencse.run`.
 
@@ -71,13 +79,26 @@ def resolve_inputs(
         )
     if quick:
         recipe = shortened(recipe)
-    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source)
+    own = None if labels is None else read_labels(labels, label_share)
+    if own is not None:
+        recipe = with_labels(recipe, own)
+    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, labels=own)
 
 
-def with_precision(inputs: RunInputs, precision: str) -> RunInputs:
-    """Return the inputs with the recipe's precision replaced."""
-    training = replace(inputs.recipe.training, precision=precision)  # type: ignore[arg-type]
-    return replace(inputs, recipe=replace(inputs.recipe, training=training))
+def with_precision(inputs: RunInputs, begun: str | None = None) -> tuple[RunInputs, str]:
+    """Return the inputs with the precision that the run uses in place of `auto`, and a line about it and the device.
+
+    Args:
+        inputs: The inputs.
+        begun: The precision of a run that is resumed, which is kept.
+    """
+    config, device = backbone_config(inputs.backbone), choose_device()
+    precision: Any = inputs.recipe.training.precision
+    if precision == "auto" and begun:
+        precision = begun
+    line = f"{inputs.recipe.name} {describe(precision, config, device)}"
+    training = replace(inputs.recipe.training, precision=resolve_precision(precision, config, device))
+    return replace(inputs, recipe=replace(inputs.recipe, training=training)), line
 
 
 def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:

@@ -10,21 +10,18 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 
+from opencse.data.label_rows import labels_note
 from opencse.data.prepare import prepare_rows
-from opencse.encoder import backbone_config
-from opencse.encoder.device import choose_device
-from opencse.encoder.precision_choice import describe, resolve_precision
 from opencse.evaluation import STS_TASKS, Results, ScoredPairs, TaskResult
-from opencse.evaluation.development import development_scorer, development_sets, sts_text
-from opencse.io import demo
+from opencse.evaluation.development import development_scorer, development_sets
 from opencse.io.files import write_json
 from opencse.io.lock import locks
-from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after
+from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after, read_probe_data
 from opencse.pipeline.display import probe_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
 from opencse.pipeline.time_budget import announce, begun_budget, fit_to_minutes, run_sizes
 from opencse.pipeline.train import guards, train_on_rows
-from opencse.probing import ProbeData, ProbeScores, load_probe_data
+from opencse.probing import ProbeData, ProbeScores
 from opencse.progress import collect, timed
 from opencse.recipes import Recipe
 from opencse.runs.folder import check_folder
@@ -92,6 +89,8 @@ def run(
     overrides: Sequence[str] = (),
     seed: int | None = None,
     quick: bool = False,
+    labels: str | Path | None = None,
+    label_share: float = 0.1,
     minutes: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -120,6 +119,9 @@ def run(
         overrides: `key=value` settings.
         seed: As for `train`.
         quick: Run a short trial of a few steps on a few sentences (`opencse.recipes.shortened`).
+        labels: Your own labels to train on (`opencse.data.labels.read_labels`): pairs that say the same or the
+            opposite, or judged searches.
+        label_share: Share of the training rows that the labels make up.
         minutes: Time that the run may take. As much of the recipe is used as is expected to fit, by a probe of the
             machine; a run that is resumed keeps its share.
         resume: Continue an interrupted run in `out`.
@@ -150,13 +152,15 @@ def run(
             overrides=overrides,
             seed=seed,
             quick=quick,
+            labels=labels,
+            label_share=label_share,
         )
         # Read before any training, so that a mistake in a path costs nothing.
         guards(inputs.recipe, guard)
-        probe_data = _probe_data(data, pairs)
+        probe_data = read_probe_data(data, pairs)
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
-        inputs, precision_line = _with_settled_precision(inputs, folder, resume)
+        inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
         sizes, first = run_sizes(inputs, probe_data, sets)
         begun = begun_budget(folder) if resume else None
@@ -171,9 +175,13 @@ def run(
             folder,
             models={"backbone": inputs.backbone, **stages},
             paraphrases=inputs.paraphrases,
+            labels=inputs.labels,
             keep=resume or not overwrite,
             notify=notify,
         )
+        remarks = [] if inputs.labels is None else [labels_note(inputs.recipe, rows, inputs.labels)]
+        for remark in remarks:
+            notify(remark)
         trained = train_on_rows(
             inputs.recipe,
             rows,
@@ -191,16 +199,12 @@ def run(
             documents=inputs.corpus,
             record={"budget": asdict(budget)},
         )
-        scores, report = _measure_and_report(inputs, trained, probe_data)
+        scores, report = _measure_and_report(inputs, trained, probe_data, remarks)
     result = RunResult(trained, scores, report, timings.rounded())
     before_and_after = {"before": _plain(result.before), "after": _plain(result.after)}
     write_json(folder / "results.json", before_and_after | {"timings": result.timings})
     notify(timings.line())
     return result
-
-
-def _probe_data(data: str | Path | None, pairs: str | Path | None) -> ProbeData:
-    return load_probe_data(data=data, pairs=[] if pairs is None else [demo.pairs(pairs)], text=sts_text(data))
 
 
 def _first_stages(
@@ -227,7 +231,7 @@ def _first_stages(
 
 
 def _measure_and_report(
-    inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData
+    inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData, remarks: Sequence[str]
 ) -> tuple[dict[str, ProbeScores], Path]:
     """Probe both models, and write the report and the scores on the model card."""
     from opencse.reports import add_scores, write_report
@@ -236,7 +240,7 @@ def _measure_and_report(
         scores = probe_before_and_after(trained.recipe, inputs.backbone, trained.model, probe_data)
         stored = measure_stored_vectors(inputs.recipe, inputs.backbone, trained.model, inputs.corpus)
     with timed("report"):
-        notes = [*trained.warnings, *_guard_notes(trained.outcome), stored.advice(), *probe_data.notes]
+        notes = [*remarks, *trained.warnings, *_guard_notes(trained.outcome), stored.advice(), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes)
     table = inputs.paraphrases.table
     made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]
@@ -250,16 +254,6 @@ def _guard_notes(outcome: TrainingOutcome) -> list[str]:
         return [_UNGUARDED] if outcome.first_score is None else []
     scores = (f"{name} {before:.1f} → {after:.1f}" for name, (before, after) in outcome.guards.items())
     return [f"Guards, before → after: {', '.join(scores)}."]
-
-
-def _with_settled_precision(inputs: RunInputs, folder: Path, resume: bool) -> tuple[RunInputs, str]:
-    """Return the inputs with the precision that the run uses, and a line about device and precision."""
-    config, device = backbone_config(inputs.backbone), choose_device()
-    precision = inputs.recipe.training.precision
-    if precision == "auto" and resume and (begun := begun_precision(folder)):
-        precision = begun
-    line = f"{inputs.recipe.name} {describe(precision, config, device)}"
-    return with_precision(inputs, resolve_precision(precision, config, device)), line
 
 
 def _suites(scores: ProbeScores) -> dict[str, Results]:

@@ -12,7 +12,14 @@ from typing import Any
 from opencse.errors import Interrupted, OpencseError
 from opencse.evaluation import ScoredPairs, TripletTask
 from opencse.pipeline.inputs import RunInputs
-from opencse.pipeline.time_estimate import RunSizes, fitting_share, measure_speed, seconds_by_part, total_steps
+from opencse.pipeline.time_estimate import (
+    MachineSpeed,
+    RunSizes,
+    fitting_share,
+    measure_speed,
+    seconds_by_part,
+    total_steps,
+)
 from opencse.probing import ProbeData
 from opencse.progress.phase import duration
 from opencse.recipes import scaled
@@ -44,7 +51,7 @@ class TimeBudget:
             return f"goes on: {steps}"
         if self.share < 1:
             steps += f"; {100 * self.share:.0f} % of {recipe}, to keep within {self.minutes:g} minutes"
-        return f"takes about {_rounded(self.estimated_seconds)} on this machine ({steps})"
+        return f"takes about {rounded(self.estimated_seconds)} on this machine ({steps})"
 
 
 def run_sizes(inputs: RunInputs, probed: ProbeData, development: Sequence[ScoredPairs]) -> tuple[RunSizes, list[str]]:
@@ -64,7 +71,12 @@ def run_sizes(inputs: RunInputs, probed: ProbeData, development: Sequence[Scored
 
 
 def fit_to_minutes(
-    inputs: RunInputs, sizes: RunSizes, texts: Sequence[str], minutes: float | None, begun: TimeBudget | None
+    inputs: RunInputs,
+    sizes: RunSizes,
+    texts: Sequence[str],
+    minutes: float | None,
+    begun: TimeBudget | None = None,
+    speed: MachineSpeed | None = None,
 ) -> tuple[RunInputs, TimeBudget]:
     """Return the inputs with as much of the recipe as fits, and the time it takes.
 
@@ -74,6 +86,7 @@ def fit_to_minutes(
         texts: Sentences of the corpus, for the probe of the machine.
         minutes: What the user allows; None for the whole recipe.
         begun: The budget of a run that goes on, which keeps its share.
+        speed: The speed of the machine, if it is known.
 
     Raises:
         OpencseError: The minutes are too few.
@@ -82,7 +95,7 @@ def fit_to_minutes(
     steps = total_steps(whole, sizes)
     share, seconds = (1.0, None) if begun is None else (begun.share, None)
     if begun is None:
-        speed = measure_speed(inputs, texts)
+        speed = speed or measure_speed(inputs, texts)
         share = 1.0 if minutes is None else fitting_share(whole, sizes, speed, 60 * minutes)
         seconds = round(sum(seconds_by_part(scaled(whole, share, steps), sizes, speed).values()))
     recipe = scaled(whole, share, steps)
@@ -117,6 +130,6 @@ def announce(line: str, notify: Notify, confirm: Callable[[str], bool] | None) -
         raise Interrupted("stopped before anything was built")
 
 
-def _rounded(seconds: float) -> str:
+def rounded(seconds: float) -> str:
     """Return a time span as exactly as an estimate is."""
     return duration(60 * round(seconds / 60)) if seconds >= 90 else duration(10 * max(1, round(seconds / 10)))

@@ -30,7 +30,7 @@ CONTENTS = (
     "tracking",
 )
 # Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
-PREPARED = ("corpus.parquet", "views", "mixture.parquet", "task_vectors", "first_stages")
+PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "task_vectors", "first_stages")
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
 
 
