@@ -98,7 +98,9 @@ def run(
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Begin without asking; only a terminal is asked.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and sizes of the run, and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the steps, sizes and expected time of the run, and stop.")
+    ] = False,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
@@ -123,6 +125,9 @@ def run(
         )
     inputs: dict[str, Any] = {
         "backbone": backbone,
+        "dev": dev,
+        "data": data,
+        "pairs": pairs,
         "paraphrases": paraphrases,
         "llm": llm,
         "column": column,
@@ -130,6 +135,9 @@ def run(
         "overrides": [*_limits(tolerance, compatible), *overrides],
         "seed": seed,
         "quick": quick,
+        "labels": labels,
+        "label_share": label_share,
+        "minutes": minutes,
     }
     if dry_run:
         from opencse.pipeline.plan import plan
@@ -141,16 +149,10 @@ def run(
         corpus,
         **inputs,
         out=out,
-        dev=dev,
-        data=data,
         guard=guard,
-        pairs=pairs,
         resume=resume,
         overwrite=overwrite,
         track=track,
-        labels=labels,
-        label_share=label_share,
-        minutes=minutes,
         notify=progress.note,
         confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() and not (yes or quiet) else None,
     )

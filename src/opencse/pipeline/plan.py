@@ -1,9 +1,10 @@
-"""The plan of a run: its steps and sizes, without running it."""
+"""The plan of a run: its steps, sizes and expected time, without running it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,22 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.pipeline.inputs import resolve_inputs
+from opencse.evaluation.development import development_sets
+from opencse.pipeline import time_estimate
+from opencse.pipeline.before_after import read_probe_data
+from opencse.pipeline.inputs import resolve_inputs, with_precision
+from opencse.pipeline.time_budget import TimeBudget, fit_to_minutes, rounded, run_sizes
+from opencse.pipeline.time_estimate import RunSizes, seconds_by_part
 from opencse.recipes import Recipe
 from opencse.syntax.language import LANGUAGES, likely_language
 
 _LANGUAGE_SAMPLE = 500  # sentences whose language is detected
+_NAMED = 0.05  # share of the time from which a part is named
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(JupyterMixin):
-    """The steps and sizes of a run.
+    """The steps, sizes and expected time of a run.
 
     Attributes:
         corpus: Name of the corpus.
@@ -29,9 +36,12 @@ class Plan(JupyterMixin):
         build: Columns of related sentences that are built.
         sampled: Maximum number of sentences that they are built for; None for all.
         rows: Maximum number of training rows; None for every sentence once an epoch.
-        steps: Maximum number of optimiser steps; None if the epochs decide.
         batch_size: Sentences per step.
         task_vectors: Recipes whose task vectors are trained first.
+        labels: The user's labels, in words; empty without any.
+        sizes: Numbers of texts that are scored and probed.
+        budget: Steps, expected time, and the share of the recipe that fits into `--minutes`.
+        seconds: Expected seconds by part of the run.
     """
 
     corpus: str
@@ -40,12 +50,15 @@ class Plan(JupyterMixin):
     build: tuple[str, ...]
     sampled: int | None
     rows: int | None
-    steps: int | None
     batch_size: int
     task_vectors: tuple[str, ...]
+    labels: str
+    sizes: RunSizes
+    budget: TimeBudget
+    seconds: dict[str, float]
 
     def lines(self) -> list[str]:
-        """Return the plan in words, one line for each step."""
+        """Return the plan in words, one line for each step, and the expected time."""
         found = f"reads {self.sentences:,} sentences of {self.corpus}"
         if self.language != "en":
             found += f"; they look {LANGUAGES.get(self.language or '', 'not English')}, and the rules are for English"
@@ -53,13 +66,24 @@ class Plan(JupyterMixin):
         if self.build:
             some = "all of them" if self.sampled is None else f"up to {self.sampled:,} of them"
             lines.append(f"builds {', '.join(self.build)} for {some}")
+        if self.labels:
+            lines.append(f"adds labels: {self.labels}")
         if self.rows is not None:
             lines.append(f"draws up to {self.rows:,} rows to train on")
         lines += [f"trains {name} for its task vector" for name in self.task_vectors]
-        steps = "over all sentences" if self.steps is None else f"for up to {self.steps:,} steps"
-        lines.append(f"trains {steps}, {self.batch_size} rows each")
-        lines.append("probes and scores the model before and after, and writes a report")
+        lines.append(f"trains for {self.budget.steps:,} steps, {self.batch_size} rows each")
+        if self.sizes.scored:
+            lines.append(f"scores {self.sizes.scored:,} development texts on the way")
+        lines.append(f"probes the model before and after on {self.sizes.probed:,} texts, and writes a report")
+        lines.append(self._time())
         return lines
+
+    def _time(self) -> str:
+        total = sum(self.seconds.values())
+        slow = sorted(self.seconds.items(), key=lambda part: -part[1])
+        parts = ", ".join(f"{name} {rounded(seconds)}" for name, seconds in slow if seconds >= _NAMED * total)
+        share = "" if self.budget.share == 1 else f" ({self.budget.share:.0%} of the recipe)"
+        return f"takes about {rounded(total)} on this machine{share}: {parts}"
 
     def __rich__(self) -> RenderableType:
         return Group(*(Text(f"{i}. {line}") for i, line in enumerate(self.lines(), 1)))
@@ -70,6 +94,9 @@ def plan(
     corpus: Any,
     *,
     backbone: Any = "minilm",
+    dev: str | Path | None = None,
+    data: str | Path | None = None,
+    pairs: str | Path | None = None,
     paraphrases: str | Path | None = None,
     llm: str | None = None,
     column: str | None = None,
@@ -77,15 +104,22 @@ def plan(
     overrides: Sequence[str] = (),
     seed: int | None = None,
     quick: bool = False,
+    labels: str | Path | None = None,
+    label_share: float = 0.1,
+    minutes: float | None = None,
 ) -> Plan:
     """Return the plan of the run that `opencse.run` makes of the same arguments.
 
-    The corpus is read and converted, and the conversion is cached for `run`; nothing is built or trained.
+    The corpus is read and converted, and the conversion is cached for `run`; the machine is timed for a few seconds.
+    Nothing is built or trained.
 
     Args:
         recipe: As for `opencse.run`, like all arguments.
         corpus: As for `opencse.run`.
         backbone: As for `opencse.run`.
+        dev: As for `opencse.run`.
+        data: As for `opencse.run`.
+        pairs: As for `opencse.run`.
         paraphrases: As for `opencse.run`.
         llm: As for `opencse.run`.
         column: As for `opencse.run`.
@@ -93,6 +127,9 @@ def plan(
         overrides: As for `opencse.run`.
         seed: As for `opencse.run`.
         quick: As for `opencse.run`.
+        labels: As for `opencse.run`.
+        label_share: As for `opencse.run`.
+        minutes: As for `opencse.run`.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
@@ -108,24 +145,27 @@ def plan(
         overrides=overrides,
         seed=seed,
         quick=quick,
+        labels=labels,
+        label_share=label_share,
     )
-    resolved = inputs.recipe
-    first: list[str] = []
-    count = 0
-    for text in inputs.corpus.texts():
-        count += 1
-        if len(first) < _LANGUAGE_SAMPLE:
-            first.append(text)
-    sampled = None if resolved.corpus.rows is None else min(count, resolved.corpus.rows + resolved.corpus.opposites)
-    parts = resolved.used_parts
+    inputs, _ = with_precision(inputs)
+    sets = development_sets(dev, data, inputs.recipe.selection.tasks)
+    sizes, first = run_sizes(inputs, read_probe_data(data, pairs), sets)
+    speed = time_estimate.measure_speed(inputs, first)
+    inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, speed=speed)
+    resolved, parts = inputs.recipe, inputs.recipe.used_parts
+    asked = None if resolved.corpus.rows is None else resolved.corpus.rows + resolved.corpus.opposites
     return Plan(
         corpus=inputs.corpus.name,
-        sentences=count,
-        language=likely_language(first),
+        sentences=sizes.sentences,
+        language=likely_language(list(islice(inputs.corpus.texts(), _LANGUAGE_SAMPLE))),
         build=tuple(inputs.missing_specs),
-        sampled=sampled,
+        sampled=None if asked is None else min(sizes.sentences, asked),
         rows=sum(part.rows for part in parts.values()) if parts else None,
-        steps=resolved.training.max_steps,
         batch_size=resolved.training.batch_size,
         task_vectors=tuple(vector.recipe for vector in resolved.task_vectors.values() if vector.weight),
+        labels="" if inputs.labels is None else inputs.labels.describe(),
+        sizes=sizes,
+        budget=budget,
+        seconds=seconds_by_part(resolved, sizes, speed),
     )
