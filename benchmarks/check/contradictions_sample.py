@@ -1,42 +1,107 @@
 """Contradictions of `opencse check` to judge by hand: do they contradict their sentences?
 
-    python benchmarks/check/contradictions_sample.py CORPUS [--count 100] [--skip 0] [--seed 1] > sample.tsv
+    python benchmarks/check/contradictions_sample.py draw FOLDER [--count 200] [--seed 1] > sample.tsv
+    python benchmarks/check/contradictions_sample.py score sample.tsv [more.tsv …]
 
-The sample is drawn from what `check` uses: sentences that have both a contradiction and a rewording, each with every
-contradiction that a rule makes of it, in the mix in which they occur. `--skip` passes over lines judged before.
+`draw` takes a file or a folder of documents, as `opencse check --texts` does, and writes a random sample of what a
+check uses: sentences that have both a contradiction and a rewording, each with every contradiction that a rule makes of
+it, in the mix in which they occur. The last column, `contradicts`, is empty: fill it with `yes` or `no`. Two draws from
+the same texts with the same seed and the same rules are equal.
+
+`score` prints the share of `yes` with a 95 % Wilson interval, for each kind and over all.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import sys
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 
-from opencse.data.documents import DocumentPassage
-from opencse.io import demo
-from opencse.io.corpus import read_texts
-from opencse.probing.contradictions import SentenceRewriter, rewrite_sentences
+from opencse.data.documents import DocumentPassage, read_passages
+from opencse.errors import OpencseError
+from opencse.io.tables import read_table
+from opencse.probing.contradictions import CONTRADICTIONS, SentenceRewriter, rewrite_sentences
+from opencse.probing.estimates import rate_estimate
 
-LINES = 14_000
+COLUMNS = ("kind", "source", "sentence", "contradiction", "contradicts")
+JUDGEMENTS = {"yes": True, "no": False}
+MOST_PASSAGES = 20_000
+OVERSAMPLED = 5  # contradictions made for each one that is drawn
+
+Row = tuple[str, str, str, str]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus")
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--skip", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    lines = list(islice(read_texts(demo.corpus(options.corpus)), options.skip, options.skip + LINES))
-    passages = [DocumentPassage("corpus", (line,)) for line in lines]
-    found: list[tuple[str, str, str]] = []
-    for chunk in rewrite_sentences(passages, SentenceRewriter(options.seed), seed=options.seed):
-        found += [(kind, s.text, new) for s in chunk if s.rewordings for kind, new in s.contradictions.items()]
-        if len(found) >= 5 * options.count:
+def draw(passages: Sequence[DocumentPassage], count: int, seed: int) -> list[Row]:
+    """Return a random sample of contradictions: kind, source, sentence and contradiction.
+
+    Args:
+        passages: The texts.
+        count: Number of contradictions; fewer if the texts have fewer.
+        seed: Seed of the order of the sentences, of the rules and of the sample.
+    """
+    found: list[Row] = []
+    for chunk in rewrite_sentences(passages, SentenceRewriter(seed), seed=seed):
+        for each in chunk:
+            if each.rewordings:
+                source = passages[each.passage].source
+                found += [(kind, source, each.text, new) for kind, new in each.contradictions.items()]
+        if len(found) >= OVERSAMPLED * count:
             break
-    print("kind\tsentence\tcontradiction")
-    for row in random.Random(options.seed).sample(found, min(options.count, len(found))):
-        print("\t".join(row))
+    return random.Random(seed).sample(found, min(count, len(found)))
+
+
+def read_judged(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the kind of each contradiction, and whether it contradicts.
+
+    Raises:
+        OpencseError: A judgement is missing or unknown; the message has the line number.
+    """
+    for line, row in read_table(path):
+        if not row:
+            continue
+        judgement = str(row.get("contradicts") or "").strip().lower()
+        if judgement not in JUDGEMENTS:
+            raise OpencseError(f"{path}, line {line}: contradicts is {judgement!r}", "Write yes or no.")
+        yield str(row["kind"]), JUDGEMENTS[judgement]
+
+
+def score(judged: Sequence[tuple[str, bool]]) -> list[str]:
+    """Return a line for each kind, and one for all: the share that contradicts, with its interval."""
+    kinds = [kind for kind in CONTRADICTIONS if any(kind == each for each, _ in judged)]
+    groups = {kind: [right for each, right in judged if each == kind] for kind in kinds}
+    groups["all"] = [right for _, right in judged]
+    lines = []
+    for name, rights in groups.items():
+        share = rate_estimate(sum(rights), len(rights))
+        if share.value is not None and share.low is not None and share.high is not None:
+            spread = f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
+            lines.append(f"{name}: {sum(rights)} of {len(rights)}, {100 * share.value:.1f} % ({spread})")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    modes = parser.add_subparsers(dest="mode", required=True)
+    drawing = modes.add_parser("draw")
+    drawing.add_argument("texts")
+    drawing.add_argument("--count", type=int, default=200)
+    drawing.add_argument("--seed", type=int, default=1)
+    scoring = modes.add_parser("score")
+    scoring.add_argument("judged", type=Path, nargs="+")
+    options = parser.parse_args(arguments)
+    try:
+        if options.mode == "score":
+            print("\n".join(score([each for path in options.judged for each in read_judged(path)])))
+            return
+        passages = list(islice(read_passages(options.texts), MOST_PASSAGES))
+        print("\t".join(COLUMNS))
+        for row in draw(passages, options.count, options.seed):
+            print("\t".join((*row, "")))
+    except OpencseError as error:
+        sys.exit(f"{error}")
 
 
 if __name__ == "__main__":
