@@ -88,13 +88,14 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     if recipe.corpus.rows is not None:
         sampled = min(sampled, recipe.corpus.rows + recipe.corpus.opposites)
     texts, steps = _texts_per_row(recipe), total_steps(recipe, sizes)
+    parsed = sampled * (recipe.corpus.clauses + 1 / Local().workers) if sizes.builds else 0
     mined = sum(hasattr(spec, "model") for spec in recipe.build.values()) if sizes.builds else 0
     vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
     scorings = 1 + ceil(steps / recipe.selection.every) + (4 if recipe.selection.keep == "last" else 0)
     return {
         "start and report": _OVERHEAD,
-        "views": _PARSING * sampled * (recipe.corpus.clauses + 1 / Local().workers) + mined * speed.encode * sampled,
+        "views": _PARSING * parsed + mined * speed.encode * sampled,
         "task vectors": sum(_training_seconds(other, _rows(recipe, sizes), speed, steps) for other in vectors),
         "first stages": sum(_training_seconds(other, sizes.sentences, speed, steps) for other in stages),
         "teachers": len(recipe.teachers) * _rows(recipe, sizes) * texts * speed.encode,
