@@ -22,11 +22,12 @@ def test_counts():
     assert len(groups) >= 150
     assert set(groups.values()) == {2, 3}
     answers = ROWS["answers"]
-    assert sum(bool(row["question"]) for row in answers) >= 150
+    assert sum(bool(row["question"]) for row in answers) >= 420
     assert min(Counter(row["subject"] for row in answers).values()) >= 3
     assert sum(not row["question"] for row in answers) >= 20
-    assert set(Counter(row["topic"] for row in ROWS["topics"]).values()) == {20}
+    assert set(Counter(row["topic"] for row in ROWS["topics"]).values()) == {40}
     assert len({row["topic"] for row in ROWS["topics"]}) >= 12
+    assert len(ROWS["long"]) >= 44
     assert all(80 <= len(row["text"].split()) <= 160 for row in ROWS["long"])
     assert sum(path.stat().st_size for path in GUARD.iterdir()) < 200_000
 
@@ -40,6 +41,7 @@ def test_the_document_states_the_counts_of_the_files():
     assert (
         f"| {len(ROWS['topics'])} | {len(ROWS['topics'])} texts | {len({r['topic'] for r in ROWS['topics']})} " in text
     )
+    assert f"| {len(ROWS['long'])} texts | pairs of texts" in text
 
 
 def test_every_cell_is_clean():

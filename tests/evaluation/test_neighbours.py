@@ -49,8 +49,17 @@ def test_texts_are_classified_by_their_neighbours():
     vectors = {"a": [1, 0], "b": [1, 0.1], "c": [0, 1], "d": [0.1, 1]}
     result = evaluate_tasks(lambda texts: np.array([vectors[text] for text in texts], dtype=float), [task()])["toy"]
     assert result.metrics == {"accuracy": 50.0, "precision@1": 50.0}
+    assert (result.main, result.score) == ("accuracy", 50.0)
     assert result.rows == 4
     assert result.details["labels"] == 2
+
+
+def test_the_main_metric_can_be_precision():
+    vectors = {"a": [1, 0], "b": [1, 0.1], "c": [0.9, 0.5], "d": [0.1, 1]}
+    precise = task(k=3, main="precision@3")
+    result = evaluate_tasks(lambda texts: np.array([vectors[text] for text in texts], dtype=float), [precise])["toy"]
+    assert result.metrics == {"accuracy": 50.0, "precision@3": 50.0}
+    assert (result.main, result.score) == ("precision@3", 50.0)
 
 
 @pytest.mark.parametrize(

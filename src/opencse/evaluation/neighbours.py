@@ -19,14 +19,15 @@ _BLOCK = 512  # rows at a time: bounds the memory of the similarities
 class NeighbourTask:
     """Leave-one-out k-nearest-neighbour classification by cosine.
 
-    Metrics, in percent: `accuracy` (the main one) of the label with the largest sum of cosines among the k nearest
-    other texts, and `precision@k`, the share of these with the same label, which changes in finer steps.
+    Metrics, in percent: `accuracy` of the label with the largest sum of cosines among the k nearest other texts, and
+    `precision@k`, the share of these with the same label, which changes in steps k times as fine.
 
     Args:
         name: Name of the data set.
         items: n distinct texts.
         labels: Their n labels.
         k: Number of neighbours that vote.
+        main: Main metric of the task.
 
     Raises:
         OpencseError: Texts and labels differ in number, a text occurs twice, or there are no more than k texts.
@@ -36,6 +37,7 @@ class NeighbourTask:
     items: Sequence[str]
     labels: Sequence[str]
     k: int = 10
+    main: str = "accuracy"
 
     def __post_init__(self) -> None:
         if len(self.items) != len(self.labels):
@@ -59,7 +61,7 @@ class NeighbourTask:
         rows = json.dumps([list(self.items), list(self.labels), self.k])
         return TaskResult(
             task=self.name,
-            main="accuracy",
+            main=self.main,
             metrics={"accuracy": 100 * float(right.mean()), f"precision@{self.k}": 100 * float(own.mean())},
             rows=len(labels),
             data_sha256=hashlib.sha256(rows.encode()).hexdigest(),
