@@ -1,4 +1,4 @@
-"""DebCSE's loss: contrast of batch-normalised vectors with plain vectors of their positives."""
+"""DebCSE's loss: contrast batch-normalised vectors with the plain vectors of their positives."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class AlternatingNormalization(Term):
         negative_scope: Whether the mined negatives of a row are contrasted with its `own` anchor or with `all` anchors.
         normalize: Batch-normalise z; otherwise both towers are plain vectors (an ablation of the paper).
         stop_gradient: Stop the gradient through z.
-        min_rows: A view that fewer rows of the batch have is normalised with the statistics of all views, because over
-            two rows z would be ±1 in every feature. 2 always uses the view's own statistics, as published.
+        min_rows: A view present in fewer rows of the batch is normalised with the statistics of all views, because z
+            over two rows would be ±1 in every feature. With 2, a view's own statistics are used, as published.
     """
 
     kind: ClassVar[str] = "alternating_normalization"
@@ -72,7 +72,7 @@ class AlternatingNormalization(Term):
         return (self.anchor, *self.positives, *self.negatives)
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; cost is O(m B² d) time for m positives."""
+        """See the class; cost is O(m B² d) for m positives."""
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
         known = {view: present[view] & (present[view].sum() > too_few) for view in self.views}
@@ -100,7 +100,7 @@ class AlternatingNormalization(Term):
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
         """Return the unit vectors z of a view, (B, d), zero outside the rows `valid`.
 
-        The statistics are those of these rows, or of the vectors of all views if mined_present are few rows.
+        The statistics are those of these rows, or of the vectors of all views if there are too few of them.
         """
         if self.normalize and valid.any():
             if valid.sum() >= self.min_rows:

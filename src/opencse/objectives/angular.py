@@ -11,7 +11,7 @@ _NEAR_ONE = 1e-6  # the derivative of the angle is infinite for equal vectors
 
 
 def add_angle(cosines: Tensor, degrees: float) -> Tensor:
-    """Return cos(θ + m), the cosines after adding a margin to the angles (ArcCSE eq. 4; ArcFace, CVPR 2019).
+    """Return cos(θ + m): add a margin to the angles of the given cosines (ArcCSE eq. 4; ArcFace, CVPR 2019).
 
     Beyond θ + m = 180°, where the cosine would rise again, it keeps falling linearly. Within a tenth of a degree of
     θ = 0 there is no gradient.

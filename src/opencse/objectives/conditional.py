@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from opencse.objectives.frozen import Frozen
 
-_ROWS = 16  # scored by the generator at once, because logits over the vocabulary take much memory
+_ROWS = 16  # rows per pass of the generator, because logits over the vocabulary take much memory
 
 
 class ConditionalTransformer(nn.Module):
@@ -52,7 +52,7 @@ class ConditionalTransformer(nn.Module):
             mask: Attention mask, (n, L).
             vectors: (n, width), one for each sequence.
             counted: (n, L) bool, the tokens to predict.
-            whole: Compute padding too, even if it could be skipped.
+            whole: Also compute padding that could be skipped.
 
         Returns:
             Logits (tokens counted, outputs).

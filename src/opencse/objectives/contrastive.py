@@ -41,7 +41,7 @@ class Contrastive(Term):
         margin: Additive margin on the cosines before the softmax.
         angular_margin: Degrees added to the angle between anchor and positive.
         false_negatives: Weights of in-batch candidates from another model's similarities.
-        noise: Random vectors as further negatives.
+        noise: Random vectors as additional negatives.
     """
 
     kind: ClassVar[str] = "contrastive"
@@ -105,7 +105,7 @@ class Contrastive(Term):
         return []
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; cost is O(B² d) time and O(B²) memory."""
+        """See the class; needs O(B² d) time and O(B²) memory."""
         unit = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         cosines = unit[self.anchor] @ unit[self.positive].T
         hard = [unit[self.anchor] @ unit[view].T for view in self.negatives]

@@ -47,15 +47,15 @@ class TeacherLists:
 class Distillation(Term):
     """Distil the ranking of candidates by one or several frozen teachers.
 
-    Each present anchor has a list of all present candidates of the batch. With several teachers the list
-    is Σ_k w_k c_k(a_i, p_j) / t' (RankCSE eq. 9).
+    For each anchor, all candidates of the batch are ranked. With several teachers, the target list is
+    Σ_k w_k c_k(a_i, p_j) / t' (RankCSE eq. 9).
 
     Attributes:
         anchor: View of the anchors.
         candidates: View of the ranked candidates.
         teachers: Names of the teachers.
-        teacher_weights: w, one for each teacher, scaled to the sum 1; by default equal.
-        weighting: `fixed` weights; `learned`, inverse to the loss against each teacher alone; or `rlrd`, sampled by
+        teacher_weights: w, one for each teacher, scaled to sum to 1; by default equal.
+        weighting: `fixed` weights; `learned`, inverse to the separate loss against each teacher; or `rlrd`, sampled by
             RLRD's policy, whose reward is a low loss.
         policy: Settings of RLRD's policy.
         weights_from: Name of an earlier term with the same teachers whose weights are reused.
@@ -106,7 +106,7 @@ class Distillation(Term):
         raise NotImplementedError
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; O(B² d) time and O(B²) memory for each teacher."""
+        """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
         all_lists = self.lists(embeddings, present, context)
         module = context.modules.get(self.name)
         assert module is None or isinstance(module, TeacherWeights)

@@ -47,7 +47,7 @@ class FalseNegatives:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseNegatives:
-    """Noise vectors as further negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
+    """Noise vectors as additional negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
 
     The vectors start as standard normal noise. Each step of gradient ascent on Σ_i log Σ_k exp(c(a_i, v_k)/t) moves
     each by `step_size` in the direction of its gradient. They depend only on the training step and the anchors, so that

@@ -19,12 +19,11 @@ class ListMLE(Distillation):
 
     .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]
 
-    averaged over the anchors. The sum grows with N log N; the mean per position depends little on the batch size, so
-    that a weight can be reused. Ties of the teacher keep the order of the batch.
+    averaged over the anchors. The sum over a list of N grows with N log N; the mean per position depends little on the
+    batch size, so that the weight of the term can stay the same. Ties of the teacher keep the order of the batch.
 
-    The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the row: candidates with
-    a cosine about 0.8 below the maximum are then not ranked any more, and are only pushed up. `epsilon` gives that
-    form.
+    The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the row: candidates whose
+    cosine is about 0.8 below the maximum are then no longer ranked, only pushed up. `epsilon` gives that form.
 
     Attributes:
         reduction: `list` sums over the positions of a list, `position` averages over them.

@@ -1,4 +1,4 @@
-"""Additive margins on cosines: the perturbations of IFM and BYOP as one scalar family.
+"""Additive margins on cosines, which cover the perturbations of IFM and BYOP.
 
 A margin adds `s_p·m` to the cosine of each positive and `s_n·m` to those of the negatives. A constant on all logits
 does not change a softmax, so for a margin along the anchor axis only `(s_p − s_n)·m` matters: `p-n-` is plain InfoNCE,

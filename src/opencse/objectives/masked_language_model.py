@@ -20,7 +20,8 @@ class MaskedLanguageModel(Term):
 
     .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p_\theta(x_t \mid \tilde{x})
 
-    over the masked content tokens M of the batch. The head is initialised from a masked language model and trained too.
+    over the masked content tokens M of the batch. The head is initialised from a masked language model and is trained
+    with the encoder.
     Source: Gao et al., SimCSE (EMNLP 2021), §3 and its code, with a weight of 0.1.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""A momentum encoder and a queue of its vectors as further negatives (MoCo, He et al., CVPR 2020; ESimCSE)."""
+"""A momentum encoder and a queue of its vectors as additional negatives (MoCo, He et al., CVPR 2020; ESimCSE)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MomentumContrastive(Contrastive):
     Source: ESimCSE (Wu et al., COLING 2022) §3.2 and eq. 5.
 
     Attributes:
-        queue_size: Number of vectors in the queue; 2.5 batches are best for ESimCSE.
+        queue_size: Number of vectors in the queue; ESimCSE's best size is 2.5 batches.
         momentum: λ.
         queued: View that enters the queue; by default the anchor, as in ESimCSE's code.
     """

@@ -33,10 +33,10 @@ class Objective:
         return total, values
 
     def gradient_norms(self, values: dict[str, Tensor], embeddings: Embeddings) -> dict[str, Tensor]:
-        """Return the gradient norm of each weighted term with respect to all embeddings together.
+        """Return the gradient norm of each weighted term with respect to the concatenated embeddings.
 
-        Unlike loss values, these norms show the influence of different terms. A term that does not act through the
-        embeddings has none.
+        Unlike loss values, these norms can be compared between terms. Terms that do not act through the embeddings
+        are left out.
         """
         leaves = [e for e in embeddings.values() if e.requires_grad]
         norms = {}

@@ -12,20 +12,20 @@ from torch import Tensor, nn
 from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
 BUCKETS = 2**15
-"""Columns of a bag of word pieces; a larger vocabulary shares columns."""
+"""Number of columns in a bag of word pieces; pieces of a larger vocabulary share columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairPreserving(Term):
-    r"""Keep the cosines within rows, such as those of a sentence, and of its negation, to a related sentence.
+    r"""Keep cosines between views of a row, such as those of a sentence and of its negation with a related sentence.
 
     .. math:: L = \operatorname{mean} (s_a \cdot s_b - t_a \cdot t_b + \beta\, o_{ab})^2
 
-    over all present pairs, with s and t the unit vectors of student and teacher. Two sentences of a batch are nearly
-    always unrelated, so pairs of related sentences are needed to keep the middle of the scale.
+    over all present pairs, with s and t the unit vectors of student and teacher. Random pairs of a
+    batch are nearly always unrelated, so pairs of related sentences are needed to keep medium cosines.
 
     o is the word overlap 2 |A ∩ B| / (|A| + |B|) of the sets of word pieces of both sentences (Dice coefficient). With
-    β above 0 the target is lower for pairs with more overlap.
+    β > 0, the target is lower for pairs with more overlap.
 
     Attributes:
         pairs: Pairs of views.

@@ -1,6 +1,6 @@
 """Distillation of a teacher's vectors, or of the cosines between them.
 
-With the untouched model as the teacher, these terms keep what the other terms have no reason to change.
+With the untouched model as the teacher, these terms preserve whatever the other terms have no reason to change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RankCSE's ranking consistency: both views of a sentence should rank the batch equally."""
+"""RankCSE's ranking consistency: both views of a sentence should rank the batch alike."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RankingConsistency(Term):
         return []
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; cost is O(B² d) time and O(B²) memory."""
+        """See the class; needs O(B² d) time and O(B²) memory."""
         valid = present[self.anchor] & present[self.positive]
         if not valid.any():
             return (embeddings[self.anchor].sum() + embeddings[self.positive].sum()) * 0

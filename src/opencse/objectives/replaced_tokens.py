@@ -23,13 +23,13 @@ class ReplacedTokenDetection(Term):
 
     A frozen masked language model G edits the sentence x to x''. A discriminator D, initialised as a copy of the
     encoder, reads x'' with the sentence vector h in place of its first token, and predicts for each token whether it is
-    the original:
+    the original one:
 
     .. math:: L = \frac{1}{T} \sum_t -\mathbb{1}(x''_t = x_t) \log D(x'', h, t)
               - \mathbb{1}(x''_t \neq x_t) \log (1 - D(x'', h, t))
 
-    over all counted tokens of all sentences. To help D, h must contain more about x than x'' does. Source: DiffCSE
-    (Chuang et al., NAACL 2022) §3 and its code, which averages while the paper sums.
+    over all counted tokens of all sentences. To help D, h must contain information about x that x'' lacks. Source:
+    DiffCSE (Chuang et al., NAACL 2022) §3 and its code, which averages while the paper sums.
 
     As published (`masking="bert"`, `fill="all"`, `temperature=0`, `counted="all"`, `generator_dropout=True`) the
     most probable token of the generator replaces *every* token except the first, and padding and special tokens count.
@@ -48,7 +48,7 @@ class ReplacedTokenDetection(Term):
         masking: `mask`, or `bert` for BERT's 80/10/10.
         fill: Whether the generator replaces only the `masked` tokens or `all`.
         temperature: Sampling temperature of the generator; 0 for its most probable token.
-        counted: Whether `content` tokens count, or `all`, padding and special tokens included.
+        counted: `content` counts content tokens only; `all` also counts padding and special tokens.
         generator_dropout: Keep the dropout of the generator on.
     """
 

@@ -18,8 +18,8 @@ class SimilarityBound(Term):
 
     .. math:: L = \operatorname{mean} \max(b - c, 0) \quad\text{or}\quad \operatorname{mean} \max(c - b, 0)
 
-    over all present pairs, with b the bound and c the cosine. Unlike a contrastive loss, it does not change pairs
-    inside the bound, nor the relation between rows.
+    over all present pairs, with b the bound and c the cosine. Unlike a contrastive loss, it leaves pairs that
+    keep the bound alone, and does not compare rows.
 
     Attributes:
         pairs: Pairs of views.

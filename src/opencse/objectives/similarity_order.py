@@ -15,7 +15,7 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityOrder(Term):
-    r"""Hinge loss: each closer pair of views is nearer than each farther pair of the same row, by a margin.
+    r"""Hinge loss that ranks each closer pair of views above each farther pair of the same row, by a margin.
 
     .. math:: L = \operatorname{mean} \max(\alpha - c(\text{closer}) + c(\text{farther}), 0)
 
@@ -49,7 +49,7 @@ class SimilarityOrder(Term):
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B d) for each pair, and O(B) for each closer and farther one."""
-        pairs = dict.fromkeys([*self.closer, *self.farther])  # in order: gradients are summed in it
+        pairs = dict.fromkeys([*self.closer, *self.farther])  # a fixed order, in which gradients are summed
         cosines = {(a, b): F.cosine_similarity(embeddings[a], embeddings[b], dim=-1) for a, b in pairs}
         gaps = []
         for near, far in product(self.closer, self.farther):

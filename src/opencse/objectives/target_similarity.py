@@ -19,8 +19,8 @@ class TargetSimilarity(Term):
     .. math:: \ell_{xy} = \bigl(\cos(s_x, s_y) - c + w (1 - p) \max(c, 0)^k\bigr)^2
 
     with s the student's embeddings, c the cosine similarity of the teacher's, and p in [-1, 1] the polarity of the
-    pair: 1 for paraphrases, -1 for contradictions. Paraphrases keep their cosine, opposites of
-    cosine c lose 2 w c^k, and unrelated pairs, for which c^k is small, keep theirs whatever p is.
+    pair: 1 for paraphrases, -1 for contradictions. Paraphrases keep their cosine, contradictions with cosine c lose
+    2 w c^k, and unrelated pairs, for which c^k is small, nearly keep theirs whatever p is.
 
     The polarity is known for pairs that were constructed (`same`, `opposite`). For all others it is the cosine
     similarity of the polarity teacher's vectors; without such a teacher it is 1, and the teacher's cosines are kept as
@@ -33,7 +33,7 @@ class TargetSimilarity(Term):
         across: Views whose embeddings are compared between all pairs of different rows.
         teacher: The encoder with the cosines c.
         polarity: The teacher whose cosines are the polarity; empty for none.
-        strength: w, the decrease for opposites.
+        strength: w, the strength of the decrease for contradictions.
         power: k, the exponent of the teacher's cosine.
     """
 

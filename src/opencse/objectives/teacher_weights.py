@@ -1,6 +1,6 @@
-"""Weights of several teachers that are adapted during training: learned, or by a policy (RLRD).
+"""Weights of several teachers, adapted during training: learned directly, or chosen by a policy (RLRD).
 
-Both depend on the student's loss against each teacher alone, and send no gradient to the student.
+Both depend on the student's separate loss against each teacher, and send no gradient to the student.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class TeacherWeights(nn.Module):
     """Base class of modules that choose the weights of K teachers at each step and learn from its loss."""
 
     def choose(self, features: Tensor) -> Tensor:
-        """Return non-negative weights (K,) with the sum 1.
+        """Return non-negative weights (K,) that sum to 1.
 
         Args:
             features: For each teacher, the student's loss against it relative to the mean of these losses, and the
@@ -28,7 +28,7 @@ class TeacherWeights(nn.Module):
         raise NotImplementedError
 
     def learn(self, loss: Tensor) -> Tensor:
-        """Return the loss of this module's parameters, all of which get a gradient, possibly 0.
+        """Return the loss of this module's parameters, each of which gets a gradient (which may be 0).
 
         Args:
             loss: Loss of the step with the chosen weights.
@@ -71,7 +71,7 @@ class LearnedWeights(TeacherWeights):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Settings of `PolicyWeights`; the defaults are those of RLRD's public code if it has them.
+    """Settings of `PolicyWeights`; the defaults are those of RLRD's public code where it has the setting.
 
     Attributes:
         horizon: Number of steps between updates.

@@ -34,7 +34,7 @@ class Processes:
 
 @dataclass
 class Context:
-    """Inputs of a term beside the embeddings, and its diagnostics.
+    """Inputs of a term in addition to the embeddings, and its diagnostics.
 
     Attributes:
         step: The optimiser step, from 0.
@@ -94,8 +94,8 @@ class Term:
     """A loss as a pure function of named embeddings.
 
     A term neither owns nor calls the encoder, so it can be tested against a plain transcription of its paper, computed
-    on gathered embeddings of all processes, and combined with any other term. Parameters or a memory of a term are its
-    `module`, which is trained, clipped, checkpointed and synchronised together with the encoder.
+    on gathered embeddings of all processes, and combined with any other term. If a term has parameters or a memory,
+    they are in its `module`, which is trained, clipped, checkpointed and synchronised together with the encoder.
 
     Attributes:
         kind: Name of the class in recipes.

@@ -29,7 +29,7 @@ class TwoWayMargin(Term):
     Attributes:
         anchor: View of the anchors.
         closer: View that should be closer to the anchor.
-        farther: View that should be farther from the anchor, but related.
+        farther: View that should be farther from the anchor, though related to it.
         margin: α and β, in cosine units; β may be `inf`.
     """
 

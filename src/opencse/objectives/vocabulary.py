@@ -1,4 +1,4 @@
-"""Base class of modules that mask tokens: size and special tokens of a vocabulary."""
+"""Base class of modules that mask tokens: the size and the special tokens of a vocabulary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Related sentences of a given sentence, and the builder that makes whole columns of them.
+"""Views: sentences related to a given sentence, and the builder that writes columns of them for a corpus.
 
 | kind | class | builds | source |
 |---|---|---|---|
@@ -15,10 +15,10 @@
 | `passive` | `Passive` | a paraphrase: the other voice | |
 | `reordering` | `Reordering` | a paraphrase: an adverbial moved, or conjuncts exchanged | |
 | `question` | `Question` | a question that the sentence answers | |
-| `keywords` | `Keywords` | its words as people type them into a search box | |
-| `passage` | `Passage` | the sentence, or a view of it, among its neighbours | |
+| `keywords` | `Keywords` | the sentence as a keyword query | |
+| `passage` | `Passage` | the sentence, or a view of it, within a passage of neighbouring sentences | |
 | `main_clause` | `MainClause` | the main clause of a long sentence | |
-| `back_translation` | `BackTranslation` | a paraphrase by translation and back | OssCSE §4, DebCSE §4.2 |
+| `back_translation` | `BackTranslation` | a paraphrase: translation to a pivot and back | OssCSE §4, DebCSE §4.2 |
 | `candidate_table` | `CandidateTable` | a paraphrase from a table of candidates | OssCSE Appendix A |
 | `llm` | `PromptedLLM` | the answer of a prompted language model | SAN Table 12 |
 | `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |

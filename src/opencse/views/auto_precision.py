@@ -1,4 +1,4 @@
-"""Choice of the precision for `precision = "auto"`, before a build begins; it is recorded in the header."""
+"""Choose the precision of each model with `precision = "auto"` before a build begins; the header records it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def settle_view_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[s
 
     Args:
         specs: Specifications by name.
-        begun: Their options in the build that is resumed, by name, whose precision is kept.
+        begun: Options of the columns in the build to resume, by name; these columns keep their precision.
     """
     return {
         name: replace(spec, precision=_settled(spec, begun.get(name, {})))  # type: ignore[call-arg]

@@ -1,4 +1,4 @@
-"""The builder: runs constructors over a corpus and writes a folder of Parquet files, which a kill cannot damage."""
+"""The builder: runs constructors over a corpus and writes Parquet files that an interruption cannot damage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from opencse.views.sentence_store import CorpusAccess, SentenceStore, open_sente
 REWRITING, MINING = "parsing and rewriting", "mining"
 """The parts of a build's time, for `opencse.progress.Timings`."""
 PART_ROWS = 16 * UNIT
-"""Rows per file by default, which is also the maximum number of rows per worker that a kill costs."""
+"""Default number of rows per file, and so the maximum that each worker loses when it is killed."""
 
 BuiltColumns = dict[str, list[BuiltView]]
 
@@ -55,7 +55,7 @@ def build_views(
     Writes `part-00000-of-00012.parquet` and so on, each whole or not at all, with the columns `id` and `text`, and for
     each built column `NAME` (null if the constructor found no related sentence), `NAME.rule` and `NAME.SCORE`. The
     schema's metadata holds the header: hash of the texts, version, options, hashes of weights. The bytes depend on
-    nothing else: not on the engine, the number of workers, or interruptions.
+    the header alone, not on the engine, the number of workers or interruptions.
 
     Args:
         corpus_path: Sentences in any format that `opencse.io.corpus` reads; blank ones are skipped.
@@ -136,7 +136,7 @@ class _Corpus:
 
     @cached_property
     def sentences(self) -> SentenceStore:
-        """The texts in the cache, by number."""
+        """The texts by number, from the cache on disk."""
         return open_sentence_store(self.texts(), self.digest)
 
     def header(self, unit: _UnitBuilder, part_rows: int) -> dict[str, Any]:
@@ -219,7 +219,7 @@ class _UnitBuilder:
 def _build_views(
     constructor: Constructor | MultiColumnConstructor, rows: Sequence[SourceRow], spec: ConstructorSpec
 ) -> list[Any]:
-    """Return the views of some rows, built from the column `spec.of`; a row where that is null gets none."""
+    """Return the views of some rows, built from the column `spec.of`; rows where it is null get none."""
     if spec.of == "text":
         return list(constructor(rows))
     valid = [row for row in rows if row.views[spec.of] is not None]

@@ -18,12 +18,12 @@ UNIT = 512
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceRow:
-    """One sentence of the corpus, with the views that were built of it before.
+    """One sentence of the corpus, with the views already built from it.
 
     Attributes:
         id: Number of the sentence, counted from 0 over the lines that are not blank.
-        text: The sentence; half a surrogate pair, which UTF-8 cannot encode, becomes "?".
-        views: Texts of the columns that were built before, by column; None if a constructor found none.
+        text: The sentence; an unpaired surrogate, which UTF-8 cannot encode, becomes "?".
+        views: Texts of the columns already built, by column; None where a constructor found no view.
     """
 
     id: int
@@ -50,7 +50,7 @@ class BuiltView:
 
 
 class Constructor(Protocol):
-    """An opened specification of one column: models are loaded, rows can be built."""
+    """A constructor of one column, with its models loaded."""
 
     @property
     def digest(self) -> str:
@@ -58,12 +58,12 @@ class Constructor(Protocol):
         ...
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Return one view per row; it is independent of the other rows."""
+        """Return one view per row; each view is independent of the other rows."""
         ...
 
 
 class MultiColumnConstructor(Protocol):
-    """An opened specification of several columns."""
+    """A constructor of several columns, with its models loaded."""
 
     @property
     def digest(self) -> str:
@@ -85,7 +85,7 @@ class Openable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ConstructorSpec:
-    """Base of all kinds of views: the options of one constructor. Importing it loads no model library.
+    """Base class of all kinds of views: the options of one constructor. Importing a kind loads no model library.
 
     Class attributes:
         kind: Name of the kind in a recipe.
@@ -93,7 +93,7 @@ class ConstructorSpec:
         unit: Number of rows that are built together, a multiple of `UNIT`.
 
     Attributes:
-        of: The column to start from: the corpus's own (`text`) or one that is built before, for example to negate an
+        of: The column to start from: the corpus's own (`text`), or one built earlier, for example to negate an
             antonym.
     """
 
@@ -105,12 +105,12 @@ class ConstructorSpec:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Columns that must be built before, besides `of`."""
+        """Columns that must be built first, in addition to `of`."""
         return ()
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """All columns that must be built before."""
+        """All columns that must be built first."""
         return self.needs if self.of == "text" else (self.of, *self.needs)
 
     @property
@@ -128,7 +128,7 @@ class ConstructorSpec:
         return (name,)
 
     def prepare(self, corpus: CorpusAccess) -> Openable:
-        """Do the work that needs the whole corpus, once and before any row is built; by default there is none."""
+        """Do the work that needs the whole corpus, once, before any row is built; by default there is none."""
         return self
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | MultiColumnConstructor:
@@ -153,7 +153,7 @@ def row_random(seed: int, kind: str, row: SourceRow) -> random.Random:
 
 
 def bundle_digest(*parts: str | bytes) -> str:
-    """Return one SHA-256 of several strings; their boundaries count."""
+    """Return one SHA-256 of several strings, which differs for ("ab", "c") and ("a", "bc")."""
     joined = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part

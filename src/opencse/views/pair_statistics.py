@@ -1,4 +1,4 @@
-"""Distributions of surface and semantic similarity of built pairs, next to published ones (DebCSE Tables 1 and 4)."""
+"""Distributions of the surface and semantic similarity of built pairs, to compare with DebCSE's Tables 1 and 4."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def pair_statistics(
     Args:
         views: A folder that `build_views` wrote, or one of its files.
         encode: Maps n texts to a matrix (n, d), for cosines.
-        limit: Maximum number of rows; from a larger folder a random sample is taken.
+        limit: Maximum number of rows; a larger folder is sampled at random.
         seed: Seed of this sample and of the random pairs.
     """
     from opencse.io.parquet import read_parquet
     from opencse.views.storage import built_columns, read_header
 
     first = min(Path(views).glob("part-*.parquet"), default=Path(views))
-    read_header(first)  # refuses other files
+    read_header(first)  # raises if it is not a file of built views
     columns = built_columns(first)
     table = read_parquet(views, columns=["text", *columns, *(f"{name}.rule" for name in columns)])
     rng = np.random.default_rng(seed)

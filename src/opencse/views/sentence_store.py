@@ -1,4 +1,4 @@
-"""Access to all sentences of a corpus by number, for views that one row alone does not determine.
+"""Access to all sentences of a corpus by number, for views that depend on more than their own row.
 
 The sentences are kept on disk, so any process on any machine that sees the folder can read them.
 """
@@ -23,7 +23,7 @@ _CHUNK = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusAccess:
-    """The corpus and the means with which a specification prepares itself.
+    """The corpus, the engine and the callbacks that `ConstructorSpec.prepare` receives.
 
     Attributes:
         sentences: All sentences, by number.
@@ -42,7 +42,7 @@ class SentenceStore:
     """Memory-mapped texts with the numbers that the builder gives to rows.
 
     The folder holds the UTF-8 bytes of all texts, their ends, and a 64-bit key of each text that ignores case and white
-    space, so that copies are recognised. Opening takes no time; pickling sends only the path.
+    space, to recognise duplicates. Opening takes no time; pickling sends only the path.
     """
 
     def __init__(self, folder: Path) -> None:

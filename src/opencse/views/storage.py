@@ -24,7 +24,7 @@ _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
 def build_order(specs: Mapping[str, ConstructorSpec]) -> list[str]:
-    """Return the names of the specifications in an order in which each comes after the columns that it needs.
+    """Return the names of the specifications in build order: each comes after the columns that it needs.
 
     Raises:
         OpencseError: A name is reserved or has a dot, a needed column is missing, or two columns need each other.

@@ -37,12 +37,12 @@ class BackTranslation(ConstructorSpec):
         sample: Sample instead of searching.
         temperature: Temperature of sampling.
         top_p: Sample from the most likely words that together have this probability.
-        noise: Change of the source before translation: "none", "insert" frequent words, "mask" words, or one of the
-            two, drawn for each variant of a sentence ("insert_or_mask", DebCSE).
+        noise: Change of the source before translation: "none", "insert" (frequent words), "mask" (words), or
+            "insert_or_mask" (DebCSE: one of the two, drawn for each variant of a sentence).
         noise_words: Minimum and maximum number of words that are inserted or masked.
         variants: Candidates per pivot; more than one is useful with noise or sampling.
         max_new_tokens: Maximum length of a translation, in tokens.
-        max_characters: Longer sentences give null, as translation models drop text beyond their length.
+        max_characters: Longer sentences give null, because translation models drop text beyond their maximum length.
         batch_size: Maximum number of sentences in one forward pass.
         device: "cpu", "cuda", ...; "" for an accelerator if there is one.
 
@@ -143,7 +143,7 @@ def mask_words(text: str, count: int, mask: str, rng: random.Random) -> str:
 
 
 def _check_weights(folder: Path) -> None:
-    """Refuse weights in a pickle, as in FSMT's repositories: reading a pickle can run code.
+    """Refuse weights in a pickle, as in FSMT's repositories, because reading a pickle can run code.
 
     Raises:
         OpencseError: There is `pytorch_model.bin`, but no safetensors file.
@@ -195,7 +195,7 @@ class Translator:
         return joined.hexdigest()
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str]:
-        """Translate n texts, those of similar length together; sampling depends only on the seeds of a batch.
+        """Translate n texts in batches of similar length; sampling depends only on the seeds.
 
         Args:
             texts: n texts.

@@ -56,8 +56,8 @@ def choose_candidate(
 ) -> list[BuiltView]:
     """Return for each row one candidate whose match error rate lies in the window (both ends included).
 
-    The lower end excludes near-copies, the upper end corrupted translations. Copies that differ only in case, and
-    repeated candidates, are dropped.
+    The lower end excludes near-copies, the upper end corrupted translations. Copies of the text, and
+    duplicate candidates, are dropped.
 
     Args:
         rows: n rows.
@@ -96,7 +96,7 @@ def choose_candidate(
 
 
 def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without copies of the text and repetitions; case and white space are ignored."""
+    """Return the candidates without copies of the text or duplicates; case and white space are ignored."""
     seen, out = {" ".join(text.lower().split())}, []
     for candidate in candidates:
         key = " ".join(candidate.text.lower().split())
@@ -162,7 +162,7 @@ class TableChooser:
         return [self._candidates.get(row.text.strip(), []) for row in rows]
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Look up each row's text, and choose."""
+        """Choose a paraphrase among the candidates of each row's text."""
         spec = self._spec
         return choose_candidate(
             rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind

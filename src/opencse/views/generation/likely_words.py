@@ -105,7 +105,7 @@ class LikelyWordEditor:
         return with_error_rate(rows, results)
 
     def _places(self, row: SourceRow, encoded: Any, index: int) -> list[int]:
-        """Return the places of random words that are a single piece with a letter: a replacement is a word as well."""
+        """Return the places of random words that are a single piece with a letter, so that a whole word is replaced."""
         words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
         single = [
             k

@@ -125,7 +125,7 @@ class Prompter:
         self.digest = bundle_digest(self._template)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Ask for each row's text, several at a time."""
+        """Request the answer for each row's text, several at a time."""
         with ThreadPoolExecutor(self._spec.concurrency) as pool:
             answers = list(pool.map(self._ask, [row.text for row in rows]))
         results: list[tuple[str | None, str]] = []
@@ -164,7 +164,7 @@ class Prompter:
         return _Answer(text=found["text"], tokens_in=found["tokens_in"], tokens_out=found["tokens_out"])
 
     def _request(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Send one request, again after failures that may pass, and return its answer."""
+        """Send one request, retry after temporary failures, and return the answer."""
         import httpx
 
         spec, problem = self._spec, ""
@@ -226,7 +226,7 @@ class _Pace:
 
 
 class _Cache:
-    """Answers by key in a JSONL file, one line each; a line that a kill cut short is skipped."""
+    """Answers by key in a JSONL file, one line each; a line cut short by an interruption is skipped."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
@@ -249,5 +249,5 @@ class _Cache:
             self._known[key] = entry
             if self._path:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                with self._path.open("ab") as file:  # the line break comes first: it ends a line that a kill cut short
+                with self._path.open("ab") as file:  # the line break comes first, to end an incomplete line
                     file.write(b"\n" + json.dumps(entry).encode())

@@ -23,8 +23,8 @@ SAN_SCORES: dict[str, float] = {
 class Substitution(ConstructorSpec):
     """Mask words with a probability that depends on their part of speech, predict them, and repeat.
 
-    The masking is as published. `drop_unchanged` is not. `short_filter` is the authors' for RankCSE and RLRD alone
-    (Table 6), and so is a `fallback`. Source: SAN, §3.1.
+    The masking is as published; `drop_unchanged` is our addition. The authors use `short_filter` and a `fallback` for
+    RankCSE and RLRD only (Table 6). Source: SAN, §3.1.
 
     Attributes:
         model: A masked language model: local folder or hub id.
@@ -32,10 +32,11 @@ class Substitution(ConstructorSpec):
         divisor: A token is masked with the probability of its tag's score divided by this.
         tag_scores: Score of each tag (SAN Table 2).
         tagging: "static": one tag per vocabulary entry; "dynamic": the tags of the parsed sentence.
-        pieces: Pieces that continue a word: "x" as published (score of X), or "inherit" their word's tag.
+        pieces: Score of pieces that continue a word: that of the tag X ("x", as published), or that of their word's
+            tag ("inherit").
         positions: Positions that take the prediction: "all" as published, or only the "masked" ones.
         decode: "argmax" as published, or "sample".
-        temperature: Of sampling.
+        temperature: Temperature of sampling.
         top_k: Sample among the k most likely words; 0 for all.
         fallback: Column whose text replaces a rejected output ("negation"); "" for null.
         short_filter: Reject outputs of at most 50 characters in which punctuation makes up 30 % or more of punctuation
@@ -44,8 +45,8 @@ class Substitution(ConstructorSpec):
         max_characters: Sentences are cut to this length first (300 as published).
         syntax: The pipeline that tags.
         batch_size: Maximum number of sentences in one forward pass.
-        precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16 words whose scores
-            differ by less than 1 % may change places.
+        precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16, the order of
+            words whose scores differ by less than 1 % may change.
         device: "cpu", "cuda", ...; "" for an accelerator if there is one.
 
     Example:
@@ -118,7 +119,7 @@ class Substituter:
         self.digest = bundle_digest(self._predictor.digest, self._parser.digest)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Substitute in each row's text."""
+        """Substitute words in each row's text."""
         import numpy as np
 
         from opencse.surface import lexical_overlap

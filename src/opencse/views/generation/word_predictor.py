@@ -96,7 +96,7 @@ class WordPredictor:
             yield from zip(batch, np.split(found, ends), strict=True)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield indices of rows of equal length, so few that their scores over the vocabulary fit in memory."""
+        """Yield batches of indices of rows of equal length, whose scores over the vocabulary fit in memory."""
         order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
         for length, group in itertools.groupby(order, key=lambda i: lengths[i]):
             rows, size = list(group), max(1, min(self.batch_size, _TOKENS // max(length, 1)))

@@ -1,4 +1,4 @@
-"""Mining: negatives that are drawn from the corpus by embeddings, and positives drawn by the same scores.
+"""Mining: negatives drawn from the corpus by their embeddings, and positives drawn by the same scores.
 
 | kind | class | draws | source |
 |---|---|---|---|

@@ -22,11 +22,11 @@ Take = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class CandidatePools:
-    """The candidates of a rows, up to n each.
+    """Candidates of `a` rows, up to n each.
 
     Attributes:
-        ids: Numbers of sentences, int64 (a, n); -1 if a pool has fewer.
-        cosine: Cosine similarity of row and candidate, float32 (a, n); 0 without a candidate.
+        ids: Numbers of sentences, int64 (a, n), padded with -1.
+        cosine: Cosine similarity of row and candidate, float32 (a, n), padded with 0.
     """
 
     ids: np.ndarray
@@ -50,12 +50,12 @@ def scoring_memory(rows: int, dimension: int, kept: int) -> int:
 
 
 def random_block(rows: int, size: int, seed: int) -> np.ndarray:
-    """Return min(size, rows) different numbers below `rows` in random order, int64."""
+    """Return min(size, rows) distinct numbers below `rows` in random order, int64."""
     return np.random.default_rng(seed).choice(rows, size=min(size, rows), replace=False)
 
 
 def without_copies(ids: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the candidates in their order, and only the first of those with equal keys."""
+    """Return the candidates in their order, without those whose key has occurred before."""
     _, first = np.unique(keys, return_index=True)
     return ids[np.sort(first)]
 
@@ -173,7 +173,7 @@ def _merged(best: CandidatePools, row: np.ndarray, ids: np.ndarray, cosine: np.n
 
 
 def _found(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of the true cells, like `nonzero`, but faster if there are few."""
+    """Return rows and columns of the true cells, like `nonzero`, but faster if they are few."""
     flat = np.flatnonzero(mask)
     row = flat // mask.shape[1]
     return row, flat - row * mask.shape[1]

@@ -21,7 +21,7 @@ _ENCODED = 40_000  # texts whose words are held in memory at a time
 
 @dataclass(frozen=True, kw_only=True)
 class DebiasedNegatives(MinedSpec):
-    """Draw negatives with a similar surface and another meaning.
+    """Draw negatives with a similar surface form and a different meaning.
 
     The candidate pool of a sentence is a random sample of the sentences whose cosine lies in the window, from a random
     block of the corpus. Negatives are drawn from it without replacement, by `opencse.views.mining.selection`. Source:
@@ -35,8 +35,8 @@ class DebiasedNegatives(MinedSpec):
         mode: "sound", or "faithful" for the paper's literal scores.
         temperature: Temperature of the draw; 0 takes the best. By default 1 for "faithful", as published, else 0.1.
         pool: n, the maximum size of a candidate pool; the paper does not give it.
-        block: Number of sentences that are scored for each row; 4,096 rows share a block. A block of at least the
-            size of the corpus scores all pairs.
+        block: Number of sentences that are scored for each row; 4,096 rows share a block. If it is at least the size
+            of the corpus, all pairs are scored.
         edits: Unit of the edit distance, "word" or "character".
 
     Example:

@@ -21,7 +21,7 @@ from opencse.views.mining.vectors import Embedding, Pooling, unit_vectors
 
 @dataclass(frozen=True, kw_only=True)
 class DebiasedPositives(ConstructorSpec):
-    """Draw positives with the same meaning and another surface.
+    """Draw positives with the same meaning and a different surface form.
 
     Source: Miao et al., DebCSE (CIKM 2023), §4.2.
 
@@ -29,7 +29,7 @@ class DebiasedPositives(ConstructorSpec):
         model: The encoder, as in `DebiasedNegatives`.
         source: Source of the candidates: a `back_translation` (DebCSE: with noise and several `variants`) or a
             `candidate_table`; its window and pick have no effect.
-        candidates: Columns that are built before, each with one candidate, besides the source or instead of it.
+        candidates: Columns built earlier, each with one candidate, in addition to the source or instead of it.
         count: m, the number of positives per row (DebCSE: 2), in the columns NAME_1, …, NAME_m.
         window: Minimum and maximum cosine of a candidate; DebCSE has no such filter.
         weight: λ_p, the share of meaning in the selection score (DebCSE: 0.8).

@@ -34,8 +34,8 @@ class HardNegatives(MinedSpec):
         ranks: First rank and the one after the last; the nearest has rank 0, so [10, 50] skips the ten nearest. [0, 0]
             stands for [0, count].
         window: Minimum and maximum cosine.
-        positive: A column that is built before, from whose cosine the margins count; without it they count from 1,
-            the cosine of the sentence with itself.
+        positive: A column built earlier; the margins are measured from its cosine with the sentence. Without it they
+            are measured from 1, the cosine of the sentence with itself.
         margin: Minimum difference between the cosines of the positive and of a negative.
         relative_margin: The same as a share of the positive's cosine; 0.05 requires a cosine at least 5 % below it
             (NV-Retriever's TopK-PercPos).
@@ -43,7 +43,8 @@ class HardNegatives(MinedSpec):
         search: "block" searches a random block of the corpus, which 4,096 rows share; "exact" searches the whole
             corpus, in quadratic time; "faiss" queries an approximate index (extra `faiss`).
         block: Size of the random block.
-        probes: Cells of the faiss index that are searched, out of about 4 sqrt(corpus size); more find more.
+        probes: Cells of the faiss index that are searched, out of about 4 sqrt(corpus size); more cells find more
+            and take longer.
 
     Example:
         [build.related]

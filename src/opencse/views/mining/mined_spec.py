@@ -1,4 +1,4 @@
-"""The base of the kinds that draw sentences from the whole corpus: the index of the corpus and the columns."""
+"""Base class of the kinds that draw sentences from the whole corpus, and the index that they search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCORES = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnSentences:
-    """The sentences that were drawn for a rows, up to m each.
+    """Sentences drawn for `a` rows, up to m each.
 
     Attributes:
         ids: Numbers of sentences, int64 (a, m); -1 if the pool was exhausted.
@@ -58,7 +58,7 @@ class CorpusIndex:
 
 @dataclass(frozen=True, kw_only=True)
 class MinedSpec(ConstructorSpec):
-    """Base of the kinds that draw sentences of the corpus by their embeddings.
+    """Base class of the kinds that draw sentences of the corpus by their embeddings.
 
     Attributes:
         model: The encoder: folder, hub id or bundled name; "backbone" for the model to be trained.
@@ -96,11 +96,11 @@ class MinedSpec(ConstructorSpec):
         return PreparedMiner(self, CorpusIndex(sentences=corpus.sentences, vectors=vectors, embedding=embedding))
 
     def memory(self, rows: int, dimension: int) -> int:
-        """Return the maximum memory of mining in one process, in bytes, without libraries and mapped files."""
+        """Return the maximum memory of mining in one process, in bytes, excluding libraries and mapped files."""
         raise NotImplementedError
 
     def digest(self, index: CorpusIndex) -> str:
-        """Return a hash of everything that the draw depends on besides texts, options and seed."""
+        """Return a hash of everything that the draw depends on in addition to texts, options and seed."""
         return index.vectors.weights_hash
 
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> DrawnSentences:

@@ -1,6 +1,6 @@
 """Selection scores from meaning and surface, and the weighted draw from a candidate pool (DebCSE §4.1, §4.2).
 
-All arrays are (a, n): a rows with a pool of up to n candidates each; `valid` is false if a pool has fewer.
+All arrays have the shape (a, n): `a` rows with up to n candidates each; `valid` is false for the padding.
 
 `faithful` follows the paper's equations. Their softmax of raw edit distances puts all mass on one candidate, their
 softmax of cosines gives each about 1 / n, and their second softmax, of values within [0, 1], is almost flat: every
@@ -46,7 +46,7 @@ def selection_scores(
         mode: "sound" or "faithful".
 
     Returns:
-        float64 (a, n); 0 without a candidate. If all members of a pool are alike, their scores are equal.
+        float64 (a, n), padded with 0. If all members of a pool are alike, their scores are equal.
     """
     if mode == "faithful":
         surface, meaning = 1 - _softmax(distance, valid), _softmax(cosine, valid)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Pooling = Literal["backbone", "cls", "mean", "first_last"]
 
-CHUNK = 8192  # texts that are embedded together: a kill costs at least so many
+CHUNK = 8192  # texts embedded in one call; shards hold a multiple
 _SHARDS = 256  # maximum number of shards, as each is an open file
 _VERSION = 1
 
@@ -67,7 +67,7 @@ class Vectors:
     def take(self, ids: np.ndarray) -> np.ndarray:
         """Return the vectors with the given numbers, float32 (n, d)."""
         out = np.empty((len(ids), self.dimension), dtype=np.float32)
-        order = np.argsort(ids, kind="stable")  # so that the disk is read forwards
+        order = np.argsort(ids, kind="stable")  # reads the disk sequentially
         ordered = ids[order]
         shard_of = ordered // self._shard_rows
         for shard in np.unique(shard_of).tolist():

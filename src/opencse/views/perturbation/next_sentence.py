@@ -12,9 +12,9 @@ from opencse.views.sentence_store import CorpusAccess, SentenceStore
 
 @dataclass(frozen=True, kw_only=True)
 class NextSentence(ConstructorSpec):
-    """Take the next sentence of the corpus, whose sentences must be in the order of their documents.
+    """Take the next sentence of the corpus, which must list its sentences in document order.
 
-    The last sentence of the corpus gives null; the last one of a document gets the first of the next document.
+    The last sentence of the corpus gives null; the last sentence of a document gets the first one of the next document.
 
     Example:
         [build.next]

@@ -1,4 +1,4 @@
-"""Passages: a sentence among its neighbours, or a view of it in its place."""
+"""Passages: a sentence, or a view of it, within its neighbouring sentences."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Passage(ConstructorSpec):
     Attributes:
         sentences: Minimum and maximum number of sentences; each row draws its own number.
         words: Maximum number of words of the other sentences; those farthest from the sentence are dropped.
-        around: Columns built before that hold the other sentences, such as mined neighbours; by default they are
-            taken from the corpus, whose sentences must be in the order of their documents.
+        around: Columns built earlier that hold the other sentences, such as mined neighbours; by default these are
+            taken from the corpus, which must list its sentences in document order.
 
     Example:
         [build.passage]

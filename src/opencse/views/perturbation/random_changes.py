@@ -98,7 +98,7 @@ class Deletion(ConstructorSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomSentence(ConstructorSpec):
-    """Draw another sentence at random from the rows that are built together (OssCSE §3.2), never a copy.
+    """Draw another sentence at random from the rows that are built together (OssCSE §3.2), excluding copies.
 
     Example:
         [build.other]
@@ -126,7 +126,7 @@ class RandomSentence(ConstructorSpec):
 
 @lru_cache(maxsize=2 * UNIT)
 def _words(text: str) -> tuple[str, ...]:
-    """Return the lower-cased words of a text, which its copies share; cached, as each row meets all others."""
+    """Return the lower-cased words of a text, to find copies; cached because each row is compared with all others."""
     return tuple(text.lower().split())
 
 

@@ -16,8 +16,8 @@ _WORD = re.compile(r"\S+")
 class SpanMask(ConstructorSpec):
     """Mask a span of consecutive words.
 
-    Of two columns of this kind, the one with the larger share masks all words that the other one masks, as all spans of
-    a row lie around the same place. Source: Zhang et al., ArcCSE (ACL 2022), §3.3.
+    All spans of a row lie around the same place, so a column with a larger share masks all words that a column with a
+    smaller share masks. Source: Zhang et al., ArcCSE (ACL 2022), §3.3.
 
     Attributes:
         share: Share of the words that are masked (ArcCSE: 0.2 and 0.4); at least one word is.
