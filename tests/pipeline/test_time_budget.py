@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,10 @@ def test_task_vectors_and_teachers_count() -> None:
     assert parts["task vectors"] == pytest.approx(250 * 64 * 2 * 0.01)
     assert parts["teachers"] > 31_000 * 2 * 0.002
     assert parts["views"] > 0
+    few = replace(SIZES, sentences=1_000)
+    columns = len(load_recipe("debias").columns)
+    taught = seconds_by_part(load_recipe("debias"), few, SPEED)["teachers"]
+    assert taught == pytest.approx(1_000 * columns * 0.002), "each text once, however many rows repeat it"
 
 
 def test_the_largest_share_that_fits_is_taken() -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from opencse.evaluation import Results, TaskResult
 from opencse.probing import ProbeScores
+from opencse.reports.outcome import Outcome
 from opencse.reports.summary import cards, verdict
 from opencse.reports.tables import triplet_rows
 
@@ -74,6 +75,14 @@ def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) ->
     if page is not None:
         parts.append(Text(f"report: {page}", overflow="fold", no_wrap=True))
     return Group(*parts)
+
+
+def answer_lines(outcome: Outcome, page: Path) -> RenderableType:
+    """Return whether the model is better, on what, and what got worse; then the path of the report."""
+    parts: list[RenderableType] = []
+    for question, lines in outcome.answers():
+        parts += [Text(question, style="bold"), *(Text(f"  {line}") for line in lines)]
+    return Group(*parts, Text(f"report: {page}", overflow="fold", no_wrap=True))
 
 
 def _suite_table(before: Results, after: Results) -> Table:

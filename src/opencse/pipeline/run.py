@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from opencse.evaluation.development import development_scorer, development_sets
 from opencse.io.files import write_json
 from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after, read_probe_data
-from opencse.pipeline.display import probe_tables, run_lines, scores_tables
+from opencse.pipeline.display import answer_lines, probe_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
 from opencse.pipeline.time_budget import announce, begun_budget, fit_to_minutes, run_sizes
 from opencse.pipeline.train import guards, train_on_rows
 from opencse.probing import ProbeData, ProbeScores
 from opencse.progress import collect, timed
 from opencse.recipes import Recipe
+from opencse.reports.outcome import Outcome, compare_outcome
 from opencse.runs.folder import check_folder
 from opencse.runs.loop import TrainingOutcome
 from opencse.runs.precision import begun_precision
@@ -44,12 +45,14 @@ class RunResult(JupyterMixin):
         run: The training run.
         scores: Probe and task scores of the untouched backbone (pooled as in the recipe) and of the trained model, by
             their names in the report.
+        outcome: What training changed.
         report: The HTML report.
         timings: Seconds of each part of the command, the longest first.
     """
 
     run: TrainingRun
     scores: dict[str, ProbeScores]
+    outcome: Outcome
     report: Path
     timings: dict[str, float]
 
@@ -58,7 +61,7 @@ class RunResult(JupyterMixin):
 
     def __rich__(self) -> RenderableType:
         scores = scores_tables(self.before, self.after, self.run)
-        return Group(run_lines(self.run), scores, probe_tables(self.scores, self.report))
+        return Group(run_lines(self.run), scores, probe_tables(self.scores), answer_lines(self.outcome, self.report))
 
     @property
     def before(self) -> dict[str, Results]:
@@ -199,8 +202,8 @@ def run(
             documents=inputs.corpus,
             record={"budget": asdict(budget)},
         )
-        scores, report = _measure_and_report(inputs, trained, probe_data, remarks)
-    result = RunResult(trained, scores, report, timings.rounded())
+        scores, outcome, report = _measure_and_report(inputs, trained, probe_data, remarks)
+    result = RunResult(trained, scores, outcome, report, timings.rounded())
     before_and_after = {"before": _plain(result.before), "after": _plain(result.after)}
     write_json(folder / "results.json", before_and_after | {"timings": result.timings})
     notify(timings.line())
@@ -232,7 +235,7 @@ def _first_stages(
 
 def _measure_and_report(
     inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData, remarks: Sequence[str]
-) -> tuple[dict[str, ProbeScores], Path]:
+) -> tuple[dict[str, ProbeScores], Outcome, Path]:
     """Probe both models, and write the report and the scores on the model card."""
     from opencse.reports import add_scores, write_report
 
@@ -240,20 +243,27 @@ def _measure_and_report(
         scores = probe_before_and_after(trained.recipe, inputs.backbone, trained.model, probe_data)
         stored = measure_stored_vectors(inputs.recipe, inputs.backbone, trained.model, inputs.corpus)
     with timed("report"):
-        notes = [*remarks, *trained.warnings, *_guard_notes(trained.outcome), stored.advice(), *probe_data.notes]
-        report = write_report(scores, trained.folder, notes=notes)
+        outcome = compare_outcome(scores, trained.outcome.guards, [*_unmeasured(trained, scores), stored.advice()])
+        notes = [*remarks, *trained.warnings, *_guard_note(trained.outcome), *probe_data.notes]
+        report = write_report(scores, trained.folder, notes=notes, outcome=outcome)
     table = inputs.paraphrases.table
     made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]
     add_scores(trained.model / "README.md", scores, made_of=", ".join(made_of), stored=stored)
-    return scores, report
+    return scores, outcome, report
 
 
-def _guard_notes(outcome: TrainingOutcome) -> list[str]:
-    """Say what the guards allowed, or that there were none."""
-    if not outcome.guards:
-        return [_UNGUARDED] if outcome.first_score is None else []
+def _unmeasured(trained: TrainingRun, scores: Mapping[str, ProbeScores]) -> Iterator[str]:
+    """Yield what the run did not measure, with the option that measures it."""
+    if not trained.outcome.guards and trained.outcome.first_score is None:
+        yield _UNGUARDED
+    if not any(found.sts for found in scores.values()):
+        yield "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
+
+
+def _guard_note(outcome: TrainingOutcome) -> list[str]:
+    """Say what the guards allowed, if there were any."""
     scores = (f"{name} {before:.1f} → {after:.1f}" for name, (before, after) in outcome.guards.items())
-    return [f"Guards, before → after: {', '.join(scores)}."]
+    return [f"Guards, before → after: {', '.join(scores)}."] if outcome.guards else []
 
 
 def _suites(scores: ProbeScores) -> dict[str, Results]:

@@ -89,6 +89,8 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
         sampled = min(sampled, recipe.corpus.rows + recipe.corpus.opposites)
     texts, steps = _texts_per_row(recipe), total_steps(recipe, sizes)
     parsed = sampled * (recipe.corpus.clauses + 1 / Local().workers) if sizes.builds else 0
+    # A teacher encodes each distinct text once, however many rows repeat it.
+    taught = min(_rows(recipe, sizes) * texts, sampled * len(recipe.columns))
     mined = sum(hasattr(spec, "model") for spec in recipe.build.values()) if sizes.builds else 0
     vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
@@ -98,7 +100,7 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
         "views": _PARSING * parsed + mined * speed.encode * sampled,
         "task vectors": sum(_training_seconds(other, _rows(recipe, sizes), speed, steps) for other in vectors),
         "first stages": sum(_training_seconds(other, sizes.sentences, speed, steps) for other in stages),
-        "teachers": len(recipe.teachers) * _rows(recipe, sizes) * texts * speed.encode,
+        "teachers": len(recipe.teachers) * taught * speed.encode,
         "training": steps * recipe.training.batch_size * texts * speed.train,
         "scores": scorings * sizes.scored * speed.encode,
         "evaluation": 2 * (sizes.probed + min(TEXTS, sizes.sentences)) * speed.encode,

@@ -15,6 +15,7 @@ from opencse.io.files import write_json, write_text
 from opencse.probing import ProbeScores
 from opencse.reports.drawing import inline, save
 from opencse.reports.examples import examples
+from opencse.reports.outcome import Outcome
 from opencse.reports.pictures import Picture, report_pictures
 from opencse.reports.summary import cards, verdict
 from opencse.reports.tables import tables
@@ -28,6 +29,7 @@ def write_report(
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
+    outcome: Outcome | None = None,
 ) -> Path:
     """Write `report.html`, `probe.json`, and each figure as .svg and .png below `figures/`.
 
@@ -36,6 +38,7 @@ def write_report(
         out: A folder, created if needed; files with these names are replaced.
         settings: By label, the settings that the scores depend on: weights hash, pooling, …
         notes: Remarks on the data: sets that were left out, rows that were sampled.
+        outcome: What training changed, for a report on a run; its answers are the first lines of the page.
 
     Returns:
         The path of the page.
@@ -52,6 +55,7 @@ def write_report(
         {
             "version": opencse.__version__,
             "notes": list(notes),
+            **({} if outcome is None else {"outcome": asdict(outcome)}),
             "models": {
                 name: {"settings": dict((settings or {}).get(name, {})), "scores": asdict(scores)}
                 for name, scores in models.items()
@@ -60,7 +64,7 @@ def write_report(
     )
     for picture in pictures:
         save(picture.draw, out / "figures" / picture.name)
-    write_text(out / "report.html", render(models, settings=settings, notes=notes, pictures=pictures))
+    write_text(out / "report.html", render(models, settings=settings, notes=notes, pictures=pictures, outcome=outcome))
     return out / "report.html"
 
 
@@ -70,12 +74,14 @@ def render(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
     pictures: Sequence[Picture] | None = None,
+    outcome: Outcome | None = None,
 ) -> str:
     """Return the page as text; every text of the user in it is escaped, clipped and kept to its own direction."""
     chosen = report_pictures(models) if pictures is None else pictures
     first = next(iter(settings.values()), {}) if settings else {}
     return render_template(
         "report.html.j2",
+        outcome=outcome,
         names=[shown(name, 60) for name in models],
         verdict=verdict(models),
         cards=cards(models),
