@@ -43,8 +43,8 @@ from opencse.training.polarity import PolarityProjection, constructed_pairs, tra
 
 OPPOSED = {
     "antonym_swap": "text",
-    "antonym": "text",
-    "negated_antonym": "text",
+    "same_antonym": "text",
+    "same_paraphrase": "text",
     "opposed_paraphrase": "paraphrase",
 }
 HEADS: dict[str, dict[str, Any]] = {
