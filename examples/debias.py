@@ -14,7 +14,6 @@ from opencse.models import resolve
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     out, steps = Path(arguments.get(1, "debias-out")), int(arguments.get(2, 30))
-    steps_of_simcse = f"task_vectors.simcse.set=['encoder.projector=none', 'training.max_steps={steps}']"
     result = opencse.run(
         "debias",
         "demo",
@@ -22,7 +21,7 @@ if __name__ == "__main__":
         out=out,
         pairs="demo",
         overwrite=True,
-        overrides=[f"training.max_steps={steps}", steps_of_simcse],
+        overrides=[f"training.max_steps={steps}"],
     )
     sentence, negation, antonym = "The road is safe.", "The road is not safe.", "The road is dangerous."
     for label, folder in (("before", resolve("minilm")), ("after", str(result.run.model))):

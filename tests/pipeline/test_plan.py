@@ -21,7 +21,8 @@ def speed(monkeypatch) -> None:
 
 
 def test_a_plan_has_the_sizes_of_the_run(backbone) -> None:
-    found = plan("debias", "demo", backbone=backbone)
+    vector = "task_vectors.simcse={recipe='simcse', weight=2.0}"
+    found = plan("debias", "demo", backbone=backbone, overrides=[vector])
     assert found.sentences > 500
     assert found.sampled == found.sentences, "fewer than the recipe would take"
     assert {"negation", "swapped", "related"} <= set(found.build)
