@@ -3,8 +3,8 @@
     python benchmarks/debias/tolerance.py DATA OUT/debias/seed-* --views VIEWS [--tolerances 0.5 1] [-o MODELS]
     python benchmarks/debias/tolerance.py DATA OUT/debias/seed-* --views VIEWS --shares 1 0.75 0.5 0.25
 
-The runs are those of `opencse run debias`, whatever tolerance they had: the weights at the end of training follow from
-those that were kept, and the guard looks anew, or the same share of the way is kept of each (`--shares`). VIEWS as in
+The runs are those of `opencse run debias`, whatever tolerance they had, with the weights that
+training ended with: the guard looks anew, or the same share of the way is kept of each (`--shares`). VIEWS as in
 wording.py. Prints a table, mean ± deviation over the runs; with `-o` the models are saved as MODELS/TOLERANCE/RUN.
 All columns but probe, Oppn., Cont. and STS are development data.
 """
@@ -24,6 +24,8 @@ from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
 from opencse.probing import ProbeSuite, load_probe_data
 from opencse.runs.blending import copy_weights, interpolate, longest_way
+from opencse.runs.checkpoint import load_weights
+from opencse.runs.folder import TRAINED_WEIGHTS
 
 MORE = {
     "STS-B dev": (["STS-B"], 1),
@@ -39,12 +41,14 @@ class Run:
 
     def __init__(self, folder: Path, data: Path) -> None:
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        self.first, share = record["outcome"]["first_score"], record["outcome"]["share"]
+        self.first = record["outcome"]["first_score"]
         self.encoder = load_encoder(record["backbone"], pooling="backbone")
         self.before = copy_weights(self.encoder)
-        self.after = copy_weights(load_encoder(folder / "model", pooling="backbone"))
-        interpolate(self.encoder, self.before, self.after, 1 / share)
-        self.after = copy_weights(self.encoder)
+        if (folder / TRAINED_WEIGHTS).is_file():
+            load_weights(self.encoder, folder / TRAINED_WEIGHTS)
+            self.after = copy_weights(self.encoder)
+        else:
+            self.after = copy_weights(load_encoder(folder / "model", pooling="backbone"))
         self.task = PairsTask(pairs=load_sts(data, tasks=["STS-B"], split="dev")[0])
         self.texts = distinct_texts([self.task])
 

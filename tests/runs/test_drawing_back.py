@@ -1,13 +1,23 @@
 """How far a trained encoder is drawn back: as far as the strictest of development pairs and guards demands."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 from opencse.evaluation.compatibility import COMPATIBILITY
 from opencse.runs.blending import copy_weights
 from opencse.runs.drawing_back import Limits, draw_back
 from opencse.settings import Selection
+
+TRAINED = Path("trained.safetensors")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 def trained_encoder() -> tuple[nn.Linear, dict[str, torch.Tensor]]:
@@ -30,13 +40,14 @@ def draw(tolerance: float, guard_tolerance: float | None, dev: float | None, gua
         dev=None if dev is None else lambda: 80.0 - dev * encoder.weight.item(),
         guards=None if guards is None else lambda: {k: 90.0 - v * encoder.weight.item() for k, v in guards.items()},
     )
-    return encoder.weight, draw_back(encoder, untouched, limits)
+    return encoder.weight, draw_back(encoder, untouched, limits, TRAINED)
 
 
 def test_all_is_kept_that_costs_nothing() -> None:
     weight, (share, score, guards) = draw(0.5, 0.3, -2.0, {"answers": -1.0})
     assert (share, weight.item(), score) == (1.0, 1.0, 82.0)
     assert guards == {"answers": (90.0, 91.0)}
+    assert not TRAINED.exists(), "the model has these weights"
 
 
 def test_development_pairs_alone_decide_where_there_are_no_guards() -> None:
@@ -67,7 +78,7 @@ def test_a_mixed_index_must_keep_the_recall_asked_for() -> None:
         dev=None,
         guards=lambda: {COMPATIBILITY: 100 - 40 * encoder.weight.item(), "topics": 90.0},
     )
-    share, _, guards = draw_back(encoder, untouched, limits)
+    share, _, guards = draw_back(encoder, untouched, limits, TRAINED)
     assert share == pytest.approx(0.25), "10 points of 100 may go, not guard_tolerance"
     assert guards[COMPATIBILITY] == pytest.approx((100, 90))
 
@@ -75,4 +86,5 @@ def test_a_mixed_index_must_keep_the_recall_asked_for() -> None:
 def test_nothing_is_kept_where_any_change_costs_too_much() -> None:
     weight, (share, score, guards) = draw(0.75, 0.0, 0.1, {"topics": 100.0})
     assert (share, weight.item(), score) == (0.0, 0.0, 80.0)
+    assert load_file(TRAINED)["weight"].item() == 1.0, "the training isn't lost"
     assert guards == {"topics": (90.0, 90.0)}

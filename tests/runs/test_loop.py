@@ -13,7 +13,10 @@ import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
+from opencse.encoder import load_encoder
 from opencse.errors import Interrupted, OpencseError
+from opencse.runs.checkpoint import load_weights
+from opencse.runs.folder import TRAINED_WEIGHTS
 from opencse.runs.sampling import BatchSampler
 from tests.tiny import tiny_bert
 from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
@@ -166,6 +169,11 @@ def test_what_is_kept_lies_on_the_way_to_the_last_weights(tmp_path, backbone, co
     start, end, kept = model("none", *[78.0] * 20), model("all", 80.0), model("part", 78.0, 78.5, 79.0)
     for name in kept:
         np.testing.assert_allclose(kept[name], start[name] + 0.9 * (end[name] - start[name]), rtol=1e-5, atol=1e-7)
+    network = load_encoder(tmp_path / "part" / "model")
+    load_weights(network, tmp_path / "part" / TRAINED_WEIGHTS)
+    trained = load_encoder(tmp_path / "all" / "model").parameters()
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), trained, strict=True))
+    assert not (tmp_path / "all" / TRAINED_WEIGHTS).exists()  # the model has them
     assert any(np.abs(end[name] - start[name]).max() > 1e-4 for name in kept)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch import Tensor, nn
 
 from opencse.evaluation.compatibility import COMPATIBILITY
 from opencse.runs.blending import copy_weights, interpolate, longest_way
+from opencse.runs.checkpoint import save_weights
 from opencse.settings import Selection
 
 
@@ -38,7 +40,7 @@ class Limits:
 
 
 def draw_back(
-    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits
+    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits, trained: Path
 ) -> tuple[float, float | None, dict[str, tuple[float, float]]]:
     """Give the encoder the weights that are as near to the trained ones as the limits allow.
 
@@ -49,11 +51,14 @@ def draw_back(
         encoder: Holds the trained weights; holds those that are kept afterwards.
         untouched: The weights that the training began with.
         limits: What must not be lost.
+        trained: File for the trained weights, which stays if others are kept: training is dear, and another tolerance
+            needs it.
 
     Returns:
         The share of the way that is kept, its development score, and for each guard the score before training and of
         what is kept.
     """
+    save_weights(encoder, trained)
     before = _untouched_scores(encoder, untouched, limits)
     score, after, known = limits.first_score, before, limits.last_score
 
@@ -69,6 +74,8 @@ def draw_back(
     share = longest_way(encoder, untouched, acceptable)
     if share == 0:
         score, after = limits.first_score, before
+    elif share == 1:
+        trained.unlink()  # they are those of the model
     return share, score, {name: (first, after[name]) for name, first in before.items()}
 
 

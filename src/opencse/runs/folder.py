@@ -15,6 +15,9 @@ from opencse.io.files import make_folder, writable
 from opencse.io.lock import LOCK
 from opencse.io.reading import read_json
 
+TRAINED_WEIGHTS = "trained.safetensors"
+"""The encoder as training left it, where the model that is kept lies nearer to the untouched one."""
+
 # Files and folders that training writes. --overwrite removes these and nothing else.
 CONTENTS = (
     "run.json",
@@ -23,6 +26,7 @@ CONTENTS = (
     "environment.json",
     "metrics.jsonl",
     "best.safetensors",
+    TRAINED_WEIGHTS,
     "results.json",
     "checkpoints",
     "model",

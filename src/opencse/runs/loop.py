@@ -24,6 +24,7 @@ from opencse.progress import Phase, timed
 from opencse.runs.blending import add_change, copy_weights
 from opencse.runs.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
 from opencse.runs.drawing_back import Limits, draw_back
+from opencse.runs.folder import TRAINED_WEIGHTS
 from opencse.runs.log import MetricsLog
 from opencse.runs.sampling import BatchSampler
 from opencse.runs.schedule import rate_factor
@@ -301,7 +302,8 @@ class TrainingLoop:
             if self._within_tolerance:
                 last = None if self.added else state.best_score
                 limits = Limits(self.settings.selection, state.first_score, last, self.dev, self.guards)
-                share, state.best_score, guards = draw_back(self.network.encoder, self._untouched, limits)
+                trained = self.folder / TRAINED_WEIGHTS
+                share, state.best_score, guards = draw_back(self.network.encoder, self._untouched, limits, trained)
             elif self.added and self.dev is not None:
                 state.best_score = self.dev()
         seconds = time.perf_counter() - self._clock

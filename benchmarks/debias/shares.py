@@ -1,0 +1,98 @@
+"""What finished runs know, and what they lost, at shares of the way from the untouched to the trained weights.
+
+    python benchmarks/debias/shares.py DATA RUN... --views VIEWS --shares 0 0.5 1 -o benchmarks/results/FILE.csv
+
+RUN is the folder of `opencse run debias` or `opencse train`, VIEWS as in wording.py. Rows are measures, columns shares,
+cells the mean ± deviation over the runs. All measures are of development sets and guards; `--final` adds the probe,
+Oppn., Cont. and the seven STS tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import statistics
+from pathlib import Path
+
+from debias import cell
+from tolerance import Run
+from wording import Development
+
+from opencse.encoder.embedder import Embedder
+from opencse.evaluation import load_guard
+from opencse.evaluation.task import Encode, evaluate
+from opencse.evaluation.triplets import load_development
+from opencse.probing import ProbeSuite, load_probe_data
+
+MEASURES = {
+    "Negated antonyms, affirmed, %": "antonyms, affirmed",
+    "Negated antonyms, negated, %": "antonyms, denied",
+    "Negated antonyms, verbs, %": "antonyms, verbs",
+    "Word order, area under the curve": "views, area",
+    "Meaning, near, %": "dev-meaning grade: near",
+    "Meaning, middle, %": "dev-meaning grade: middle",
+    "Meaning, far, %": "dev-meaning grade: far",
+    "Search, %": "dev-search",
+    "Roles, %": "dev-roles",
+    "XNLI dev, %": "XNLI",
+    "STS-B dev": "STS-B",
+    "SICK-R train": "SICK-R",
+    "CLINC dev, %": "CLINC",
+    "MRPC train, %": "MRPC",
+    "guard-questions, MRR": "guard-questions",
+    "guard-answers, MRR": "guard-answers",
+    "guard-topics, %": "guard-topics",
+    "guard-long, MRR": "guard-long",
+}
+FINAL = {"Probe, %": 1, "Oppn.": 3, "Cont.": 3, "Average of the seven STS": 2}  # with the number of digits
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--views", type=Path, help="held-out sentences for wording.py's word order")
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.0, 0.5, 1.0])
+    parser.add_argument("--final", action="store_true", help="measure the test sets as well")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    options = parser.parse_args()
+    development, tasks = Development(options.data, options.views), [*load_development(), *load_guard()]
+    suite = ProbeSuite(load_probe_data(data=options.data)) if options.final else None
+    runs = [Run(folder, options.data) for folder in options.runs]
+    columns = []
+    for share in options.shares:
+        values = []
+        for run in runs if share else runs[:1]:
+            run.keep(share)
+            encode = Embedder(run.encoder, precision="bf16").encode
+            found = development.measure(encode)
+            for result in evaluate(encode, tasks).results:
+                found[result.task] = result.score
+                found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
+            values.append(found | (_final(suite, encode) if suite else {}))
+        columns.append(values)
+        print(f"share {share:g}: {values}", flush=True)
+    measures = {name: (key, 1) for name, key in MEASURES.items()}
+    measures |= {name: (name, digits) for name, digits in FINAL.items()} if suite else {}
+    with options.out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["", *(f"{share:.0%}" if share else "untouched" for share in options.shares)])
+        for name, (key, digits) in measures.items():
+            writer.writerow([name, *(cell([found[key] for found in values], digits) for values in columns)])
+
+
+def _final(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:
+    found = suite(encode)
+    assert found.splits is not None
+    assert found.transformations is not None
+    split = found.splits.averages[1]
+    return {
+        "Probe, %": 100 * found.transformations.paraphrase_above_negation.value,
+        "Oppn.": split.opposed.value,
+        "Cont.": split.consistent.value,
+        "Average of the seven STS": statistics.mean(task.score for task in found.sts),
+    }
+
+
+if __name__ == "__main__":
+    main()
