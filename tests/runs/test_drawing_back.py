@@ -88,3 +88,18 @@ def test_nothing_is_kept_where_any_change_costs_too_much() -> None:
     assert (share, weight.item(), score) == (0.0, 0.0, 80.0)
     assert load_file(TRAINED)["weight"].item() == 1.0, "the training isn't lost"
     assert guards == {"topics": (90.0, 90.0)}
+
+
+@pytest.mark.parametrize("twentieths", range(20))
+def test_every_share_is_found_within_six_trials(twentieths: int) -> None:
+    encoder, untouched = trained_encoder()
+    tried = []
+
+    def dev() -> float:
+        tried.append(encoder.weight.item())
+        return 80.0 if encoder.weight.item() < (twentieths + 0.5) / 20 else 70.0
+
+    limits = Limits(Selection(keep="last", tolerance=0.5), 80.0, None, dev, None)
+    share, score, _ = draw_back(encoder, untouched, limits, TRAINED)
+    assert [share, encoder.weight.item()] == pytest.approx([twentieths / 20] * 2)
+    assert (score, len(tried) <= 6) == (80.0, True)

@@ -94,7 +94,7 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     mined = sum(hasattr(spec, "model") for spec in recipe.build.values()) if sizes.builds else 0
     vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
-    scorings = 1 + ceil(steps / recipe.selection.every) + (4 if recipe.selection.keep == "last" else 0)
+    scorings = 1 + ceil(steps / recipe.selection.every) + (6 if recipe.selection.keep == "last" else 0)
     return {
         "start and report": _OVERHEAD,
         "views": _PARSING * parsed + mined * speed.encode * sampled,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-SHARES = tuple(share / 20 for share in range(20, 0, -1))
-"""Interpolation coefficients to try: from 1 (the trained weights) down to 1/20."""
+_PARTS = 20
+"""Interpolation coefficients are multiples of 1/20."""
 
 
 def copy_weights(network: nn.Module) -> dict[str, Tensor]:
@@ -39,21 +39,27 @@ def add_change(network: nn.Module, change: Mapping[str, Tensor]) -> None:
 
 
 def longest_way(network: nn.Module, start: dict[str, Tensor], acceptable: Callable[[], bool]) -> float:
-    """Move the weights back towards `start` until they are acceptable; the trained weights are tried first.
+    """Move the weights back towards `start` until they are acceptable.
+
+    The trained weights are tried first. Then bisection finds an interpolation coefficient that is acceptable while the
+    next one is not, in at most six trials. Where what is acceptable comes and goes along the way, a larger coefficient
+    may be acceptable, too.
 
     Args:
         network: The network with the trained weights; it has the accepted weights afterwards.
         start: The weights before training (`copy_weights`).
-        acceptable: Returns whether the current weights are acceptable; called once for each coefficient of `SHARES`.
+        acceptable: Returns whether the current weights are acceptable; called once for each coefficient that is tried.
 
     Returns:
         The coefficient of the accepted weights: 1 for the trained ones, 0 if only those before training are left.
     """
+    if acceptable():
+        return 1.0
     end = copy_weights(network)
-    for share in SHARES:
-        if share < 1:
-            interpolate(network, start, end, share)
-        if acceptable():
-            return share
-    interpolate(network, start, end, 0.0)
-    return 0.0
+    kept, refused = 0, _PARTS
+    while refused - kept > 1:
+        middle = (kept + refused) // 2
+        interpolate(network, start, end, middle / _PARTS)
+        kept, refused = (middle, refused) if acceptable() else (kept, middle)
+    interpolate(network, start, end, kept / _PARTS)
+    return kept / _PARTS

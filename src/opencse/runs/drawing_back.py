@@ -45,7 +45,7 @@ def draw_back(
     """Give the encoder the weights that are as near to the trained ones as the limits allow.
 
     Costs one evaluation of the guards for the untouched weights, and one of the development pairs and of the guards
-    for each share of the way that is tried.
+    for each share of the way that is tried, six at most.
 
     Args:
         encoder: Holds the trained weights; holds those that are kept afterwards.
@@ -60,22 +60,26 @@ def draw_back(
     """
     save_weights(encoder, trained)
     before = _untouched_scores(encoder, untouched, limits)
-    score, after, known = limits.first_score, before, limits.last_score
+    kept: tuple[float | None, dict[str, float]] = limits.first_score, before
+    known = limits.last_score
 
     def acceptable() -> bool:
-        nonlocal score, after, known
+        nonlocal kept, known
+        score = limits.first_score
         if limits.dev is not None:
             score, known = limits.dev() if known is None else known, None
             if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
                 return False
         after = {} if limits.guards is None else limits.guards()
-        return all(after[name] >= limits.least(name, first) for name, first in before.items())
+        if any(after[name] < limits.least(name, first) for name, first in before.items()):
+            return False
+        kept = score, after
+        return True
 
     share = longest_way(encoder, untouched, acceptable)
-    if share == 0:
-        score, after = limits.first_score, before
-    elif share == 1:
+    if share == 1:
         trained.unlink()  # they are those of the model
+    score, after = kept
     return share, score, {name: (first, after[name]) for name, first in before.items()}
 
 
