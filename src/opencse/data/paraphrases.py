@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
+from opencse.io.reading import regular_file
 
 TEXT_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
@@ -57,9 +58,9 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
     """Return the columns of a table that hold sentences and their paraphrases.
 
     Raises:
-        OpencseError: The table has no columns with known names.
+        OpencseError: There is no such file, or it has no columns with known names.
     """
-    present = column_names(table)
+    present = column_names(regular_file(table))  # a corpus may be a folder, this table may not
     found = [next((name for name in names if name in present), None) for names in (TEXT_COLUMNS, PARAPHRASE_COLUMNS)]
     if found[0] is None or found[1] is None:
         raise OpencseError(
