@@ -15,6 +15,7 @@
 | `passive` | `Passive` | a paraphrase: the other voice | |
 | `reordering` | `Reordering` | a paraphrase: an adverbial moved, or conjuncts exchanged | |
 | `question` | `Question` | a question that the sentence answers | |
+| `topic_question` | `TopicQuestion` | a short question about something that it mentions | |
 | `keywords` | `Keywords` | the sentence as a keyword query | |
 | `passage` | `Passage` | the sentence, or a view of it, within a passage of neighbouring sentences | |
 | `main_clause` | `MainClause` | the main clause of a long sentence | |
@@ -61,6 +62,7 @@ from opencse.views.rewriting.question import Question
 from opencse.views.rewriting.reordering import Reordering
 from opencse.views.rewriting.role_pair import RolePairs
 from opencse.views.rewriting.role_swap import RoleSwap
+from opencse.views.rewriting.topic_question import TopicQuestion
 
 _KINDS: tuple[type[ConstructorSpec], ...] = (
     Negation,
@@ -81,6 +83,7 @@ _KINDS: tuple[type[ConstructorSpec], ...] = (
     EntitySwap,
     Reordering,
     Question,
+    TopicQuestion,
     Keywords,
     Passage,
     WordRepetition,
@@ -131,6 +134,7 @@ __all__ = [
     "SourceRow",
     "SpanMask",
     "Substitution",
+    "TopicQuestion",
     "WordRepetition",
     "WordSubstitution",
     "build_views",
