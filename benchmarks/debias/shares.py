@@ -1,6 +1,6 @@
 """What finished runs know, and what they lost, at shares of the way from the untouched to the trained weights.
 
-    python benchmarks/debias/shares.py DATA RUN... --views VIEWS --shares 0 0.5 1 -o benchmarks/results/FILE.csv
+    python benchmarks/debias/shares.py DATA RUN... --views VIEWS --shares 0 kept 1 -o benchmarks/results/FILE.csv
 
 RUN is the folder of `opencse run debias` or `opencse train`, VIEWS as in wording.py. Rows are measures, columns shares,
 cells the mean ± deviation over the runs. All measures are of development sets and guards; `--final` adds the probe,
@@ -14,18 +14,23 @@ import csv
 import statistics
 from pathlib import Path
 
+import numpy as np
 from debias import cell
 from tolerance import Run
-from wording import Development
+from wording import Development, quads, table
 
+import opencse
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import load_guard
 from opencse.evaluation.task import Encode, evaluate
 from opencse.evaluation.triplets import load_development
 from opencse.probing import ProbeSuite, load_probe_data
+from opencse.views.rewriting.lexicon import is_held_out_opposite
 
 MEASURES = {
     "Negated antonyms, affirmed, %": "antonyms, affirmed",
+    "of these, opposites trained on": "antonyms, seen",
+    "of these, opposites held out": "antonyms, unseen",
     "Negated antonyms, negated, %": "antonyms, denied",
     "Negated antonyms, verbs, %": "antonyms, verbs",
     "Word order, area under the curve": "views, area",
@@ -41,7 +46,7 @@ MEASURES = {
     "MRPC train, %": "MRPC",
     "guard-questions, MRR": "guard-questions",
     "guard-answers, MRR": "guard-answers",
-    "guard-topics, %": "guard-topics",
+    "guard-topics, precision@10": "guard-topics",
     "guard-long, MRR": "guard-long",
 }
 FINAL = {"Probe, %": 1, "Oppn.": 3, "Cont.": 3, "Average of the seven STS": 2}  # with the number of digits
@@ -52,7 +57,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--views", type=Path, help="held-out sentences for wording.py's word order")
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.0, 0.5, 1.0])
+    parser.add_argument("--shares", nargs="+", default=["0", "kept", "1"], help="kept: what each run's guards allowed")
+    parser.add_argument("--held-out", type=int, default=0, help="hold_out of the runs' opposites")
     parser.add_argument("--final", action="store_true", help="measure the test sets as well")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()
@@ -62,23 +68,47 @@ def main() -> None:
     columns = []
     for share in options.shares:
         values = []
-        for run in runs if share else runs[:1]:
-            run.keep(share)
+        for run in runs[:1] if share == "0" else runs:
+            run.keep(run.share if share == "kept" else float(share))
             encode = Embedder(run.encoder, precision="bf16").encode
-            found = development.measure(encode)
+            found = development.measure(encode) | _seen_and_unseen(encode, options.held_out)
             for result in evaluate(encode, tasks).results:
                 found[result.task] = result.score
                 found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
             values.append(found | (_final(suite, encode) if suite else {}))
         columns.append(values)
-        print(f"share {share:g}: {values}", flush=True)
+        print(f"share {share}: {values}", flush=True)
     measures = {name: (key, 1) for name, key in MEASURES.items()}
     measures |= {name: (name, digits) for name, digits in FINAL.items()} if suite else {}
     with options.out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["", *(f"{share:.0%}" if share else "untouched" for share in options.shares)])
+        writer.writerow(["", *(_heading(share, runs) for share in options.shares)])
         for name, (key, digits) in measures.items():
+            if key not in columns[0][0]:
+                continue
             writer.writerow([name, *(cell([found[key] for found in values], digits) for values in columns)])
+
+
+def _heading(share: str, runs: list[Run]) -> str:
+    if share == "kept":
+        return f"kept by the guards ({cell([100 * run.share for run in runs], 0)} %)"
+    return f"{float(share):.0%}" if float(share) else "untouched"
+
+
+def _seen_and_unseen(encode: Encode, parts: int) -> dict[str, float]:
+    """Accuracy on affirmed predicates, by whether their opposites were held out of training."""
+    if not parts:
+        return {}
+    predicates = table(Path(opencse.__file__).parent / "assets" / "probe" / "antonym_predicates.tsv")
+    unseen = np.repeat([is_held_out_opposite(row["word"], row["opposite"], parts) for row in predicates], 2)
+    sentences = [encode([quad[i] for quad in quads()["affirmed"]]) for i in range(4)]
+    same, *others = ([*map(cosine, sentences[0], each)] for each in sentences[1:])
+    right = 100 * (np.array(same) > np.max(others, axis=0))
+    return {"antonyms, seen": right[~unseen].mean(), "antonyms, unseen": right[unseen].mean()}
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
 def _final(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:

@@ -41,7 +41,7 @@ class Run:
 
     def __init__(self, folder: Path, data: Path) -> None:
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        self.first = record["outcome"]["first_score"]
+        self.first, self.share = record["outcome"]["first_score"], record["outcome"]["share"]
         self.encoder = load_encoder(record["backbone"], pooling="backbone")
         self.before = copy_weights(self.encoder)
         if (folder / TRAINED_WEIGHTS).is_file():
