@@ -22,7 +22,7 @@ from wording import Development, quads, table
 import opencse
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import load_guard
-from opencse.evaluation.task import Encode, evaluate
+from opencse.evaluation.task import Encode, evaluate_tasks
 from opencse.evaluation.triplets import load_development
 from opencse.probing import ProbeSuite, load_probe_data
 from opencse.views.rewriting.lexicon import is_held_out_opposite
@@ -72,7 +72,7 @@ def main() -> None:
             run.keep(run.share if share == "kept" else float(share))
             encode = Embedder(run.encoder, precision="bf16").encode
             found = development.measure(encode) | _seen_and_unseen(encode, options.held_out)
-            for result in evaluate(encode, tasks).results:
+            for result in evaluate_tasks(encode, tasks).results:
                 found[result.task] = result.score
                 found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
             values.append(found | (_final(suite, encode) if suite else {}))
