@@ -4,19 +4,21 @@
 
 RUN is the folder of `opencse run debias` or `opencse train`, VIEWS as in wording.py. Rows are measures, columns shares,
 cells the mean ± deviation over the runs. All measures are of development sets and guards; `--final` adds the probe,
-Oppn., Cont. and the seven STS tasks.
+Oppn., Cont. and the seven STS tasks. What was measured is kept beside the table, as .jsonl, and not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import statistics
 from pathlib import Path
 
 import numpy as np
 from debias import cell
 from tolerance import Run
+from tqdm import tqdm
 from wording import Development, quads, table
 
 import opencse
@@ -62,31 +64,54 @@ def main() -> None:
     parser.add_argument("--final", action="store_true", help="measure the test sets as well")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()
-    development, tasks = Development(options.data, options.views), [*load_development(), *load_guard()]
-    suite = ProbeSuite(load_probe_data(data=options.data)) if options.final else None
     runs = [Run(folder, options.data) for folder in options.runs]
-    columns = []
-    for share in options.shares:
-        values = []
-        for run in runs[:1] if share == "0" else runs:
-            run.keep(run.share if share == "kept" else float(share))
-            encode = Embedder(run.encoder, precision="bf16").encode
-            found = development.measure(encode) | _seen_and_unseen(encode, options.held_out)
-            for result in evaluate_tasks(encode, tasks).results:
-                found[result.task] = result.score
-                found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
-            values.append(found | (_final(suite, encode) if suite else {}))
-        columns.append(values)
-        print(f"share {share}: {values}", flush=True)
-    measures = {name: (key, 1) for name, key in MEASURES.items()}
-    measures |= {name: (name, digits) for name, digits in FINAL.items()} if suite else {}
-    with options.out.open("w", encoding="utf-8", newline="") as file:
+    wanted = [(run, share) for share in options.shares for run in (runs[:1] if share == "0" else runs)]
+    store = options.out.with_suffix(".jsonl")
+    known = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()] if store.is_file() else []
+    values = {(entry["run"], entry["share"]): entry["values"] for entry in known}
+    if missing := [(run, share) for run, share in wanted if (run.folder.name, share) not in values]:
+        measure = Measure(options.data, options.views, options.held_out, final=options.final)
+        for run, share in tqdm(missing):
+            found = values[run.folder.name, share] = measure(run, share)
+            with store.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"run": run.folder.name, "share": share, "values": found}) + "\n")
+    write_table(
+        options.out,
+        runs,
+        {share: [values[r.folder.name, s] for r, s in wanted if s == share] for share in options.shares},
+    )
+
+
+class Measure:
+    """Measures a run at a share of its way."""
+
+    def __init__(self, data: Path, views: Path | None, held_out: int, *, final: bool) -> None:
+        self.development, self.held_out = Development(data, views), held_out
+        self.tasks = [*load_development(), *load_guard()]
+        self.suite = ProbeSuite(load_probe_data(data=data)) if final else None
+
+    def __call__(self, run: Run, share: str) -> dict[str, float | None]:
+        """Return the values by name; the run's encoder has the weights of this share afterwards."""
+        run.keep(run.share if share == "kept" else float(share))
+        encode = Embedder(run.encoder, precision="bf16").encode
+        found = self.development.measure(encode) | _seen_and_unseen(encode, self.held_out)
+        for result in evaluate_tasks(encode, self.tasks).results:
+            found[result.task] = result.score
+            found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
+        return found | (_final(self.suite, encode) if self.suite else {})
+
+
+def write_table(path: Path, runs: list[Run], columns: dict[str, list[dict[str, float | None]]]) -> None:
+    """Write measures by shares; measures that were not asked for are left out."""
+    present = next(iter(columns.values()))[0]
+    measures = {name: (key, 1) for name, key in MEASURES.items()} | {name: (name, n) for name, n in FINAL.items()}
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["", *(_heading(share, runs) for share in options.shares)])
+        writer.writerow(["", *(_heading(share, runs) for share in columns)])
         for name, (key, digits) in measures.items():
-            if key not in columns[0][0]:
-                continue
-            writer.writerow([name, *(cell([found[key] for found in values], digits) for values in columns)])
+            if key in present:
+                cells = (cell([found[key] for found in values], digits) for values in columns.values())
+                writer.writerow([name, *cells])
 
 
 def _heading(share: str, runs: list[Run]) -> str:

@@ -40,6 +40,7 @@ class Run:
     """A finished run: the weights before and after all of its training, and the guard's development score."""
 
     def __init__(self, folder: Path, data: Path) -> None:
+        self.folder = folder
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         self.first, self.share = record["outcome"]["first_score"], record["outcome"]["share"]
         self.encoder = load_encoder(record["backbone"], pooling="backbone")
