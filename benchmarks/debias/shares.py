@@ -65,21 +65,25 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()
     runs = [Run(folder, options.data) for folder in options.runs]
-    wanted = [(run, share) for share in options.shares for run in (runs[:1] if share == "0" else runs)]
     store = options.out.with_suffix(".jsonl")
     known = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()] if store.is_file() else []
     values = {(entry["run"], entry["share"]): entry["values"] for entry in known}
-    if missing := [(run, share) for run, share in wanted if (run.folder.name, share) not in values]:
+    wanted = {
+        share: [(run, run.share if share == "kept" else float(share)) for run in (runs[:1] if share == "0" else runs)]
+        for share in options.shares
+    }
+    missing = [each for column in wanted.values() for each in column if (each[0].folder.name, each[1]) not in values]
+    if missing:
         measure = Measure(options.data, options.views, options.held_out, final=options.final)
-        for run, share in tqdm(missing):
+        for run, share in tqdm(list(dict.fromkeys(missing))):
             found = values[run.folder.name, share] = measure(run, share)
             with store.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"run": run.folder.name, "share": share, "values": found}) + "\n")
-    write_table(
-        options.out,
-        runs,
-        {share: [values[r.folder.name, s] for r, s in wanted if s == share] for share in options.shares},
-    )
+    columns = {
+        _heading(name, runs): [values[run.folder.name, share] for run, share in column]
+        for name, column in wanted.items()
+    }
+    write_table(options.out, columns)
 
 
 class Measure:
@@ -90,9 +94,9 @@ class Measure:
         self.tasks = [*load_development(), *load_guard()]
         self.suite = ProbeSuite(load_probe_data(data=data)) if final else None
 
-    def __call__(self, run: Run, share: str) -> dict[str, float | None]:
+    def __call__(self, run: Run, share: float) -> dict[str, float | None]:
         """Return the values by name; the run's encoder has the weights of this share afterwards."""
-        run.keep(run.share if share == "kept" else float(share))
+        run.keep(share)
         encode = Embedder(run.encoder, precision="bf16").encode
         found = self.development.measure(encode) | _seen_and_unseen(encode, self.held_out)
         for result in evaluate_tasks(encode, self.tasks).results:
@@ -101,13 +105,13 @@ class Measure:
         return found | (_final(self.suite, encode) if self.suite else {})
 
 
-def write_table(path: Path, runs: list[Run], columns: dict[str, list[dict[str, float | None]]]) -> None:
-    """Write measures by shares; measures that were not asked for are left out."""
+def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
+    """Write measures by column; measures that were not asked for are left out."""
     present = next(iter(columns.values()))[0]
     measures = {name: (key, 1) for name, key in MEASURES.items()} | {name: (name, n) for name, n in FINAL.items()}
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["", *(_heading(share, runs) for share in columns)])
+        writer.writerow(["", *columns])
         for name, (key, digits) in measures.items():
             if key in present:
                 cells = (cell([found[key] for found in values], digits) for values in columns.values())

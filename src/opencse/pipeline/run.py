@@ -19,7 +19,7 @@ from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after, read_probe_data
 from opencse.pipeline.display import answer_lines, probe_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
-from opencse.pipeline.time_budget import announce, begun_budget, fit_to_minutes, run_sizes
+from opencse.pipeline.time_budget import TimeBudget, announce, begun_budget, fit_to_minutes, run_sizes
 from opencse.pipeline.train import guards, train_on_rows
 from opencse.probing import ProbeData, ProbeScores
 from opencse.progress import collect, timed
@@ -165,11 +165,8 @@ def run(
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-        sizes, first = run_sizes(inputs, probe_data, sets)
         begun = begun_budget(folder) if resume else None
-        with timed("probe of the machine"):
-            inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, begun)
-        announce(budget.line(sizes.sentences, inputs.recipe.name), notify, confirm)
+        inputs, budget = _announced(inputs, probe_data, sets, minutes, begun, notify, confirm)
         notify(precision_line)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
@@ -208,6 +205,23 @@ def run(
     write_json(folder / "results.json", before_and_after | {"timings": result.timings})
     notify(timings.line())
     return result
+
+
+def _announced(
+    inputs: RunInputs,
+    probe_data: ProbeData,
+    sets: Sequence[ScoredPairs],
+    minutes: float | None,
+    begun: TimeBudget | None,
+    notify: Notify,
+    confirm: Callable[[str], bool] | None,
+) -> tuple[RunInputs, TimeBudget]:
+    """Fit the recipe to the minutes, and say how long it takes."""
+    sizes, first = run_sizes(inputs, probe_data, sets)
+    with timed("probe of the machine"):
+        inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, begun)
+    announce(budget.line(sizes.sentences, inputs.recipe.name), notify, confirm)
+    return inputs, budget
 
 
 def _first_stages(
