@@ -14,6 +14,7 @@ from opencse.data.label_rows import labels_note
 from opencse.data.prepare import prepare_rows
 from opencse.evaluation import STS_TASKS, Results, ScoredPairs, TaskResult
 from opencse.evaluation.development import development_scorer, development_sets
+from opencse.io.corpus import Corpus
 from opencse.io.files import write_json
 from opencse.io.lock import locks
 from opencse.pipeline.before_after import measure_stored_vectors, probe_before_and_after, read_probe_data
@@ -165,8 +166,7 @@ def run(
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-        begun = begun_budget(folder) if resume else None
-        inputs, budget = _announced(inputs, probe_data, sets, minutes, begun, notify, confirm)
+        inputs, budget = _announced(inputs, probe_data, sets, minutes, folder if resume else None, notify, confirm)
         notify(precision_line)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
@@ -179,9 +179,7 @@ def run(
             keep=resume or not overwrite,
             notify=notify,
         )
-        remarks = [] if inputs.labels is None else [labels_note(inputs.recipe, rows, inputs.labels)]
-        for remark in remarks:
-            notify(remark)
+        remarks = _remarks(inputs, rows, notify)
         trained = train_on_rows(
             inputs.recipe,
             rows,
@@ -201,8 +199,8 @@ def run(
         )
         scores, outcome, report = _measure_and_report(inputs, trained, probe_data, remarks)
     result = RunResult(trained, scores, outcome, report, timings.rounded())
-    before_and_after = {"before": _plain(result.before), "after": _plain(result.after)}
-    write_json(folder / "results.json", before_and_after | {"timings": result.timings})
+    scored = {"before": _plain(result.before), "after": _plain(result.after), "timings": result.timings}
+    write_json(folder / "results.json", scored)
     notify(timings.line())
     return result
 
@@ -212,16 +210,25 @@ def _announced(
     probe_data: ProbeData,
     sets: Sequence[ScoredPairs],
     minutes: float | None,
-    begun: TimeBudget | None,
+    resumed: Path | None,
     notify: Notify,
     confirm: Callable[[str], bool] | None,
 ) -> tuple[RunInputs, TimeBudget]:
-    """Fit the recipe to the minutes, and say how long it takes."""
+    """Fit the recipe to the minutes, or to the share that a resumed run began with, and say how long it takes."""
     sizes, first = run_sizes(inputs, probe_data, sets)
+    begun = None if resumed is None else begun_budget(resumed)
     with timed("probe of the machine"):
         inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, begun)
     announce(budget.line(sizes.sentences, inputs.recipe.name), notify, confirm)
     return inputs, budget
+
+
+def _remarks(inputs: RunInputs, rows: Corpus, notify: Notify) -> list[str]:
+    """Say what the user's labels add to the rows, if there are any."""
+    remarks = [] if inputs.labels is None else [labels_note(inputs.recipe, rows, inputs.labels)]
+    for remark in remarks:
+        notify(remark)
+    return remarks
 
 
 def _first_stages(

@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What training changed.
+    """The changes that training made.
 
     Attributes:
         before: Name of the untouched model.
