@@ -10,10 +10,12 @@ def test_a_trial_keeps_views_and_terms_and_cuts_sizes() -> None:
     assert short.training.max_steps == 20
     assert (short.corpus.rows, short.corpus.opposites) == (400, 400)
     assert {name: part.rows for name, part in short.corpus.parts.items()} == {
-        "opposites": 280,
+        "opposites": 320,
         "swapped": 400,
-        "reordered": 240,
-        "contradicted": 320,
+        "roles": 120,
+        "reordered": 267,
+        "contradicted": 360,
+        "searched": 400,
     }
     assert shortened(short) == short
 

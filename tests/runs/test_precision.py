@@ -113,7 +113,7 @@ def test_both_precisions_take_the_fast_paths(tmp_path, monkeypatch):
 
 
 def test_the_task_vectors_of_a_run_share_its_precision(tmp_path, monkeypatch):
-    recipe = load_recipe("debias", overrides=["training.precision=fp32"])
+    recipe = load_recipe("debias", overrides=["training.precision=fp32", "task_vectors.simcse={recipe='simcse'}"])
     assert load_recipe("simcse").training.precision == "auto"
     seen = []
 
