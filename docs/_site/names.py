@@ -127,8 +127,9 @@ def opencse_command(words: list[str]) -> Iterator[str]:
     )
     if words[0] in {"run", "train"} and len(words) > 1 and words[1] in recipe_names():
         keys = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--set"]
+        keys = [key for key in keys if "…" not in key and "PATH" not in key]
         try:
-            load_recipe(words[1], overrides=[key for key in keys if "…" not in key and "PATH" not in key])
+            load_recipe(words[1], overrides=keys, may_have=["paraphrases"] if "--paraphrases" in words else [])
         except OpencseError as error:
             yield f"{' '.join(words[:2])}: {error}"
 
