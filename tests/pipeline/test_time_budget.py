@@ -104,3 +104,12 @@ def test_nothing_begins_without_consent(options) -> None:
         opencse.run("simcse", TEXTS, confirm=refuse, **options)
     assert asked == ["takes about 50 min on this machine (200 sentences, 2,500 training steps)"]
     assert not (options["out"] / "run.json").exists()
+
+
+BUDGETS = ("3", '{"share": NaN}', '{"share": -1}', '{"share": 0.5, "minutes": "x"}', '{"share": 0.5, "minutes": 1e999}')
+
+
+@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, *(f'{{"budget": {each}}}' for each in BUDGETS)])
+def test_a_damaged_budget_is_none(tmp_path, record) -> None:
+    (tmp_path / "run.json").write_text(record)
+    assert time_budget.begun_budget(tmp_path) is None

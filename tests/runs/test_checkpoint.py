@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from opencse.errors import OpencseError
+from opencse.io.checksums import write_checksums
 from opencse.runs.checkpoint import Checkpoints, TrainingState, load_weights, save_weights
 
 
@@ -77,3 +81,46 @@ def test_changed_weights_are_refused(tmp_path) -> None:
         (tmp_path / "best.safetensors").write_bytes(changed)
         with pytest.raises(OpencseError, match=r"best\.safetensors: "):
             load_weights(network, tmp_path / "best.safetensors")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.pop("fingerprint"),
+        lambda state: state.update(fingerprint=[]),
+        lambda state: state.pop("progress"),
+        lambda state: state["progress"].update(step="2"),
+        lambda state: state["progress"].update(step=-2),
+        lambda state: state["progress"].update(steps=2),
+        lambda state: state["progress"].update(sums={"loss": 1.0}),
+    ],
+)
+def test_a_checkpoint_of_others_is_checked_although_its_checksums_hold(tmp_path, change) -> None:
+    checkpoints, _ = saved(tmp_path, 1, 2)
+    path = tmp_path / "step-00000002"
+    state = json.loads((path / "state.json").read_text())
+    change(state)
+    (path / "state.json").write_text(json.dumps(state))
+    sealed_anew(path)
+    with pytest.raises(OpencseError, match=r"state\.json"):
+        resumed(checkpoints)
+
+
+@pytest.mark.parametrize("file", ["network", "optimizer", "random"])
+def test_tensors_of_another_shape_do_not_fit(tmp_path, file) -> None:
+    checkpoints, _ = saved(tmp_path / "a", 2)
+    other = Checkpoints(tmp_path / "b", 2, {"recipe": "a"})
+    network = torch.nn.Linear(5, 2)
+    optimizer = torch.optim.AdamW(network.parameters())
+    network(torch.ones(1, 5)).sum().backward()
+    optimizer.step()
+    path = other.save(network, optimizer, [torch.zeros(7, dtype=torch.uint8)], TrainingState(step=2))
+    shutil.copy(path / f"{file}.safetensors", tmp_path / "a" / "step-00000002")
+    sealed_anew(tmp_path / "a" / "step-00000002")
+    with pytest.raises(OpencseError, match=file):
+        resumed(checkpoints)
+
+
+def sealed_anew(folder) -> None:
+    (folder / "checksums.json").unlink()
+    write_checksums(folder)

@@ -43,7 +43,7 @@ def test_a_run_that_goes_on_keeps_its_own_and_one_that_has_not_begun_chooses(mon
 
 
 def test_a_damaged_record_is_none(tmp_path):
-    for text in ("{", "{}", '{"precision": "auto"}'):
+    for text in ("{", "{}", "[]", "[" * 100_000, '{"precision": "auto"}'):
         (tmp_path / "run.json").write_text(text)
         assert begun_precision(tmp_path) is None
 

@@ -92,3 +92,7 @@ def test_static_lexicon(tmp_path, make):
     assert first.seen
     assert not second.seen  # read from the cache
     assert len(list(cache_folder().glob("*.json"))) >= 1
+    for path in cache_folder().glob("*.json"):
+        path.write_text("[1")
+    assert static_lexicon(tokenizer, second) == tags
+    assert second.seen  # the cache was damaged

@@ -1,120 +1,131 @@
 """`python -m tests.trials.fuzz --minutes 1`: random changes of every format that is read, straight into its reader.
 
 A reader may return, or raise `OpencseError`; everything else is a find, which is kept with the bytes that led to it.
+The readers run in a child process, so that a crash or a hang is a find too.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
+import csv
 import json
+import os
 import random
+import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from opencse.errors import OpencseError
-from tests.tiny import WORDS
+from tests.trials.formats import Format, all_formats
 from tests.trials.generated import mutated
 
-_RECIPE = b"""
-extends = "simcse"
-[training]
-seed = 3
-[for.other]
-terms.contrastive.temperature = 0.1
-"""
-Reader = Callable[[Path], object]
+LONGEST = 60
+"""Seconds that one input may take."""
+_ROUND = 60
+"""Seconds of one child process."""
+OUTCOMES = ("read", "refused", "finds")
+Counts = dict[str, Counter[str]]
 
 
-def formats(folder: Path) -> dict[str, tuple[bytes, Reader]]:
-    """For each file name that is read a whole example, and the reader."""
-    from opencse.evaluation.pairs import read_pairs
-    from opencse.io.corpus import column_names, read_texts
-    from opencse.recipes import load_recipe
-    from opencse.runs.checkpoint import check_weights
-    from opencse.runs.folder import read_record
-    from opencse.views.storage import read_header
+def fuzz(
+    known: list[Format], folder: Path, rng: random.Random, *, until: Callable[[int], bool]
+) -> tuple[Counts, list[str]]:
+    """Feed changed examples to their readers while `until` says no.
 
-    def corpus(path: Path) -> None:
-        column_names(path)
-        for text in read_texts(path):
-            text.encode()
+    Returns the outcomes by format, and one find of each kind.
 
-    examples = dict(_examples(folder))
-    readers: dict[str, Reader] = {
-        "recipe.toml": load_recipe,
-        "pairs.tsv": read_pairs,
-        "run.json": lambda path: read_record(path.parent),
-        "weights.safetensors": check_weights,
-        "part.parquet": read_header,
-        "modules.json": _model_folder,
-    }
-    return {name: (content, readers.get(name, corpus)) for name, content in examples.items()}
-
-
-def _model_folder(path: Path) -> None:
-    from opencse.encoder.model_folder import transformer_folder
-
-    transformer_folder(path.parent)
-
-
-def _examples(folder: Path) -> Iterator[tuple[str, bytes]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    import torch
-
-    from opencse.runs.checkpoint import save_weights
-
-    texts = [f"{a} {b} {c}" for a, b, c in zip(WORDS, WORDS[1:], WORDS[2:], strict=False)]
-    plain = "\n".join(texts).encode()
-    yield from {
-        "c.txt": plain,
-        "c.txt.gz": gzip.compress(plain, mtime=0),
-        "c.csv": b"text,more\n" + "".join(f'"{t}","a ""b"""\n' for t in texts).encode(),
-        "c.tsv": b"text\tmore\n" + "".join(f"{t}\tb\n" for t in texts).encode(),
-        "c.jsonl": "".join(json.dumps({"text": t + " é", "more": [1, {"a": None}]}) + "\n" for t in texts).encode(),
-        "pairs.tsv": b"sentence1\tsentence2\tscore\n" + "".join(f"{t}\ta cat\t1.5\n" for t in texts[:20]).encode(),
-        "recipe.toml": _RECIPE,
-        "run.json": json.dumps({"fingerprint": {"recipe": "a"}, "outcome": {"steps": 3}}, indent=1).encode(),
-        "modules.json": json.dumps(
-            [{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}]
-        ).encode(),
-    }.items()
-    for name, codec in (("c.parquet", "zstd"), ("plain.parquet", "none")):
-        pq.write_table(pa.table({"text": texts, "more": [None, *texts[1:]]}), folder / name, compression=codec)
-        yield name, (folder / name).read_bytes()
-    table = pa.table({"text": texts}).replace_schema_metadata({b"opencse.views": b'{"format": 1}'})
-    pq.write_table(table, folder / "part.parquet")
-    yield "part.parquet", (folder / "part.parquet").read_bytes()
-    save_weights(torch.nn.Linear(4, 4), folder / "weights.safetensors")
-    yield "weights.safetensors", (folder / "weights.safetensors").read_bytes()
-
-
-def fuzz(folder: Path, rng: random.Random, *, until: Callable[[int], bool]) -> tuple[Counter[str], list[str]]:
-    """Feed changed examples to their readers while `until` says no; return the inputs by format, and the finds."""
-    counts: Counter[str] = Counter()
+    Args:
+        known: The formats.
+        folder: Keeps the inputs of finds, and `current`, the name of the format that is being read.
+        rng: Draws formats and changes.
+        until: Given the number of inputs so far, whether to stop.
+    """
+    counts: Counts = {}
     finds: list[str] = []
-    known = formats(folder)
-    while not until(counts.total()):
-        name = rng.choice(list(known))
-        content, read = known[name]
-        changed = mutated(content, rng)
-        path = folder / name
-        path.write_bytes(changed)
-        counts[name] += 1
-        try:
-            read(path)
-        except OpencseError:
-            continue
-        except Exception as error:
-            kept = folder / f"find-{len(finds)}-{name}"
-            kept.write_bytes(changed)
-            finds.append(f"{kept}: {type(error).__name__}: {error}"[:300])
+    kinds: set[str] = set()
+    while not until(sum(count.total() for count in counts.values())):
+        one = rng.choice(known)
+        changed = mutated(one.content, rng)
+        (folder / "current").write_text(one.name)
+        one.file.write_bytes(changed)
+        outcome = _outcome(one)
+        count = counts.setdefault(one.name, Counter())
+        if outcome in OUTCOMES:
+            count[outcome] += 1
+        else:
+            count["finds"] += 1
+            if outcome not in kinds:
+                finds.append(f"{_keep(folder, one, changed)}: {outcome}")
+            kinds.add(outcome)
+        one.file.write_bytes(one.content)
     return counts, finds
+
+
+def _outcome(one: Format) -> str:
+    """`read`, `refused`, or the exception's class and place."""
+    from opencse.io.checksums import write_checksums
+
+    try:
+        if one.sealed is not None:
+            sums = (one.sealed / "checksums.json").read_bytes()
+            (one.sealed / "checksums.json").unlink()
+            write_checksums(one.sealed)
+        one.read(one.file)
+    except OpencseError:
+        return "refused"
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{one.name}: {type(error).__name__} ({Path(place.filename).name}:{place.lineno})"
+    finally:
+        if one.sealed is not None:
+            (one.sealed / "checksums.json").write_bytes(sums)
+    return "read"
+
+
+def _keep(folder: Path, one: Format, content: bytes) -> Path:
+    """Keep an input under a name that says its format."""
+    number = len(list(folder.glob("find-*")))
+    kept = folder / f"find-{number}-{one.name.replace('/', '-').replace(' ', '-')}"
+    kept.write_bytes(content)
+    return kept
+
+
+def _round(known: list[Format], folder: Path, seed: str, end: float) -> tuple[Counts, list[str]]:
+    """Fuzz in a child process until `end`; a child that dies is a find."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            counts, finds = fuzz(known, folder, random.Random(seed), until=lambda _: _over(end))
+            (folder / "round.json").write_text(json.dumps([counts, finds]))
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == 0:
+        counts, finds = json.loads((folder / "round.json").read_text())
+        return {name: Counter(count) for name, count in counts.items()}, finds
+    name = (folder / "current").read_text()
+    one = next(one for one in known if one.name == name)
+    kept = _keep(folder, one, one.file.read_bytes())
+    for each in known:
+        each.file.write_bytes(each.content)
+    reason = f"took more than {LONGEST} s" if status == -signal.SIGALRM else f"ended the process with {status}"
+    return {name: Counter({"finds": 1})}, [f"{kept}: {name}: {reason} (seed {seed!r})"]
+
+
+def _over(end: float) -> bool:
+    """Whether the time is over; else the next input has `LONGEST` seconds, even inside a library."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    return time.monotonic() > end
 
 
 def main() -> int:
@@ -122,16 +133,47 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--match", default="", help="only formats whose name contains this")
+    parser.add_argument("--table", type=Path, help="write the table here, as CSV, after every minute")
     options = parser.parse_args()
+    os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     seed = options.seed if options.seed is not None else random.randrange(2**32)
-    end = time.monotonic() + 60 * options.minutes
+    started = time.monotonic()
+    end = started + 60 * options.minutes
     folder = Path(tempfile.mkdtemp(prefix="opencse-fuzz-"))
-    counts, finds = fuzz(folder, random.Random(seed), until=lambda _: time.monotonic() > end)
-    for name, count in sorted(counts.items()):
-        print(f"{name:<22}{count:>10}")
-    print(f"{'inputs':<22}{counts.total():>10}   seed {seed}, finds: {len(finds)}")
-    print("\n".join(finds))
+    (folder / "examples").mkdir()
+    known = [one for one in all_formats(folder / "examples") if options.match in one.name]
+    print(f"{len(known)} formats, seed {seed}, in {folder}", flush=True)
+    counts: Counts = {one.name: Counter() for one in known}
+    finds, rounds = 0, 0
+    while time.monotonic() < end:
+        until = min(end, time.monotonic() + _ROUND)
+        found, messages = _round(known, folder, f"{seed} {rounds}", until)
+        rounds, finds = rounds + 1, finds + len(messages)
+        for name, count in found.items():
+            counts[name].update(count)
+        inputs, minutes = sum(count.total() for count in counts.values()), (time.monotonic() - started) / 60
+        print("\n".join([f"{minutes:6.1f} min {inputs:>10,} inputs, {finds} finds", *messages]), flush=True)
+        if options.table:
+            _write_table(options.table, counts)
+    for row in _rows(counts):
+        print(f"{row[0]:<50}" + "".join(f"{cell:>10}" for cell in row[1:]))
+    print(f"seed {seed}, {options.minutes:g} minutes, {finds} finds")
     return int(bool(finds))
+
+
+def _rows(counts: Counts) -> list[list[str]]:
+    """The header, a row for each format, and their sum."""
+    total: Counter[str] = sum(counts.values(), Counter())
+    rows = [["format", "inputs", *OUTCOMES]]
+    for name, count in [*counts.items(), ("all", total)]:
+        rows.append([name, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
+    return rows
+
+
+def _write_table(path: Path, counts: Counts) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(_rows(counts))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Any
 
 from opencse.errors import Interrupted, OpencseError
 from opencse.evaluation import ScoredPairs, TripletTask
+from opencse.io.reading import read_json
 from opencse.pipeline.inputs import RunInputs
 from opencse.pipeline.time_estimate import (
     MachineSpeed,
@@ -110,12 +111,14 @@ def begun_budget(folder: Path) -> TimeBudget | None:
     if not path.is_file():
         return None
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")).get("budget") or {}
-        return TimeBudget(
-            minutes=found.get("minutes"), share=float(found.get("share", 1)), estimated_seconds=None, steps=0
-        )
-    except (OSError, ValueError, TypeError, AttributeError):
+        found: dict[str, Any] = read_json(path).get("budget") or {}
+        minutes, share = found.get("minutes"), float(found.get("share", 1))
+        minutes = None if minutes is None else float(minutes)
+    except (OpencseError, ValueError, TypeError, AttributeError, OverflowError):
         return None
+    if not 0 < share <= 1 or not (minutes is None or 0 < minutes < math.inf):
+        return None
+    return TimeBudget(minutes=minutes, share=share, estimated_seconds=None, steps=0)
 
 
 def announce(line: str, notify: Notify, confirm: Callable[[str], bool] | None) -> None:

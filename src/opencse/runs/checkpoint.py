@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from opencse.errors import OpencseError
 from opencse.io.checksums import find_damage, write_checksums
 from opencse.io.files import replaced_file, replaced_folder
-from opencse.io.reading import read_json, regular_file, translate_errors
+from opencse.io.reading import error_reason, read_json, regular_file, translate_errors
+from opencse.settings.decode import decode
 
 _DIGEST = "sha256"
 _REMEDY = "Start anew with --overwrite."
@@ -109,23 +110,43 @@ class Checkpoints:
         return target
 
     def load(
-        self, path: Path, network: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> tuple[TrainingState, dict[str, Tensor]]:
-        """Restore network and optimiser from a checkpoint; return the run's state and the generator states by process.
+        self, path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, process: int = 0
+    ) -> tuple[TrainingState, Tensor]:
+        """Restore network and optimiser from a checkpoint; return the run's state, and a process's generator state.
 
         Raises:
-            OpencseError: The checkpoint belongs to another recipe, corpus or backbone.
+            OpencseError: The checkpoint belongs to another recipe, corpus or backbone, or was not written by a run.
         """
-        state = read_json(path / "state.json")
+        place = path / "state.json"
+        content = read_json(place, _REMEDY)
+        if not isinstance(content.get("fingerprint"), dict):
+            raise OpencseError(f"{place}: was not written by a run", _REMEDY)
         for name, value in self.fingerprint.items():
-            if state["fingerprint"].get(name) != value:
+            if content["fingerprint"].get(name) != value:
                 raise OpencseError(
                     f"{path}: was made with another {name}",
                     "Resume with what the run began with, or start anew with --overwrite.",
                 )
+        state = _decode_state(content.get("progress"), place)
         load_weights(network, path / "network.safetensors")
-        _restore_moments(optimizer, _tensors(path / "optimizer.safetensors")[0])
-        return TrainingState(**state["progress"]), _tensors(path / "random.safetensors")[0]
+        _restore_moments(optimizer, path / "optimizer.safetensors")
+        return state, _random_state(path / "random.safetensors", process)
+
+
+def _random_state(path: Path, process: int) -> Tensor:
+    """Return the generator state of a process, uint8 (n,).
+
+    Raises:
+        OpencseError: There is none for this process, or it is not a state of PyTorch's generator.
+    """
+    state = _tensors(path)[0].get(str(process))
+    try:
+        if state is None:
+            raise ValueError(f"no state of process {process}")
+        torch.Generator().set_state(state[: torch.get_rng_state().numel()])
+    except (ValueError, TypeError, IndexError, RuntimeError) as error:
+        raise OpencseError(f"{path}: the generator cannot be restored ({error_reason(error)})", _REMEDY) from None
+    return state
 
 
 def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:
@@ -148,7 +169,10 @@ def load_weights(network: nn.Module, path: Path) -> None:
         OpencseError: The file is missing or was changed, or its tensors do not fit the network.
     """
     state = check_weights(path)
-    missing, unexpected = network.load_state_dict(state, strict=False)
+    try:
+        missing, unexpected = network.load_state_dict(state, strict=False)
+    except RuntimeError as error:  # a tensor has another shape
+        raise OpencseError(f"{path}: does not fit the network ({str(error).splitlines()[-1].strip()})") from None
     shared = {tensor.data_ptr() for name, tensor in network.state_dict().items() if name in state}
     lost = [n for n in missing if network.state_dict()[n].data_ptr() not in shared]
     if lost or unexpected:
@@ -164,6 +188,14 @@ def check_weights(path: Path) -> dict[str, Tensor]:
     state, metadata = _tensors(path)
     if metadata.get(_DIGEST) != _digest(state):
         raise OpencseError(f"{path}: was changed after it was written", _REMEDY)
+    return state
+
+
+def _decode_state(table: object, place: Path) -> TrainingState:
+    state = decode(TrainingState, table, f"{place}: progress")
+    wrong = [name for name, value in state.sums.items() if not isinstance(value, float) or name not in state.counts]
+    if wrong or state.step < 0 or any(count < 1 for count in state.counts.values()):
+        raise OpencseError(f"{place}: was not written by a run", _REMEDY)
     return state
 
 
@@ -193,9 +225,18 @@ def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     }
 
 
-def _restore_moments(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """Load the moments from a file.
+
+    Raises:
+        OpencseError: The file is damaged, or belongs to other parameters.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     states: dict[int, dict[str, Any]] = {}
-    for key, tensor in tensors.items():
-        index, name = key.split(".")
+    for key, tensor in _tensors(path)[0].items():
+        index, _, name = key.partition(".")
+        known = index.isdecimal() and int(index) < len(parameters)
+        if not known or (tensor.ndim and tensor.shape != parameters[int(index)].shape):
+            raise OpencseError(f"{path}: {key!r} does not fit the network", _REMEDY)
         states.setdefault(int(index), {})[name] = tensor
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -128,9 +128,10 @@ class TrainingLoop:
         self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
         latest = self.checkpoints.latest() if resume else None
         if latest is not None:
-            self.state, random_states = self.checkpoints.load(latest, self.network, self.optimizer)
+            process = self.accelerator.process_index
+            self.state, random_state = self.checkpoints.load(latest, self.network, self.optimizer, process)
             self.precision.load_state_dict(self.state.scaler)
-            self._set_random_state(random_states[str(self.accelerator.process_index)])
+            self._set_random_state(random_state)
             if self.main and self.state.best_step >= 0 and not self._within_tolerance:
                 check_weights(self.best_path)  # fails now, not after all the steps
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.encoder.precision_choice import resolve_precision
+from opencse.errors import OpencseError
+from opencse.io.reading import read_json
 from opencse.settings import Training
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def settle_training_precision(
 def begun_precision(folder: Path) -> Any:
     """Return the precision of the run in a folder; None if there is no run."""
     try:
-        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))["precision"]
-    except (OSError, ValueError, KeyError):
+        found = read_json(folder / "run.json").get("precision")
+    except OpencseError:
         return None
     return found if found in ("bf16", "fp16", "fp32") else None

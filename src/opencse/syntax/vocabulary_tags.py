@@ -44,10 +44,8 @@ def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> lis
     special = set(tokenizer.all_special_ids)
     key = hashlib.sha256(json.dumps([VERSION, parser.digest, sorted(special), entries]).encode()).hexdigest()
     path = cache_folder() / f"{key[:32]}.json"
-    if cache and path.exists():
-        tags = json.loads(path.read_text(encoding="utf-8"))
-        if len(tags) == len(entries):
-            return tags
+    if cache and (kept := _read(path)) is not None and len(kept) == len(entries):
+        return kept
     words = ["" if index in special else _readable(tokenizer, entry) for index, entry in enumerate(entries)]
     parsed = parser.parse([word for word in words if word])
     found = (tokens[0].pos if tokens else "X" for tokens in parsed)
@@ -55,6 +53,15 @@ def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> lis
     if cache:
         _write(path, tags)
     return tags
+
+
+def _read(path: Path) -> list[str] | None:
+    """Return the tags in a file of the cache; None if it is missing or damaged."""
+    try:
+        tags = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return tags if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags) else None
 
 
 def _readable(tokenizer: Any, entry: str) -> str:

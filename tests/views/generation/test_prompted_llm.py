@@ -108,8 +108,8 @@ def test_cache_survives_a_torn_line(endpoint, rows, tmp_path):
     cache = tmp_path / "cache.jsonl"
     spec = PromptedLLM(url=endpoint.url, model="tiny", task="negation", cache=str(cache))
     first = spec.open()(rows(*TEXTS))
-    with cache.open("a") as file:
-        file.write('\n{"key": "torn')
+    with cache.open("ab") as file:
+        file.write(b"\n" + b"[" * 100_000 + b'\n\xff\n{"key": "torn')
     assert spec.open()(rows(*TEXTS)) == first
     assert len(endpoint.requests) == 2
     spec.open()(rows("Another."))

@@ -233,11 +233,11 @@ class _Cache:
         self._lock = threading.Lock()
         self._known: dict[str, dict[str, Any]] = {}
         if self._path and self._path.exists():
-            for line in self._path.read_text(encoding="utf-8").split("\n"):
+            for line in self._path.read_text(encoding="utf-8", errors="replace").split("\n"):
                 try:
                     entry = json.loads(line)
                     self._known[entry["key"]] = entry
-                except (ValueError, KeyError, TypeError):
+                except (ValueError, KeyError, TypeError, RecursionError):
                     continue
 
     def get(self, key: str) -> dict[str, Any] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.io.files import replaced_file, write_json
+from opencse.io.reading import read_json
 from opencse.views.mining.candidate_pools import CandidatePools, nearest
 from opencse.views.mining.vectors import Vectors
 
@@ -39,8 +39,14 @@ class FaissIndex:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """Number of cells, hash of the index, and recall by probes; {} if there is no index yet."""
-        return json.loads(self._meta.read_text(encoding="utf-8")) if self._meta.is_file() else {}
+        """Number of cells, hash of the index, and recall by probes; {} if there is no index yet, or a damaged one."""
+        try:
+            found = read_json(self._meta)
+            with self.path.open("rb") as file:
+                whole = found["sha256"] == hashlib.file_digest(file, "sha256").hexdigest()
+            return found if whole and isinstance(found["recall"], dict) and isinstance(found["cells"], int) else {}
+        except (OpencseError, OSError, KeyError):
+            return {}
 
     @cached_property
     def _index(self) -> Any:

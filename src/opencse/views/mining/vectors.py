@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from opencse.errors import OpencseError
 from opencse.io.cache import cache_place
 from opencse.io.files import replaced_file, write_json
+from opencse.io.reading import read_json
 from opencse.views.sentence_store import SentenceStore
 
 if TYPE_CHECKING:
@@ -59,6 +61,15 @@ class Vectors:
     def path(self, shard: int) -> Path:
         """Return the file of a shard."""
         return self.folder / f"shard-{shard:05d}.npy"
+
+    def has(self, shard: int) -> bool:
+        """Return whether a shard was written, and is of the right size."""
+        start, stop = self.span(shard)
+        try:
+            found = np.load(self.path(shard), mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return False
+        return found.shape == (stop - start, self.dimension) and found.dtype == np.float16
 
     def span(self, shard: int) -> tuple[int, int]:
         """Return the numbers of the first row of a shard and of the one after its last."""
@@ -129,7 +140,7 @@ def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine,
 
     embedder = embedding.embedder()
     vectors = Vectors(_folder(sentences, embedding, embedder))
-    missing = [shard for shard in range(vectors.shards) if not vectors.path(shard).is_file()]
+    missing = [shard for shard in range(vectors.shards) if not vectors.has(shard)]
     if missing:
         done = len(sentences) - sum(stop - start for start, stop in map(vectors.span, missing))
         task = _EmbedShard(sentences, vectors, embedding, embedder)
@@ -156,8 +167,12 @@ def _folder(sentences: SentenceStore, embedding: Embedding, embedder: Embedder) 
     }
     name = hashlib.blake2b(json.dumps(meta, sort_keys=True).encode(), digest_size=16).hexdigest()
     folder = cache_place("vectors", name)
-    if not (folder / "meta.json").is_file():
-        write_json(folder / "meta.json", meta)
+    try:
+        if read_json(folder / "meta.json") == meta:
+            return folder
+    except OpencseError:
+        pass  # missing or damaged
+    write_json(folder / "meta.json", meta)
     return folder
 
 
