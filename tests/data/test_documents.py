@@ -85,6 +85,16 @@ def test_a_folder_of_many_formats(tmp_path) -> None:
     assert texts(tmp_path) == ["First text.", "Second text.", "Third text."]
 
 
+def test_documents_that_cannot_be_read_are_counted(tmp_path, capsys) -> None:
+    for name in ("b.pdf", "c.PDF", "d.docx"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(OpencseError, match=r"holds no document, 1 .docx files are not read, 2 .pdf files are not read"):
+        texts(tmp_path)
+    (tmp_path / "a.md").write_text("First text.")
+    assert texts(tmp_path) == ["First text."]
+    assert "2 .pdf files are not read; convert them" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("make", [lambda p: p.mkdir(), lambda p: None])
 def test_nothing_to_read(tmp_path, make) -> None:
     make(tmp_path / "none")

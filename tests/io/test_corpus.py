@@ -84,7 +84,9 @@ def test_rows_of_the_wrong_width_are_named(tmp_path) -> None:
     [
         ("c.jsonl", '{"text": 3}\n', "line 1: column 'text' holds int"),
         ("c.jsonl", "{oops\n", "line 1: not JSON"),
-        ("c.pdf", "x", "unknown corpus format '.pdf'"),
+        ("c.xyz", "x", "unknown corpus format '.xyz'. Known: .md"),
+        ("c.pdf", "x", "PDF files are not read. Convert it first, for example with `pdftotext c.pdf c.txt`"),
+        ("c.docx", "x", "pandoc c.docx -o c.md"),
         ("c.txt.gz", "not gzip", "not a complete gzip file"),
         ("c.parquet", "not parquet", "not a whole Parquet"),
     ],
@@ -99,6 +101,8 @@ def test_bad_files_are_one_clear_line(tmp_path, name: str, content: str, message
 def test_a_missing_file_is_named(tmp_path) -> None:
     with pytest.raises(OpencseError, match="no such file"):
         list(read_texts(tmp_path / "none.txt"))
+    with pytest.raises(OpencseError, match="the path is empty"):  # of a variable that is not set
+        list(read_texts(""))
 
 
 def test_the_hash_follows_the_content(tmp_path) -> None:

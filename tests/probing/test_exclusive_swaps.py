@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from opencse.data.documents import DocumentPassage
-from opencse.probing.contradictions import SentenceRewriter
+from opencse.probing.contradictions import SentenceRewriter, rewrite_sentences
 from opencse.probing.exclusive_names import ExclusiveNameSwap
 from opencse.probing.exclusive_numbers import ExclusiveNumberSwap
+from opencse.probing.exclusive_opposites import ExclusiveOpposite
 from opencse.views import SourceRow
 
 
@@ -66,10 +67,55 @@ def test_amounts_and_dates_of_one_event_are_exchanged() -> None:
         "The hall was let to the 82nd Brigade.",
         "It has been tested with 2 and 3 workers.",
         "A table with 40 windows.",
+        "The price rose from 30 euros to 40 euros.",
+        "The two sides agreed.",
+        "She published a book on 4 June 1921.",  # and another one on another day
     ],
 )
 def test_numbers_that_leave_room_for_others_stay(sentence: str) -> None:
     assert rewritten(ExclusiveNumberSwap(), sentence) == [None]
+
+
+def test_predicates_of_a_statement_are_replaced_by_their_opposite() -> None:
+    assert rewritten(
+        ExclusiveOpposite(),
+        "The lock is safe.",
+        "The offer was rejected by the council.",
+        "The tool is an unofficial client.",
+    ) == ["The lock is dangerous.", "The offer was accepted by the council.", "The tool is an official client."]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Binary arguments are printed by the client.",  # so may be all others
+        "Swimwear is excluded from returns.",  # "included from" is no English
+        "It is present from March to May.",
+        "The castle is a modern building.",
+        "The door is somewhat open.",
+        "The guard said that the door is open.",
+        "The lock is safe and cheap.",
+        "The page is accessible on weekdays.",
+    ],
+)
+def test_opposites_that_leave_room_or_do_not_fit_are_left_out(sentence: str) -> None:
+    assert rewritten(ExclusiveOpposite(), sentence) == [None]
+
+
+def test_sentences_that_a_negation_does_not_contradict_are_left_out() -> None:
+    sentences = (
+        "The lock is safe.",
+        "The lock is sold only in shops.",
+        "The lock is cheap because it is old.",
+        "Call close() when the lock is open.",
+        "The boy sees the dog.",
+    )
+    (chunk,) = rewrite_sentences([DocumentPassage("a.txt", sentences)], SentenceRewriter(seed=1))
+    found = {each.text: set(each.contradictions) for each in chunk}
+    assert "negation" in found[sentences[0]]
+    assert "negation" not in found[sentences[1]] | found[sentences[2]]
+    assert sentences[3] not in found  # code, not prose
+    assert found[sentences[4]] == {"negation"}  # exchanged roles may be true as well
 
 
 def test_what_is_possible_or_true_of_some_is_not_contradicted() -> None:

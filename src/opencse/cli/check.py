@@ -40,7 +40,7 @@ def check(
 ) -> None:
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Rules of English grammar contradict sentences of your texts (negation, opposite, number, name, roles) and reword
+    Rules of English grammar contradict sentences of your texts (negation, opposite, number, name) and reword
     them. The model then searches for each sentence among your texts. No training, no labels, about two minutes.
 
     For example:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,8 +13,9 @@ from typing import Any
 
 from opencse.errors import OpencseError
 from opencse.io.corpus import Corpus
-from opencse.io.reading import existing_path
+from opencse.io.reading import CONVERTERS, existing_path
 from opencse.io.tables import TABLES, file_extension, read_lines
+from opencse.progress import note
 
 PROSE = (".md", ".markdown", ".html", ".htm")
 """Extensions of running text. All other formats hold one text per line or row."""
@@ -91,7 +93,9 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
         files = list(_files(path))
         if not files:
             known = ", ".join([*PROSE, ".txt", *TABLES, ".parquet"])
-            raise OpencseError(f"{path}: holds no document", f"Known: {known}.")
+            raise OpencseError(f"{path}: holds no document{_left_out(path)}", f"Known: {known}.")
+        if left_out := _left_out(path):
+            note(f"{path}: {left_out.removeprefix(', ')}; convert them to text or Markdown first")
         for file in files:
             yield from _units(file, column)
         return
@@ -112,6 +116,12 @@ def _files(folder: Path) -> Iterator[Path]:
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.is_file() and not hidden and file_extension(path) in known:
             yield path
+
+
+def _left_out(folder: Path) -> str:
+    """Return how many documents of a folder are in a format that is not read, as a clause; empty if there are none."""
+    kinds = Counter(each.suffix.lower() for each in folder.rglob("*") if each.suffix.lower() in CONVERTERS)
+    return "".join(f", {count:,} {kind} files are not read" for kind, count in sorted(kinds.items()))
 
 
 def _is_table_folder(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from opencse.errors import OpencseError
 from opencse.io.parquet import arrow_columns, arrow_files
-from opencse.io.reading import FORMATS, existing_path, require_columns, translate_errors
+from opencse.io.reading import existing_path, require_columns, translate_errors, unknown_format
 from opencse.io.tables import TABLES, file_extension, read_lines, read_table, table_columns
 from opencse.io.text_column import text_column
 
@@ -112,7 +112,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
         for number, row in read_table(path):
             yield tuple(_cell(row.get(c), path, number, c) for c in columns)
     else:
-        raise OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {FORMATS}.")
+        raise unknown_format(path)
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -128,7 +128,7 @@ def column_names(path: str | Path) -> list[str]:
         next(read_lines(path), None)  # finds a file without line ends before anything reads all of it
         return ["text"]
     if file_extension(path) not in TABLES:
-        raise OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {FORMATS}.")
+        raise unknown_format(path)
     return table_columns(path)
 
 

@@ -18,6 +18,17 @@ from opencse.errors import OpencseError
 
 FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
 """The formats of a corpus, for messages."""
+CONVERTERS = {
+    ".pdf": "pdftotext FILE.pdf FILE.txt",
+    ".docx": "pandoc FILE.docx -o FILE.md",
+    ".odt": "pandoc FILE.odt -o FILE.md",
+    ".epub": "pandoc FILE.epub -o FILE.md",
+    ".rst": "pandoc FILE.rst -o FILE.md",
+    ".rtf": "pandoc FILE.rtf -o FILE.md",
+    ".doc": "soffice --headless --convert-to docx FILE.doc",
+    ".pptx": "soffice --headless --convert-to pdf FILE.pptx",
+}
+"""Documents that are not read, and a command that converts them."""
 LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
@@ -59,14 +70,27 @@ def error_reason(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 
+def unknown_format(path: Path) -> OpencseError:
+    """Return the error for a file whose format is not read; it names a converter for documents that people have."""
+    known = f".md, .html, {FORMATS}"
+    if converter := CONVERTERS.get(path.suffix.lower()):
+        return OpencseError(
+            f"{path}: {path.suffix.lower()[1:].upper()} files are not read",
+            f"Convert it first, for example with `{converter.replace('FILE', path.stem)}`.",
+        )
+    return OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {known}.")
+
+
 def existing_path(path: str | Path) -> Path:
     """Return the path of a regular file or a folder, after checking that it exists.
 
     Devices, pipes and sockets are refused: they have no end or can be read only once, but a corpus is read repeatedly.
 
     Raises:
-        OpencseError: There is no file or folder at this path, or it is of another kind.
+        OpencseError: The path is empty, there is no file or folder at it, or it is of another kind.
     """
+    if not str(path):
+        raise OpencseError("the path is empty", "Write `.` for the current folder.")
     path = Path(path)
     with translate_errors(path, "cannot be read", "Check the path."):
         mode = path.stat().st_mode

@@ -10,23 +10,21 @@ from dataclasses import dataclass
 from opencse.data.documents import DocumentPassage
 from opencse.probing.exclusive_names import ExclusiveNameSwap
 from opencse.probing.exclusive_numbers import ExclusiveNumberSwap
+from opencse.probing.exclusive_opposites import ExclusiveOpposite
 from opencse.views import (
-    AntonymSwap,
     NegatedAntonym,
     Negation,
     Passive,
     Reordering,
-    RoleSwap,
     SourceRow,
 )
 from opencse.views.rewriting.grammar_view import GrammarView
 
 CONTRADICTIONS: dict[str, GrammarView] = {
     "negation": Negation(),
-    "opposite": AntonymSwap(predicate_first=True),
+    "opposite": ExclusiveOpposite(predicate_first=True),
     "number": ExclusiveNumberSwap(),
     "name": ExclusiveNameSwap(),
-    "roles": RoleSwap(),
 }
 """Rewritings that contradict a sentence, by their names in a report."""
 
@@ -39,7 +37,7 @@ REWORDINGS: dict[str, GrammarView] = {
 
 _CHUNK = 256
 _MIN_WORDS, _MAX_WORDS = 4, 30  # of a sentence that is rewritten
-_PROSE = re.compile(r"[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
+_PROSE = re.compile(r"(?!.*\w\()[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
 """A sentence of prose: no markup, formula, path, list or question."""
 _POSSIBLE = re.compile(
     r"\b(?:allow\w*|enabl\w*|help\w*|permit\w*|lets?|letting|may|might|can|could) [^.,;]*$"
@@ -52,7 +50,11 @@ Its opposite may be true as well: "allows you to take control" and "to lose cont
 """
 _SOME = re.compile(r"\b(?:may|might|some|sometimes|several|many|often|a lot)\b", re.IGNORECASE)
 """In the beginning of a sentence up to its negation: "some are" and "some are not" can both be true."""
-_LEAVES_OPEN = {"negation": _SOME, "opposite": _POSSIBLE, "number": _POSSIBLE, "name": _POSSIBLE}
+_LEAVES_OPEN = {"negation": (_SOME,), "opposite": (_SOME, _POSSIBLE), "number": (_POSSIBLE,), "name": (_POSSIBLE,)}
+_ONLY = re.compile(r"\b(?:only|solely|but|else)\b|\w.*\botherwise\b", re.IGNORECASE)
+"""Words that a negation or an opposite leaves without sense: "is not sold only here" does not deny that it is sold."""
+_BECAUSE = re.compile(r"\w.*\bbecause\b", re.IGNORECASE)
+"""A reason after a statement: "is not cheap because it is old" may deny either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +100,14 @@ class SentenceRewriter:
                 for constructors in (self._contradictions, self._rewordings)
             )
         )
-        for text, contradicted, reworded in zip(texts, contradictions, rewordings, strict=True):
-            # Of 40 opposites anywhere in a sentence 12 were no contradiction ("modern" scanners, "traditional" ones).
-            # If the opposite can be negated, the word is the predicate, in its usual sense.
-            if reworded["negated opposite"] is None:
-                contradicted["opposite"] = None
-            for kind, leaves_open in _LEAVES_OPEN.items():
-                if leaves_open.search(_unchanged(contradicted[kind] or "", text)):
+        for text, contradicted in zip(texts, contradictions, strict=True):
+            for kind, leave_open in _LEAVES_OPEN.items():
+                if any(each.search(_unchanged(contradicted[kind] or "", text)) for each in leave_open):
                     contradicted[kind] = None
+            if _ONLY.search(text):
+                contradicted.update(negation=None, opposite=None)
+            if _BECAUSE.search(text):
+                contradicted["negation"] = None
         return [
             RewrittenSentence(passage, position, text, _changed(contradictions[i], text), _changed(rewordings[i], text))
             for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True))

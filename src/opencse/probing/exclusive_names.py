@@ -85,11 +85,20 @@ def in_date_of_one_event(tokens: Sequence[Token], i: int) -> bool:
     ):
         return False  # "in May": of any year
     verb = next((token for token in _heads(tokens, i) if token.pos == "VERB"), None)
-    if verb is None or verb.lemma not in _ONCE or verb.tag not in ("VBD", "VBN"):
+    if verb is None or verb.lemma not in _ONCE or verb.tag not in ("VBD", "VBN") or _has_open_object(tokens, verb):
         return False
     if verb.relation.startswith("acl"):  # "the film, released in May 2001, ..."
         return tokens[verb.head].tag in ("NN", "NNP")
     return verb.relation in ("ROOT", "conj")
+
+
+def _has_open_object(tokens: Sequence[Token], verb: Token) -> bool:
+    """Whether a verb has an indefinite object: "published a book in May 2001" happens more than once."""
+    objects = [child for child in _children(tokens, verb) if child.relation in ("obj", "dobj")]
+    return any(
+        each.tag in ("NN", "NNS") and not any(child.text.lower() in _DEFINITE for child in _children(tokens, each))
+        for each in objects
+    )
 
 
 def _lies(tokens: Sequence[Token], i: int) -> bool:

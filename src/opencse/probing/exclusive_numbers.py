@@ -29,6 +29,7 @@ _NUMBERED = frozenset(
 )
 """Nouns whose number says which one is meant."""
 
+_KNOWN = frozenset("the these those both all its his her their our your my".split())
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
 
 
@@ -48,15 +49,25 @@ def _is_exact(tokens: Sequence[Token], i: int) -> bool:
     word = tokens[i].text.lower()
     if word.startswith("0") or any(each.text in ("and", "or", "&", "through") for each in around):
         return False
+    if any(each.text.lower() in ("from", "to", "between") for each in tokens[max(0, i - 2) : i + 4]):
+        return False  # "fell from 26 % to 19 %"
     if any(names().get(each.text) == "month" for each in around) or _YEAR.fullmatch(word):
         return has_one_subject(tokens) and in_date_of_one_event(tokens, i)
     return bool(_AMOUNT.fullmatch(word)) and tokens[i].tag == "CD" and _counts(tokens, i)
 
 
 def _counts(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a number says how many there are of the plural noun behind it, and no more or less."""
+    """Whether a number says how many there are of its plural noun, and no more or less.
+
+    "The two sides" are known to be two, and "the sum of two numbers" is one of many sums.
+    """
     before = [token.text.lower() for token in tokens[max(0, i - 3) : i]]
     if _INEXACT.intersection(before) or (i and tokens[i - 1].lemma.lower() in _NUMBERED):
         return False
-    behind = tokens[i + 1 : i + 4]
-    return any(token.tag in ("NNS", "NNPS") or token.text == "%" for token in behind)
+    if i and tokens[i - 1].text.lower() in _KNOWN:
+        return False
+    noun = tokens[tokens[i].head]
+    if noun.tag not in ("NNS", "NNPS") and noun.text != "%":
+        return False
+    whole = tokens[noun.head]
+    return not (noun.relation.startswith("nmod") and whole.relation.startswith("nsubj"))

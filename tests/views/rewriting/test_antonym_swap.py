@@ -46,6 +46,11 @@ He has little time left.|He has much time left.
 An unpaid bill lay there.|A paid bill lay there.
 A village with a school lay there.|A village without a school lay there.
 It was an invaluable report.|
+They object to the plan.|They consent to the plan.
+Register a function to convert numbers to Python objects.|
+She skipped the lesson.|She attended the lesson.
+Comments are skipped.|
+This continues until the list ends.|
 """
 
 

@@ -44,6 +44,15 @@ She may or may not come.|
 He did not see any of them.|
 It was only a dream.|
 A house by the river.|
+These fires mainly affect the coast.|These fires do not mainly affect the coast.
+Those fires mainly affect villages near the coast.|
+The dashboard shows failed jobs in red.|
+European monarchs adopted the style.|
+Objects derived from this class watch a folder.|
+If vegetarian menus are available, they typically offer soup.|
+Only fresh water was ever used in the baths.|
+Return 1 if the list is empty, 0 otherwise.|
+Beware of the dog.|
 """
 
 

@@ -12,7 +12,7 @@ from opencse.views.edits import apply_edits
 from opencse.views.rewriting.clause import NEGATIVE
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
 from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, Table
-from opencse.views.rewriting.opposites import find_opposites, opposite_edits
+from opencse.views.rewriting.opposites import Opposite, find_opposites, opposite_edits
 from opencse.views.rewriting.predicate_adjectives import find_copula
 
 _WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "PART": 3, "DEGREE": 4}
@@ -41,11 +41,15 @@ class AntonymSwap(GrammarView):
     predicate_first: bool = False
     hold_out: int = 0
 
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
+        """Return the words that may be replaced, with their opposites."""
+        return list(find_opposites(text, tokens, hold_out=self.hold_out))
+
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Replace one word, drawn by the weight of its part of speech."""
         if any(token.text.lower() in NEGATIVE - {"never", "rarely", "seldom"} for token in tokens):
             return None, "negative words"
-        found = list(find_opposites(text, tokens, hold_out=self.hold_out))
+        found = self.candidates(text, tokens)
         if not found:
             return None, "no antonym"
         if self.predicate_first:

@@ -27,7 +27,15 @@ POLARITY_ITEMS = frozenset(
     rather nor unless slightest longer so quite""".split()
 )
 LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
-REMARKS = frozenset("note see consider suppose recall assume say notice compare cf".split())  # not requests
+REMARKS = frozenset("note see consider suppose recall assume say notice compare cf beware".split())  # not requests
+SUBORDINATORS = frozenset(
+    "after although as because before if once since though unless until when whenever where wherever while".split()
+)
+PLURAL = frozenset("they we you i these those both many few several".split())
+PREVERBAL = frozenset(
+    """again almost also always even ever far first further hence here just last much nearly never next now often once
+    quite rather seldom since sometimes soon still then there thus together too twice well""".split()
+)
 CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
 UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
 NO_CONTRACTION = ("am", "may", "might", "shall", "ought")
@@ -50,8 +58,20 @@ def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract:
     clause = main_clause(tokens)
     if clause is None:
         return None, "no finite verb"
+    if _opens_subordinate(text, clause):
+        return None, "subordinate clause"
     edits, rule = negation_edits(text, clause, remove=remove, contract=contract)
     return (None if edits is None else apply_edits(text, edits)), rule
+
+
+def _opens_subordinate(text: str, clause: Clause) -> bool:
+    """Whether the parser took a subordinate clause that opens the sentence for the main one."""
+    first, tokens = clause.tokens[0], clause.tokens
+    if first.text.lower() not in SUBORDINATORS or first.tag not in ("IN", "WRB") or first.relation == "case":
+        return False
+    question = text.rstrip(" \"'”’)").endswith("?")
+    end = clause.predicate if clause.finite is None else clause.finite
+    return not question and not any(token.text in (",", ";", ":") for token in tokens[:end])
 
 
 def negation_edits(text: str, clause: Clause, *, remove: bool = True, contract: bool = False) -> Negated:
@@ -94,7 +114,7 @@ def _after_auxiliary(text: str, clause: Clause, contract: bool) -> Negated:
             return _contracted(finite, edits), "question"
         return [(tokens[last].end, tokens[last].end, " not"), *edits], "question"
     place = _past_adverbs(clause, clause.finite)
-    if place + 1 < len(tokens) and tokens[place + 1].text.lower() in LIMITING:
+    if place + 1 < len(tokens) and tokens[place + 1].text.lower() in (*LIMITING, "ever"):
         return None, "not only"
     kind = "copula" if word in BE else "auxiliary"
     if contract and place == clause.finite and not word.startswith(("'", "’")) and word not in NO_CONTRACTION:
@@ -151,7 +171,7 @@ def _do_support(clause: Clause, contract: bool) -> Negated:
     if clause.subject > clause.finite:
         return None, "inverted"
     base = _checked_base(verb, clause.tag)
-    if base is None or _meets_finite(clause):
+    if base is None or _meets_finite(clause) or _is_misread(clause):
         return None, "verb form"
     first = clause.finite
     while (
@@ -161,6 +181,8 @@ def _do_support(clause: Clause, contract: bool) -> Negated:
         and tokens[first - 1].text.lower() not in SENTENTIAL
     ):
         first -= 1
+        if tokens[first].text.lower() not in PREVERBAL and not tokens[first].text.endswith("ly"):
+            return None, "verb form"  # a noun that the tagger took for an adverb
     if any(
         tokens[i].text.lower() in LIMITING for i in (first, clause.finite - 1, clause.finite + 1) if i < len(tokens)
     ):
@@ -193,6 +215,26 @@ def _meets_finite(clause: Clause) -> bool:
         if token.pos not in ("ADV", "ADP", "ADJ", "PART"):
             return False
     return False
+
+
+def _is_misread(clause: Clause) -> bool:
+    """Whether the parser may have taken a noun for the verb, or the verb for a noun.
+
+    "Those fires mainly affect" has no agreement, in "The dashboard shows failed jobs" the verb is "shows", and "Objects
+    derived from it" may have a verb later on.
+    """
+    assert clause.finite is not None
+    assert clause.subject is not None
+    tokens, subject = clause.tokens, clause.tokens[clause.subject]
+    if clause.tag == "VBZ" and subject.text.lower() in PLURAL:
+        return True
+    after = tokens[clause.finite + 1] if clause.finite + 1 < len(tokens) else None
+    compound = any(tokens[i].relation == "compound" for i in clause.children(clause.subject))
+    bare = after is not None and after.tag in ("NN", "NNS")
+    past = clause.tag == "VBD" and clause.subject == clause.finite - 1 and subject.tag in ("NN", "NNS")
+    determined = any(tokens[i].relation in ("det", "nmod:poss", "poss") for i in clause.children(clause.subject))
+    participle = after is not None and after.text.lower() in ("by", "from", "if", "when", "using")
+    return past and ((bare and compound and subject.tag == "NNS") or (participle and not determined))
 
 
 def _checked_base(verb: Token, tag: str) -> str | None:
@@ -235,6 +277,8 @@ def _imperative(text: str, clause: Clause) -> Negated:
     if before not in ("", "please", ",", ":", '"', "“") or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
         return None, "no subject"
     verb = tokens[start]
+    if any(token.text.lower() in ("else", "otherwise") for token in tokens[start:]):
+        return None, "alternative"  # "Return 1 if it is empty, 0 otherwise."
     if verb.text.lower() in REMARKS or re.search(r"[^s]s$", verb.text.lower()):  # "Roads in ..." is a mistagged noun
         return None, "remark"
     if verb.text.lower() == "let" and start + 1 < len(tokens) and tokens[start + 1].text.lower() in ("'s", "’s", "us"):

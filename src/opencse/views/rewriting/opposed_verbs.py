@@ -30,7 +30,8 @@ _WITHOUT_OBLIQUE = frozenset(
 _FINITE = frozenset("start begin stop".split())
 _EXAMS = frozenset("exam examination test audition inspection course".split())
 _RIDES = frozenset("train bus flight plane boat ferry ball".split())
-_OBJECTS = {"pass": _EXAMS, "miss": _RIDES, "catch": _RIDES}
+_EVENTS = frozenset("class school lesson lecture meeting session training church mass event course".split())
+_OBJECTS = {"pass": _EXAMS, "miss": _RIDES, "catch": _RIDES, "skip": _EVENTS}
 _TOO_MANY_SENSES = frozenset("appear narrow".split())
 _QUANTITIES = frozenset(
     """price rate number cost temperature sale profit population level income output share demand supply tax
@@ -214,7 +215,8 @@ def _fits(tokens: Sequence[Token], i: int, base: str, children: Sequence[int]) -
             "reduce": following != "to",
             "start": following != "with",
             "include": verb.relation != "case" and verb.tag != "VBG",
-            "object": "to" in words,
+            "object": following == "to",
+            "continue": following != "until",
             "participate": "in" in words,
             "remain": not any(tokens[k].relation in ("xcomp", "advmod", "cop") for k in children),
             "succeed": not oblique or following == "in",
