@@ -1,10 +1,10 @@
 """Where the time of `opencse run debias` goes, and how long another version of opencse takes for the same.
 
-    python benchmarks/training/run_parts.py CORPUS DATA [--paraphrases TABLE] [--rounds 1] [--against SRC]
+    python benchmarks/training/run_parts.py CORPUS DATA [--paraphrases TABLE] [--rounds 1] [--against SRC] [--beside]
 
 Each run is a process of its own with an empty cache. With `--against`, the `src` folder of another checkout, the two
-versions alternate, so that a noisy machine is noisy for both. The parts are the medians of `timings` in results.json;
-a version that does not write them gives its total alone.
+versions alternate, so that a noisy machine is noisy for both; with `--beside` they run at the same time, on one thread
+each. The parts are the medians of `timings` in results.json; a version that does not write them gives its total alone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TOTAL = "total"
@@ -32,6 +33,8 @@ def run(options: argparse.Namespace, source: Path | None) -> dict[str, float]:
         for setting in options.set:
             call += ["--set", setting]
         environment = os.environ | {"OPENCSE_CACHE": f"{folder}/cache"}
+        if options.beside:
+            environment |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         if source is not None:
             environment["PYTHONPATH"] = str(source.resolve())
         started = time.perf_counter()
@@ -57,13 +60,16 @@ def main() -> None:
     parser.add_argument("--backbone", default="minilm")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--against", type=Path, help="`src` of another checkout")
+    parser.add_argument("--beside", action="store_true", help="both versions at the same time, on one thread each")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     versions: dict[str, Path | None] = {"opencse": None} | ({"other": options.against} if options.against else {})
     results: dict[str, list[dict[str, float]]] = {name: [] for name in versions}
     for round_ in range(options.rounds):
-        for name, source in versions.items():
-            results[name].append(run(options, source))
+        with ThreadPoolExecutor(len(versions) if options.beside else 1) as pool:
+            runs = {name: pool.submit(run, options, source) for name, source in versions.items()}
+        for name, done in runs.items():
+            results[name].append(done.result())
             print(f"round {round_ + 1}: {name}: {results[name][-1][TOTAL]:.0f} s", file=sys.stderr)
     ours = medians(results["opencse"])
     print("| part | seconds | share, % |\n|---|---|---|")

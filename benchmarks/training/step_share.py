@@ -1,0 +1,125 @@
+"""How near training steps are to the machine's rate of matrix products, setting by setting.
+
+    python benchmarks/training/step_share.py CORPUS [--rows MIXTURE] [--steps 16]
+
+The settings are SimCSE's step at two lengths and, with `--rows`, that of `debias`, each in bf16 and fp32. MIXTURE is
+`mixture.parquet` in the folder of a run of `debias`. Each setting trains twice in a process of its own: once with the
+clock, from batch assembly to update, and once with PyTorch's counter of the operations in matrix products and
+attention, over the same batches. The rate is the best of twelve products of 2048 x 2048 matrices of the same type, in
+the same process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from train_throughput import matrix_rate, texts
+
+WARM = 4
+SETTINGS = {
+    "SimCSE, 64 sentences, 32 tokens": ("simcse", 64, 32),
+    "SimCSE, 64 sentences, 128 tokens": ("simcse", 64, 128),
+    "debias, 24 rows": ("debias", 24, 64),
+}
+
+
+def train(name: str, precision: str, corpus: Path, steps: int, watch: Callable[[Callable[[], None]], None]) -> None:
+    """Train for `steps` steps; each is handed to `watch`, which runs it."""
+    from opencse.runs.loop import TrainingLoop
+    from opencse.training import train_encoder
+
+    recipe, batch, length = SETTINGS[name]
+    original = TrainingLoop._step
+    TrainingLoop._step = lambda loop: watch(lambda: original(loop))
+    settings = [f"training.batch_size={batch}", f"encoder.max_length={length}", f"training.max_steps={steps}"]
+    settings += [f"training.precision={precision}", "training.checkpoint_every=0"]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["OPENCSE_CACHE"] = folder
+            out = Path(folder) / "out"
+            train_encoder(recipe, corpus, backbone="minilm", out=out, overrides=settings, progress=False)
+    finally:
+        TrainingLoop._step = original
+
+
+def some_rows(mixture: Path, count: int, folder: Path) -> Path:
+    """Random rows of the mixture, as many as training reads, so that little is encoded before it."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(mixture)
+    chosen = np.random.default_rng(0).permutation(len(table))[:count]
+    pq.write_table(table.take(chosen), folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+def one(name: str, precision: str, corpus: Path, steps: int) -> dict[str, float]:
+    """Seconds and operations of a step, and the rate of matrix products."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    seconds: list[float] = []
+    operations: list[int] = []
+
+    def clock(step: Callable[[], None]) -> None:
+        started = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - started)
+
+    def count(step: Callable[[], None]) -> None:
+        with FlopCounterMode(display=False) as counter:
+            step()
+        operations.append(counter.get_total_flops())
+
+    train(name, precision, corpus, steps, clock)
+    train(name, precision, corpus, steps, count)
+    kept = slice(WARM, None)
+    return {
+        "seconds": statistics.mean(seconds[kept]),
+        "operations": statistics.mean(operations[kept]),
+        "rate": matrix_rate(precision),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--rows", type=Path, help="`mixture.parquet` of a run of debias")
+    parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print("RESULT " + json.dumps(one(*options.one, options.corpus, options.steps)))
+        return
+    print("| step | precision | seconds | Gflop | Gflop/s | matrix product, Gflop/s | share, % |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "corpus.txt"
+        corpus.write_text("\n".join(texts(str(options.corpus), 64 * (options.steps + 1))), encoding="utf-8")
+        rows = some_rows(options.rows, 24 * (options.steps + 1), Path(folder)) if options.rows else None
+        for name, (recipe, *_) in SETTINGS.items():
+            source = corpus if recipe == "simcse" else rows
+            for precision in ("bf16", "fp32") if source else ():
+                call = [sys.executable, __file__, str(source), "--steps", str(options.steps), "--one", name, precision]
+                environment = os.environ | {"THP_MEM_ALLOC_ENABLE": "1"}  # as the command line sets it for itself
+                done = subprocess.run(call, capture_output=True, text=True, check=False, env=environment)
+                lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+                if not lines:
+                    sys.exit(done.stderr)
+                found = json.loads(lines[0].removeprefix("RESULT "))
+                speed = found["operations"] / found["seconds"]
+                cells = [f"{found['seconds']:.2f}", f"{found['operations'] / 1e9:.0f}", f"{speed / 1e9:.0f}"]
+                cells += [f"{found['rate'] / 1e9:.0f}", f"{100 * speed / found['rate']:.0f}"]
+                print(f"| {name} | {precision} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
