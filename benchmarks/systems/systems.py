@@ -85,7 +85,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
 
     from opencse.data.columns import add_columns, missing_specs
     from opencse.encoder import backbone_config
-    from opencse.io.corpus import column_names, read_rows
+    from opencse.io.corpus import Corpus, column_names, read_rows
     from opencse.views import build_views
 
     base = options.out / "corpus" / "corpus.parquet"
@@ -116,7 +116,8 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         try:
             if specs:
                 folder = folder_of(options, "corpus", label)
-                tables[label] = add_columns(start, build_views(start, specs, folder, notify=print), columns)
+                built = build_views(start, specs, folder, notify=print)
+                tables[label] = add_columns(Corpus(start), built, columns).path
                 made.insert(0, (holds | specs, tables[label]))
         except OpencseError as error:  # no translation model, say: the others can go on
             print(f"{label}: {', '.join(specs)} cannot be built ({error})", file=sys.stderr)
