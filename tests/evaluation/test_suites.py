@@ -41,7 +41,7 @@ def test_tasks_and_folders_by_name(data):
         "reranking": ["order"],
         "classification": ["topics"],
         "sts": ["STS-B"],
-        "geometry": ["geometry of STS-B dev"],
+        "geometry": ["geometry of STS-B dev", "geometry of STS-B test"],
     }
     calls = []
 

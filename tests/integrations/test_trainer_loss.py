@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,7 @@ def checkpointed(folder: Path, out: Path, keep: bool):
     return straight, resumed
 
 
+@pytest.mark.skipif(version("sentence-transformers") < "6.2", reason="before 6.2 no run of its trainer resumes exactly")
 def test_with_the_callback_a_resumed_run_is_the_straight_one(folder, tmp_path) -> None:
     straight, resumed = checkpointed(folder, tmp_path, keep=True)
     assert straight.keys() == resumed.keys()

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
 from opencse.cli.main import app
 from opencse.errors import OpencseError
+from opencse.evaluation import Results, TaskResult
+from opencse.evaluation.run_suites import Evaluation
 from opencse.pipeline import reproduce as module
+from opencse.pipeline import reproduced_runs
 from opencse.pipeline.reproduce import reproduce
 from tests.tiny import tiny_bert
 
@@ -38,7 +43,7 @@ def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(tmp_path, corpus
     def no_training(*_, **__):
         raise OpencseError("not trained before")
 
-    monkeypatch.setattr(module, "run", no_training)
+    monkeypatch.setattr(reproduced_runs, "run", no_training)
     assert reproduce("byop/table-2", **arguments, seeds=[1, 2]).rows == table.rows
     other = reproduce("diffcse/table-1", **arguments, seeds=[1])
     assert other.rows["SimCSE"][0].values == table.rows["SimCSE"][0].values[:1], "another table, the same run"
@@ -49,8 +54,8 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
     def refuse(*_, **__):
         raise OpencseError("no translation model")
 
-    monkeypatch.setattr(module, "run", refuse)
-    monkeypatch.setattr(module, "_stored_or_measured", lambda plan, key, measure: measure(tmp_path))
+    monkeypatch.setattr(reproduced_runs, "run", refuse)
+    monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda plan, key, measure: measure(tmp_path))
     notes = []
     table = reproduce("osscse/table-4", out=tmp_path / "papers", corpus=corpus, progress=False, notify=notes.append)
     assert table.rows["OssCSE"][-1].text() == "not had: no translation model (79.08)"
@@ -72,3 +77,38 @@ def test_the_command_lists_the_tables() -> None:
 def test_splits_need_the_sts_data(tmp_path) -> None:
     with pytest.raises(OpencseError, match="--data"):
         reproduce("osscse/table-2", out=tmp_path)
+
+
+def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(tmp_path, corpus, small, monkeypatch) -> None:
+    scored: list[str] = []
+
+    def evaluate(model, *, tasks, **_):
+        scored.extend(tasks)
+        if tasks != ["CR"]:
+            raise OpencseError(f"there is no {tasks[0]}")
+        result = TaskResult(task="CR", main="accuracy", metrics={"accuracy": 81.5}, rows=2, data_sha256="", details={})
+        return Evaluation(
+            results={"transfer": Results(results=(result,), texts=2, seconds=0.0)}, settings={}, texts=2, asked=2
+        )
+
+    monkeypatch.setattr(reproduced_runs, "evaluate", evaluate)
+    arguments = {"out": tmp_path / "papers", "corpus": corpus, "overrides": QUICK, "progress": False}
+    for repeated in (False, True):
+        table = reproduce("diffcse/table-2", **arguments)
+        cells = dict(zip(table.columns, table.rows["SimCSE"], strict=True))
+        assert (cells["CR"].values, cells["MR"].missing) == ((81.5,), "there is no MR")
+        assert cells["Avg."].text() == "not had: not every column is there (85.56)"
+        assert ("CR" in scored) is not repeated, "what was measured is read from its file"
+        scored.clear()
+
+
+def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) -> None:
+    table = reproduce("byop/figure-4", out=tmp_path, corpus=corpus, overrides=QUICK, seeds=[1, 2], progress=False)
+    assert table.columns == ("alignment", "uniformity")
+    assert all(len(cell.values) == 2 for cells in table.rows.values() for cell in cells)
+    for quantity in table.columns:
+        assert (tmp_path / "byop" / f"figure-4-{quantity}.svg").read_text().count("BYOP-D-M") == 1
+    (log, *_) = sorted((tmp_path / "runs").glob("*/metrics.jsonl"))
+    watched = [json.loads(line) for line in log.read_text().splitlines() if "alignment" in line]
+    assert [line["step"] for line in watched] == [0, 1]  # six rows in batches of four: one step
+    assert all(line["uniformity"] < 0 < line["alignment"] for line in watched)

@@ -25,7 +25,7 @@ SUITES: Mapping[str, tuple[str, ...]] = {
     "classification": CLASSIFICATION_TASKS,
     "reranking": RERANKING_TASKS,
     "retrieval": RETRIEVAL_TASKS,
-    "geometry": ("STS-B dev",),
+    "geometry": ("STS-B dev", "STS-B test"),
     "development": DEVELOPMENT_TASKS,
     "guard": GUARD_TASKS,
 }
@@ -80,8 +80,8 @@ def _load(
     if suite == "sts":
         return [PairsTask(pairs=pairs) for pairs in load_sts(source, text=text, tasks=names)]
     if suite == "geometry":
-        (dev,) = load_sts(source, text=text, tasks=["STS-B"], split="dev")
-        return [GeometryTask(pairs=replace(dev, name="STS-B dev"))]
+        splits = {name: load_sts(source, text=text, tasks=["STS-B"], split=name.split()[-1]) for name in names}
+        return [GeometryTask(pairs=replace(pairs, name=name)) for name, (pairs,) in splits.items()]
     if suite == "retrieval":
         return [load_retrieval(source, name, text=text) for name in names]
     if suite == "reranking":

@@ -17,6 +17,7 @@ from opencse.evaluation.development import development_scorer, development_sets,
 from opencse.io.corpus import Corpus
 from opencse.pipeline.before_after import compared_texts
 from opencse.pipeline.inputs import with_seed
+from opencse.pipeline.watch import watched_measures
 from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.runs.session import Notify
 from opencse.training import TrainingRun, train_encoder
@@ -161,6 +162,7 @@ def train_on_rows(
         out=out,
         dev=None if not sets else lambda encoder: development_scorer(encoder, sets, precision),
         guards=guard_scorer if watched or compatible else None,
+        watch=watched_measures(recipe.selection.watch, sets, precision),
         resume=resume,
         overwrite=overwrite,
         track=track,

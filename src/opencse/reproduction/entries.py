@@ -1,4 +1,4 @@
-"""One table of a paper as a TOML file: `entries/PAPER/TABLE.toml`."""
+"""One table or figure of a paper as a TOML file: `entries/PAPER/TABLE.toml`."""
 
 from __future__ import annotations
 
@@ -43,13 +43,18 @@ class System:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A table of a paper.
+    """A table or figure of a paper.
 
     Attributes:
         name: Paper and table, such as `osscse/table-4`.
         title: What the table shows.
-        kind: `scores` of systems, or OssCSE's `splits` of scored pairs, which need no training.
-        columns: The tasks of a table of scores, in the order of the paper; `Avg.` is their mean.
+        kind: What is measured of each system, and so what its columns name. `scores`: STS tasks, `Cont.` and `Oppn.`,
+            and mean cosines by transformation, such as `cosine: negation`. `tasks`: any task of `opencse evaluate`,
+            with its main metric or another, such as `STSB-97: recall@1`. `curves`: what `Selection.watch` measures
+            while a system trains; the last values stand in the table. `splits`: OssCSE's consistent and opposed pairs,
+            without any system.
+        columns: What is measured, in the order of the paper; `Avg.` is the mean of the others.
+        plot: Whether the table is drawn, too. `curves` always are.
         families: Families of backbones in the paper.
         seeds: Runs behind each printed score.
         systems: The rows.
@@ -58,8 +63,9 @@ class Entry:
 
     name: str
     title: str
-    kind: Literal["scores", "splits"] = "scores"
+    kind: Literal["scores", "tasks", "curves", "splits"] = "scores"
     columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
+    plot: bool = False
     families: tuple[str, ...] = ("bert-base",)
     seeds: int = 1
     systems: tuple[System, ...] = ()

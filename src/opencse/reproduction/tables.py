@@ -1,4 +1,4 @@
-"""A reproduced table: measured scores with the printed ones beside them."""
+"""A reproduced table: measured scores with the published ones beside them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from opencse.evaluation import ScoredPairs
 from opencse.probing.published import SPLITS
 from opencse.reproduction.entries import Entry
 from opencse.surface.consistency import consistency_opposition
+
+Scores = Mapping[str, float | str]
+"""Scores by column, or why there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +76,14 @@ class ReproducedTable:
 
 def scores_table(
     entry: Entry,
-    scores: Mapping[str, Mapping[str, Sequence[Mapping[str, float]] | str]],
+    scores: Mapping[str, Mapping[str, Sequence[Scores] | str]],
     notes: Sequence[str] = (),
 ) -> ReproducedTable:
     """Put the scores of runs into the form of the paper's table.
 
     Args:
         entry: The table.
-        scores: By family and by the label of the system: for each seed the scores by task, or why there are none. The
+        scores: By family and by the label of the system: for each seed the scores by column, or why there are none. The
             key of a family says with which backbone it was measured, as in `bert-base` or `bert-base: mini-mlm`.
         notes: How the scores came about.
     """
@@ -95,7 +98,7 @@ def scores_table(
                 if isinstance(runs, str):
                     cells.append(Cell(printed=value, missing=runs if column == entry.columns[-1] else ""))
                 else:
-                    cells.append(Cell(values=tuple(_score(run, column) for run in runs), printed=value))
+                    cells.append(_cell(entry, runs, column, value))
             label = system.label if len(scores) == 1 else f"{system.label}, {key}"
             rows[label] = tuple(cells)
     every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
@@ -139,7 +142,22 @@ def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
     return [*scores] if len(scores) == columns else [*[None] * (columns - len(scores)), *scores]
 
 
-def _score(run: Mapping[str, float], column: str) -> float:
-    if column == "Avg.":
-        return statistics.fmean(score for task, score in run.items() if task not in ("Cont.", "Oppn."))
-    return run[column]
+def _cell(entry: Entry, runs: Sequence[Scores], column: str, printed: float | None) -> Cell:
+    """Return one figure over the seeds, or the reason why there is none."""
+    values = []
+    for run in runs:
+        found = [
+            run.get(name, "not measured without --data")
+            for name in (_averaged(entry, run) if column == "Avg." else [column])
+        ]
+        if missing := [value for value in found if isinstance(value, str)]:
+            return Cell(printed=printed, missing="not every column is there" if column == "Avg." else missing[0])
+        values.append(statistics.fmean(value for value in found if not isinstance(value, str)))
+    return Cell(values=tuple(values), printed=printed)
+
+
+def _averaged(entry: Entry, run: Scores) -> list[str]:
+    """Return what `Avg.` is the mean of: all sets of scored pairs, or the other columns."""
+    if entry.kind == "scores":
+        return [name for name in run if name not in ("Cont.", "Oppn.") and not name.startswith("cosine: ")]
+    return [name for name in entry.columns if name != "Avg."]

@@ -84,6 +84,7 @@ class TrainingLoop:
         checkpoints: The checkpoints of the run.
         dev: Returns the development score of the current encoder, higher is better; None for no selection.
         guards: Returns the guards' scores of the current encoder by name; None for no guards.
+        watch: Returns further measures of the current encoder by name, logged with each development score.
         added: Changes that are added to the trained weights of the encoder, by name (task vectors).
         progress: Show progress.
     """
@@ -99,12 +100,13 @@ class TrainingLoop:
         checkpoints: Checkpoints,
         dev: Callable[[], float] | None = None,
         guards: Callable[[], dict[str, float]] | None = None,
+        watch: Callable[[], dict[str, float]] = dict,
         added: Mapping[str, torch.Tensor] | None = None,
         progress: bool = True,
     ) -> None:
         self.network, self.assembler, self.sampler, self.settings = network, assembler, sampler, settings
         self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
-        self.guards, self.added = guards, added or {}
+        self.guards, self.watch, self.added = guards, watch, added or {}
         self.show = progress and accelerator.is_main_process
         steps = settings.training.epochs * sampler.batches_per_epoch
         self.steps = min(steps, settings.training.max_steps or steps)
@@ -258,7 +260,7 @@ class TrainingLoop:
             score = self.dev() if self.main else 0.0
         state = self.state
         if self.log is not None:
-            self.log.write(state.step, {"dev": score})
+            self.log.write(state.step, {"dev": score, **self.watch()})
         if not select:
             state.first_score = score
         elif self._within_tolerance or state.best_score is None or score > state.best_score:

@@ -157,7 +157,7 @@ class TrainingSession:
             checkpoints: The checkpoints of the run.
             record: As in `begin`.
             save: Writes the model; called in the main process only.
-            **options: `dev`, `guards` and `added`, as for `TrainingLoop`.
+            **options: `dev`, `guards`, `watch` and `added`, as for `TrainingLoop`.
         """
         training = settings.training
         loop = TrainingLoop(

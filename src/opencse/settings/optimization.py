@@ -122,6 +122,8 @@ class Selection:
         compatible: Least recall (0 to 1) of a mixed index, old documents and new queries, that is good enough for
             `last` (`opencse.evaluation.compatibility`); not measured where it is absent.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
+        watch: What else is measured on the development pairs at each evaluation, for `metrics.jsonl` alone: their
+            `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`.
     """
 
     every: int = 125
@@ -131,6 +133,7 @@ class Selection:
     guard_tolerance: float | None = None
     compatible: float | None = None
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
+    watch: tuple[Literal["geometry", "splits"], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tasks:

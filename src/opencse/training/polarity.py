@@ -89,7 +89,7 @@ def polarity_head(
         texts, pairs = constructed_pairs(rows, settings)
         train_head(head, torch.from_numpy(encode(texts)), pairs, settings, seed=seed, progress=progress)
         weights = {name: tensor.numpy() for name, tensor in head.state_dict().items()}
-        np.savez(folder / "head.npz", allow_pickle=False, **weights)
+        np.savez(folder / "head.npz", **weights)
 
     folder = sealed_store("polarity", key, build)
     with np.load(folder / "head.npz", allow_pickle=False) as stored:

@@ -70,6 +70,7 @@ def train_encoder(
     out: str | Path,
     dev: Callable[[SentenceTransformer], Scorer] | None = None,
     guards: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
+    watch: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
     variant: str = "sound",
     overrides: Sequence[str] = (),
     resume: bool = False,
@@ -91,6 +92,7 @@ def train_encoder(
             the best step are kept. By default those of the last step are kept.
         guards: Function from the encoder to a function that scores its current weights by guard, for recipes that keep
             the last step (`Selection.guard_tolerance`).
+        watch: Function from the encoder to a function that measures its current weights by name, for `metrics.jsonl`.
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         resume: Continue from the last checkpoint in `out`, if there is one.
@@ -146,6 +148,7 @@ def train_encoder(
         save,
         dev=None if dev is None else dev(model.scored),
         guards=None if guards is None else guards(model.scored),
+        watch=dict if watch is None else watch(model.scored),
         added=added,
     )
     return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))

@@ -1,0 +1,187 @@
+"""The runs of a reproduction: trained or found on disk, and measured as a table or figure asks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencse.data.paraphrases import Paraphrases, paraphrase_columns
+from opencse.data.prepare import recipe_for_corpus
+from opencse.encoder import backbone_config, load_encoder
+from opencse.encoder.embedder import Embedder
+from opencse.errors import OpencseError
+from opencse.io.corpus import Corpus
+from opencse.io.files import write_json
+from opencse.pipeline.evaluate import evaluate
+from opencse.pipeline.run import run
+from opencse.probing import ProbeData, ProbeScores, ProbeSuite
+from opencse.recipes import Recipe, dump_recipe, family_of
+from opencse.reports.curves import Curve
+from opencse.reproduction import Entry, System
+from opencse.runs.session import Notify
+
+CANDIDATES = {"debcse": "build.positive.source"}
+"""The constructor source that takes a table of paraphrases, for recipes without a column of paraphrases."""
+WATCHED = {"alignment": "geometry", "uniformity": "geometry", "Cont.": "splits", "Oppn.": "splits"}
+"""What a recipe has to watch (`Selection.watch`) for each column of curves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Scores of one run by column, or why there are none; and curves by column."""
+
+    scores: dict[str, float | str]
+    curves: dict[str, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedSettings:
+    """Settings of all runs of a reproduction."""
+
+    out: Path
+    corpus: Corpus
+    data: str | None
+    probe_data: ProbeData
+    overrides: tuple[str, ...]
+    paraphrases: Path | None
+    progress: bool
+    notify: Notify
+
+
+def measure_system(
+    entry: Entry, system: System, backbone: str, seeds: Sequence[int], shared: SharedSettings
+) -> list[Measured] | str:
+    """Return the measurements of a system for each seed, or the reason why there are none."""
+    if system.missing:
+        return system.missing
+    try:
+        backbone_config(backbone)
+    except OpencseError:
+        return f"the backbone {backbone}"
+    try:
+        if system.pooling:
+            key = {"backbone": backbone, "pooling": system.pooling}
+            found = [_stored_or_measured(shared, key, lambda folder: _probe_untouched(system, backbone, shared))]
+        else:
+            found = [_trained(entry, system, backbone, seed, shared) for seed in seeds]
+        return [_of_kind(entry, system, backbone, *each, shared) for each in found]
+    except OpencseError as error:
+        shared.notify(f"{system.label}: {error}")
+        return error.problem
+
+
+def _of_kind(
+    entry: Entry, system: System, backbone: str, folder: Path, scores: dict[str, float], shared: SharedSettings
+) -> Measured:
+    """Return what the entry shows of a run, whose scores of the usual kind are known."""
+    if entry.kind == "tasks":
+        model = backbone if system.pooling else str(folder / "model")
+        return Measured(scores=_task_scores(entry.columns, model, system.pooling, folder, shared.data))
+    if entry.kind == "curves" and system.recipe:
+        curves = {column: _read_curve(folder / "metrics.jsonl", column) for column in entry.columns}
+        return Measured(scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
+    return Measured(scores=dict(scores))
+
+
+def _task_scores(
+    columns: Sequence[str], model: str, pooling: str, folder: Path, data: str | None
+) -> dict[str, float | str]:
+    """Return the scores of a model on tasks by column; those measured before are read from a file beside the run."""
+    file = folder.with_name(f"{folder.name}-tasks.json")
+    known: dict[str, float | str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    for column in columns:
+        task = column.partition(":")[0]
+        if column == "Avg." or task in known:
+            continue
+        try:
+            evaluation = evaluate(model, data=data, tasks=[task], pooling=pooling or None)
+        except OpencseError as error:
+            known[column] = error.problem
+            continue
+        (result,) = (each for suite in evaluation.results.values() for each in suite.results)
+        metrics = {f"{task}: {name}": value for name, value in result.metrics.items() if value is not None}
+        bins = result.details.get("cosines", [])
+        metrics |= {f"{task}: cosine {b['from']} to {b['to']}": b["mean"] for b in bins if b["mean"] is not None}
+        known |= metrics | {task: result.score if result.score is not None else "no main metric"}
+        write_json(file, {name: score for name, score in known.items() if isinstance(score, float) or name == task})
+    return known
+
+
+def _read_curve(file: Path, name: str) -> Curve:
+    """Return a measure by step from the log of a run."""
+    lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+    return [(line["step"], line[name]) for line in lines if name in line]
+
+
+def _probe_untouched(system: System, backbone: str, shared: SharedSettings) -> ProbeScores:
+    return ProbeSuite(shared.probe_data)(Embedder(load_encoder(backbone, pooling=system.pooling), precision="auto"))
+
+
+def _trained(
+    entry: Entry, system: System, backbone: str, seed: int, shared: SharedSettings
+) -> tuple[Path, dict[str, float]]:
+    source, source_key = Paraphrases(table=shared.paraphrases), CANDIDATES.get(system.recipe)
+    settings = [*shared.overrides, *system.set, f"training.seed={seed}"]
+    if entry.kind == "curves":
+        settings.append(f"selection.watch={sorted({WATCHED[column] for column in entry.columns})}")
+    if shared.paraphrases is not None and source_key is not None:
+        text, candidate = paraphrase_columns(shared.paraphrases)
+        named = f"text_column='{text}', candidate_column='{candidate}'"
+        settings.insert(0, f"{source_key}={{kind='candidate_table', path='{shared.paraphrases.resolve()}', {named}}}")
+    family = family_of(backbone_config(backbone))
+    options: dict[str, Any] = {"family": family, "overrides": settings}
+    try:
+        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
+    except OpencseError:
+        if shared.paraphrases is None:
+            raise
+        source = Paraphrases()  # this system uses no paraphrases
+        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
+    key = {"recipe": dump_recipe(recipe), "backbone": backbone}
+    return _stored_or_measured(shared, key, lambda folder: _run(recipe, backbone, folder, source, shared))
+
+
+def _run(recipe: Recipe, backbone: str, folder: Path, source: Paraphrases, shared: SharedSettings) -> ProbeScores:
+    shared.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {folder}")
+    result = run(
+        recipe,
+        shared.corpus.path,
+        backbone=backbone,
+        out=folder,
+        data=shared.data,
+        dev=None if shared.data is not None else "demo",
+        pairs=None if shared.data is not None else "demo",
+        paraphrases=source.table,
+        resume=(folder / "run.json").is_file(),
+        progress=shared.progress,
+        notify=shared.notify,
+    )
+    return list(result.scores.values())[-1]
+
+
+def _stored_or_measured(shared: SharedSettings, key: Mapping[str, str], measure: Any) -> tuple[Path, dict[str, float]]:
+    """Return folder and scores of a run; they are measured unless an earlier reproduction stored them."""
+    dependencies = {**key, "corpus": shared.corpus.content_hash, "data": shared.data or "written pairs"}
+    digest = hashlib.blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()
+    folder = shared.out / "runs" / digest
+    file = folder.with_suffix(".json")
+    if not file.is_file():
+        write_json(file, _by_task(measure(folder)) | {"of": dict(dependencies)})
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    return folder, {name: score for name, score in stored.items() if name != "of"}
+
+
+def _by_task(scores: ProbeScores) -> dict[str, Any]:
+    """Return the scores by task, the correlations on OssCSE's splits times 100, and mean cosines by transformation."""
+    by_task = {task.task: task.score for task in scores.sts if task.score is not None}
+    if scores.splits is not None:
+        splits = {"Cont.": scores.splits.consistent.value, "Oppn.": scores.splits.opposed.value}
+        by_task |= {name: 100 * value for name, value in splits.items() if value is not None}
+    if scores.transformations is not None:
+        cosines = {f"cosine: {kind.kind}": kind.cosine.value for kind in scores.transformations.kinds}
+        by_task |= {name: value for name, value in cosines.items() if value is not None}
+    return by_task
