@@ -38,7 +38,7 @@ def test_a_column_that_is_asked_for_wins_over_text(tmp_path) -> None:
 def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(OpencseError, match=r"which column holds the text.* --column"):
+    with pytest.raises(OpencseError, match=r"which column holds the text.*`--column`"):
         open_corpus(path)
     with pytest.raises(OpencseError, match="no column 'c'"):
         open_corpus(path, column="c")
@@ -95,3 +95,16 @@ def test_queries(tmp_path) -> None:
     path.write_text("user,query\n1,can I get a refund\n2,can I get a refund\n3,who can edit\n")
     assert collect_queries(path) == ["can I get a refund", "who can edit"]
     assert collect_queries([str(i) for i in range(1000)], most=4) == ["0", "250", "500", "750"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["", " "], r"texts in memory \(list\): no text"),  # and not the name of a file in the cache
+        (pd.DataFrame({"a": ["x"], "b": ["y"]}), "Name it with `column=`"),  # no option of the command line
+        (pd.DataFrame({"n": [1, 2]}), r"no column of strings: n \(int64\)"),
+    ],
+)
+def test_what_is_wrong_with_texts_in_memory_is_said_in_python(given, message) -> None:
+    with pytest.raises(OpencseError, match=message):
+        collect_passages(given)

@@ -70,11 +70,12 @@ def collect_passages(given: Any, *, column: str | None = None, words: int = 200)
     Raises:
         OpencseError: The text cannot be read, is empty, or is in an unknown column.
     """
+    name = str(given) if isinstance(given, str | Path) else _name(given)
     if not isinstance(given, str | Path):
         given, column = _table_file(_as_table(given), column), "text"
     found = list(read_passages(demo.corpus(given), column=column, words=words))
     if not found:
-        raise OpencseError(f"{given} has no text", "Give documents with at least one sentence.")
+        raise OpencseError(f"{name}: no text", "Give documents with at least one sentence.")
     return found
 
 
@@ -176,7 +177,10 @@ def _table_file(table: pa.Table, column: str | None) -> Path:
     """Write the text columns of a table to the cache, the wanted one as `text`."""
     kinds = {name: table.schema.field(name).type for name in table.column_names}
     texts = [name for name, kind in kinds.items() if _is_string(kind)]
-    name = text_column(texts, "the table", column)
+    if not texts:
+        listed = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+        raise OpencseError(f"the table has no column of strings: {listed or 'it is empty'}", "Convert one to strings.")
+    name = text_column(texts, "the table", column, option="column=")
     names = [each for each in texts if each == name or each != "text"]
     columns = {"text" if each == name else each: table[each].to_pylist() for each in names}
     digest = hashlib.blake2b(digest_size=16)

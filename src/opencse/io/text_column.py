@@ -22,13 +22,16 @@ TEXT_COLUMNS = (
 """Common names of a column of text, the likeliest first."""
 
 
-def text_column(columns: Sequence[str], source: str | Path, wanted: str | None = None) -> str:
+def text_column(
+    columns: Sequence[str], source: str | Path, wanted: str | None = None, *, option: str = "--column"
+) -> str:
     """Return the column that holds the text: the wanted one, else the first of `TEXT_COLUMNS`, else the only one.
 
     Args:
         columns: The columns of the table.
         source: Name of the table, for messages.
         wanted: The column that the user asked for.
+        option: How the user names a column, for messages.
 
     Raises:
         OpencseError: The wanted column is missing, or none of several has a known name.
@@ -44,5 +47,5 @@ def text_column(columns: Sequence[str], source: str | Path, wanted: str | None =
     if len(columns) == 1:
         return columns[0]
     raise OpencseError(
-        f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", "Name it with --column."
+        f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", f"Name it with `{option}`."
     )
