@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from opencse.evaluation.compatibility import COMPATIBILITY
+from opencse.progress import collect
 from opencse.runs.blending import copy_weights
 from opencse.runs.drawing_back import Limits, draw_back
 from opencse.settings import Selection
@@ -54,6 +55,12 @@ def test_development_pairs_alone_decide_where_there_are_no_guards() -> None:
     weight, (share, score, guards) = draw(1.0, None, 2.0, None)
     assert share == weight.item() == 0.5
     assert (score, guards) == (79.0, {})
+
+
+def test_the_time_is_counted_as_that_of_the_guards() -> None:
+    with collect() as timings:
+        draw(1.0, 0.5, None, {"answers": 1.0})
+    assert "guards" in timings.seconds, "it was taken for training steps"
 
 
 def test_the_strictest_guard_decides() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from opencse.evaluation.compatibility import COMPATIBILITY
+from opencse.progress import Phase, timed
 from opencse.runs.blending import copy_weights, interpolate, longest_way
 from opencse.runs.checkpoint import save_weights
 from opencse.settings import Selection
@@ -40,7 +41,7 @@ class Limits:
 
 
 def draw_back(
-    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits, trained: Path
+    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits, trained: Path, *, show: bool = False
 ) -> tuple[float, float | None, dict[str, tuple[float, float]]]:
     """Give the encoder the weights that are as near to the trained ones as the limits allow.
 
@@ -53,13 +54,23 @@ def draw_back(
         limits: What must not be lost.
         trained: File for the trained weights, which stays if others are kept: training is dear, and another tolerance
             needs it.
+        show: Show the progress: on a CPU this can take longer than a short training.
 
     Returns:
         The share of the way that is kept, its development score, and for each guard the score before training and of
         what is kept.
     """
     save_weights(encoder, trained)
+    with timed("guards"), Phase("checking the guards", unit="evaluations", show=show) as phase:
+        return _acceptable_weights(encoder, untouched, limits, trained, phase)
+
+
+def _acceptable_weights(
+    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits, trained: Path, phase: Phase
+) -> tuple[float, float | None, dict[str, tuple[float, float]]]:
+    """Find and set the weights; arguments and result as of `draw_back`."""
     before = _untouched_scores(encoder, untouched, limits)
+    phase.update()
     kept: tuple[float | None, dict[str, float]] = limits.first_score, before
     known = limits.last_score
 
@@ -71,6 +82,7 @@ def draw_back(
             if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
                 return False
         after = {} if limits.guards is None else limits.guards()
+        phase.update()
         if any(after[name] < limits.least(name, first) for name, first in before.items()):
             return False
         kept = score, after

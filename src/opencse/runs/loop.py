@@ -306,7 +306,9 @@ class TrainingLoop:
                 last = None if self.added else state.best_score
                 limits = Limits(self.settings.selection, state.first_score, last, self.dev, self.guards)
                 trained = self.folder / TRAINED_WEIGHTS
-                share, state.best_score, guards = draw_back(self.network.encoder, self._untouched, limits, trained)
+                share, state.best_score, guards = draw_back(
+                    self.network.encoder, self._untouched, limits, trained, show=self.show
+                )
             elif self.added and self.dev is not None:
                 state.best_score = self.dev()
         seconds = time.perf_counter() - self._clock
