@@ -295,20 +295,19 @@ class TrainingLoop:
         self.accelerator.wait_for_everyone()
 
     def _finish(self) -> TrainingOutcome:
-        state, share = self.state, 1.0
+        state, share, encoder = self.state, 1.0, self.network.encoder
         guards: dict[str, tuple[float, float]] = {}
         if self.main:
             if self.dev is not None and not self._within_tolerance:
-                load_weights(self.network.encoder, self.best_path)
+                load_weights(encoder, self.best_path)
             if self.added:
-                add_change(self.network.encoder, self.added)
+                add_change(encoder, self.added)
             if self._within_tolerance:
                 last = None if self.added else state.best_score
                 limits = Limits(self.settings.selection, state.first_score, last, self.dev, self.guards)
                 trained = self.folder / TRAINED_WEIGHTS
-                share, state.best_score, guards = draw_back(
-                    self.network.encoder, self._untouched, limits, trained, show=self.show
-                )
+                drawn = draw_back(encoder, self._untouched, limits, trained, show=self.show)
+                share, state.best_score, guards = drawn
             elif self.added and self.dev is not None:
                 state.best_score = self.dev()
         seconds = time.perf_counter() - self._clock
