@@ -6,6 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +42,43 @@ def test_the_error_of_a_job_reaches_the_caller() -> None:
 def test_a_killed_worker_is_an_error_and_not_a_wait_without_end() -> None:
     with pytest.raises(OpencseError, match="a worker process ended"):
         list(Local(processes=2).map(Double(), [1, -1, 2]))
+
+
+def test_workers_end_when_their_caller_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, pathlib, time\n"
+        "from opencse.engines.local import Local\n"
+        "class Sleeper:\n"
+        "    def open(self): pass\n"
+        "    def __call__(self, job):\n"
+        "        pathlib.Path(f'{job}.pid').write_text(str(os.getpid()))\n"
+        "        time.sleep(600)\n"
+        "if __name__ == '__main__':\n"
+        "    list(Local(processes=2).map(Sleeper(), [1, 2]))\n"
+    )
+    caller = subprocess.Popen([sys.executable, script], cwd=tmp_path)
+    notes = [tmp_path / "1.pid", tmp_path / "2.pid"]
+    assert _within(120, lambda: all(note.is_file() and note.read_text() for note in notes))
+    caller.kill()
+    caller.wait()
+    workers = [int(note.read_text()) for note in notes]
+    assert _within(60, lambda: not any(map(_runs, workers)))
+
+
+def _within(seconds: float, reached: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not reached() and time.monotonic() < end:
+        time.sleep(0.1)
+    return reached()
+
+
+def _runs(process: int) -> bool:
+    """Whether a process is there and no zombie, which nobody may have waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_caller_may_stop_early() -> None:

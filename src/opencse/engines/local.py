@@ -6,12 +6,14 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from typing import Any, ClassVar
 
 from opencse.engines.engine import WorkerTask
@@ -76,7 +78,16 @@ def _start(task: WorkerTask) -> None:
     global _TASK
     _TASK = task  # it is opened with its first job: only then does an error reach the caller
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C only the caller reports, the workers just end
+    threading.Thread(target=_end_with_caller, daemon=True).start()
     limit_threads()
+
+
+def _end_with_caller() -> None:
+    """End this worker when its caller is gone: one that was killed cannot end its workers itself."""
+    caller = multiprocessing.parent_process()
+    assert caller is not None
+    wait([caller.sentinel])
+    os._exit(1)
 
 
 def _run(job: Any) -> Any:
