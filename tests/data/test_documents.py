@@ -100,3 +100,12 @@ def test_nothing_to_read(tmp_path, make) -> None:
     make(tmp_path / "none")
     with pytest.raises(OpencseError, match="none"):
         texts(tmp_path / "none")
+
+
+def test_german_ordinals_and_abbreviations_end_no_sentence(tmp_path) -> None:
+    (tmp_path / "a.md").write_text("Der Vertrag endet am 3. Mai. Er gilt z. B. nicht für die Kunden, die wir haben.")
+    (passage,) = read_passages(tmp_path)
+    assert passage.sentences == (
+        "Der Vertrag endet am 3. Mai.",
+        "Er gilt z. B. nicht für die Kunden, die wir haben.",
+    )

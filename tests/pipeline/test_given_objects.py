@@ -52,11 +52,12 @@ def test_a_run_on_a_frame_and_a_model_in_another_thread(tmp_path, model) -> None
 
 def test_build_says_what_it_wrote(tmp_path) -> None:
     notes = []
-    german = ["Das Haus ist nicht sehr alt und wir haben es.", "Die Rückgabe ist nach dem Ende nicht mehr möglich."]
-    out = opencse.build("debias", german, tmp_path / "out", only=["entity"], progress=False, notify=notes.append)
+    french = ["La maison n'est pas très vieille et nous ne l'avons pas.", "Le retour est possible dans les dix jours."]
+    out = opencse.build("debias", french, tmp_path / "out", only=["entity"], progress=False, notify=notes.append)
     assert len(pq.read_table(sorted(out.glob("part-*.parquet")))) == 2
     assert any("2 sentences in" in note for note in notes)
-    assert any("the texts look German, and the rules are for English" in note for note in notes)
+    assert any("the texts look French, for which there are no rules" in note for note in notes)
+    assert "warning: no sentence has entity" in notes
 
 
 def test_a_misspelt_option_is_refused_at_once(tmp_path) -> None:

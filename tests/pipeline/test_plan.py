@@ -33,10 +33,17 @@ def test_a_plan_has_the_sizes_of_the_run(backbone) -> None:
     assert any("for 20 steps" in line for line in short.lines())
 
 
-def test_a_plan_names_another_language(backbone) -> None:
-    german = ["Das Haus ist nicht sehr alt und wir haben es.", "Die Rückgabe ist nach dem Ende nicht mehr möglich."]
-    found = plan("simcse", german, backbone=backbone)
-    assert "they look German" in found.lines()[0]
+def test_a_plan_names_the_language(backbone) -> None:
+    french = ["La maison n'est pas très vieille et nous ne l'avons pas.", "Le retour est possible dans les dix jours."]
+    found = plan("debias", french, backbone=backbone)
+    assert "the texts look French, for which there are no rules: only numbers are changed" in found.lines()[1]
+    assert "left out: negation, " in found.lines()[1]
+    assert "the texts look English" in plan("debias", "demo", backbone=backbone).lines()[1]
+
+
+def test_a_recipe_without_rules_has_no_line_about_the_language(backbone) -> None:
+    found = plan("simcse", "demo", backbone=backbone)
+    assert not any("look" in line for line in found.lines())
     assert found.build == ()
     assert found.rows is None
 

@@ -84,13 +84,14 @@ def test_passages_and_queries(found) -> None:
 
 def test_another_language_is_named() -> None:
     texts = [
-        "Das Haus ist nicht sehr alt und wir haben es seit 1990.",
-        "Im Jahr 1985 war es noch nicht hier.",
+        "La gare est fermée et les trains ne sont pas là.",
+        "Les 12 salles sont dans la ville et elles sont propres.",
         TEXTS[0],
     ]
     found = check_texts(by_words, [DocumentPassage("a", (text,)) for text in texts])
-    assert found.language == "de"
-    assert any("look German" in note for note in found.notes)
+    assert found.language == "fr"
+    assert any("The texts look French, for which there are no rules: only numbers" in note for note in found.notes)
+    assert not found.rewordings
 
 
 def test_markup_and_questions_are_no_test_cases() -> None:

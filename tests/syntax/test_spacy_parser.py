@@ -96,3 +96,12 @@ def test_static_lexicon(tmp_path, make):
         path.write_text("[1")
     assert static_lexicon(tokenizer, second) == tags
     assert second.seen  # the cache was damaged
+
+
+def test_a_blank_pipeline_has_words_without_tags_and_the_final_mark_apart() -> None:
+    (tokens,) = load_parser("blank:de").parse(["Er endet am 3. Mai 2021."])
+    assert [token.text for token in tokens] == ["Er", "endet", "am", "3.", "Mai", "2021", "."]
+    assert (tokens[-2].start, tokens[-2].end, tokens[-1].start, tokens[-1].end) == (19, 23, 23, 24)
+    assert {token.tag for token in tokens} == {""}
+    with pytest.raises(OpencseError, match="no language 'tlh'"):
+        load_parser("blank:tlh")

@@ -33,6 +33,10 @@ def check(
     pooling: Annotated[
         str | None, typer.Option(help="Pooling of an encoder that defines none: cls, mean, first_last, …")
     ] = None,
+    language: Annotated[
+        str, typer.Option(help="Language whose rules rewrite the texts: `auto`, `en`, … (see the guide on languages).")
+    ] = "auto",
+    syntax: Annotated[str, typer.Option(help="A spaCy pipeline for this language, by name or folder.")] = "",
     seed: Annotated[int, typer.Option(help="Seed of all sampling.")] = 0,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
@@ -40,8 +44,8 @@ def check(
 ) -> None:
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Rules of English grammar contradict sentences of your texts (negation, opposite, number, name) and reword
-    them. The model then searches for each sentence among your texts. No training, no labels, about two minutes.
+    Rules of grammar contradict sentences of your texts (negation, opposite, number, name) and reword them. The model
+    then searches for each sentence among your texts. No training, no labels, about two minutes.
 
     For example:
 
@@ -65,6 +69,8 @@ def check(
         minutes=minutes,
         precision=precision.value,
         pooling=pooling,
+        language=language,
+        syntax=syntax,
         seed=seed,
         notify=progress.note,
     )

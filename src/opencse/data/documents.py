@@ -16,10 +16,12 @@ from opencse.io.corpus import Corpus
 from opencse.io.reading import CONVERTERS, existing_path
 from opencse.io.tables import TABLES, file_extension, read_lines
 from opencse.progress import note
+from opencse.syntax.language import likely_language
 
 PROSE = (".md", ".markdown", ".html", ".htm")
 """Extensions of running text. All other formats hold one text per line or row."""
 
+_SAMPLE = 200  # paragraphs by which the language of a document is recognised
 _LONG = 40  # words above which a line of plain text or a cell is a paragraph
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
@@ -65,7 +67,7 @@ def read_passages(path: str | Path, *, column: str | None = None, words: int = 2
     path = existing_path(path)
     for source, units, joined in _units(path, column):
         sentences: list[str] = []
-        for unit in split_sentences(units) if joined else _short_or_split(units):
+        for unit in _running_text(list(units)) if joined else _short_or_split(units):
             if not joined:
                 yield from _packed(source, unit, words)
             else:
@@ -81,9 +83,14 @@ def is_prose(path: str | Path) -> bool:
     return file_extension(path) in PROSE
 
 
-def split_sentences(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the sentences of each text, as split by spaCy's `sentencizer`."""
-    for doc in _splitter().pipe(" ".join(text.split()) for text in texts):
+def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterator[list[str]]:
+    """Yield the sentences of each text, as split by spaCy's `sentencizer`.
+
+    Args:
+        texts: n texts.
+        language: Code of their language, whose abbreviations and ordinals ("am 3. Mai") end no sentence.
+    """
+    for doc in _splitter(language or "en").pipe(" ".join(text.split()) for text in texts):
         yield [sentence.text.strip() for sentence in doc.sents if sentence.text.strip()]
 
 
@@ -143,10 +150,17 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
             block = []
 
 
+def _running_text(units: Sequence[str]) -> Iterator[list[str]]:
+    return split_sentences(units, likely_language(units[:_SAMPLE]))
+
+
 def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
     """Yield each line or cell as one sentence, or split into its sentences if it is long."""
     for unit in units:
-        yield next(split_sentences([unit]), []) if len(unit.split()) > _LONG else [" ".join(unit.split())]
+        if len(unit.split()) > _LONG:
+            yield next(split_sentences([unit], likely_language([unit])), [])
+        else:
+            yield [" ".join(unit.split())]
 
 
 def _packed(source: str, sentences: Sequence[str], words: int) -> Iterator[DocumentPassage]:
@@ -213,10 +227,10 @@ class _Page(HTMLParser):
 
 
 @cache
-def _splitter() -> Any:
+def _splitter(language: str) -> Any:
     import spacy
 
-    pipeline = spacy.blank("en")
+    pipeline = spacy.blank(language)
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = 10_000_000
     return pipeline

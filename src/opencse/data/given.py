@@ -21,7 +21,7 @@ from opencse.io.files import replaced_file
 from opencse.io.reading import existing_path
 from opencse.io.text_column import text_column
 
-_VERSION = "1"
+_VERSION = "2"
 _LONG = 40  # median words above which the rows of a table are paragraphs
 _LEAST = 3  # words below which a sentence of a document is a heading
 

@@ -72,7 +72,8 @@ def mix_rows(
     if not rows:
         raise OpencseError(
             f"none of the {len(sentences)} sentences fits any part of the training rows: {', '.join(without_rows)}",
-            "Give more text. The views are built by rules of English grammar, which find nothing in another language.",
+            "Give more text. The views are built by grammar rules: they need sentences in English, or another language "
+            "that has rules.",
         )
     for each in without_rows:
         notify(f"no sentence fits the part {each} of the training rows: it is left out")

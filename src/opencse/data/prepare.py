@@ -8,12 +8,14 @@ from pathlib import Path
 from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
 from opencse.data.label_rows import join_labels
 from opencse.data.labels import Labels
+from opencse.data.language import choose_corpus_language
 from opencse.data.mixture import mix_rows
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
 from opencse.io.corpus import Corpus
 from opencse.recipes import Recipe, load_recipe
 from opencse.views import build_views
+from opencse.views.languages import LanguagePack
 
 Notify = Callable[[str], None]
 
@@ -88,8 +90,9 @@ def prepare_rows(
     Raises:
         OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
     """
-    sentences = _sampled(recipe, corpus, out, paraphrases)
-    rows = _with_columns(recipe, sentences, out, models, keep, notify)
+    pack = choose_corpus_language(recipe.corpus, corpus).pack
+    sentences = _sampled(recipe, corpus, out, paraphrases, pack)
+    rows = _with_columns(recipe, sentences, out, models, keep, notify, pack)
     parts = recipe.used_parts
     if labels is not None:
         path, seed = out / "labelled.parquet", recipe.training.seed
@@ -100,17 +103,24 @@ def prepare_rows(
     return mix_rows(rows, parts, out / "mixture.parquet", seed=recipe.training.seed, notify=notify)
 
 
-def _sampled(recipe: Recipe, corpus: Corpus, out: Path, paraphrases: Paraphrases) -> Corpus:
+def _sampled(recipe: Recipe, corpus: Corpus, out: Path, paraphrases: Paraphrases, pack: LanguagePack) -> Corpus:
     """Return the sample of the corpus that columns are built for; the corpus itself if all of it is used."""
     complete = recipe.build and not missing_specs(recipe.build, recipe.columns, corpus.columns)
     whole = not (recipe.corpus.rows or recipe.corpus.clauses) or built_by_opencse(recipe.build, corpus.columns)
     if complete or (whole and paraphrases.table is None):
         return corpus
-    return sample(corpus, recipe.corpus, out / "corpus.parquet", table=paraphrases.table, seed=recipe.training.seed)
+    path, seed = out / "corpus.parquet", recipe.training.seed
+    return sample(corpus, recipe.corpus, path, table=paraphrases.table, seed=seed, pack=pack)
 
 
 def _with_columns(
-    recipe: Recipe, corpus: Corpus, out: Path, models: Mapping[str, str | Path], keep: bool, notify: Notify
+    recipe: Recipe,
+    corpus: Corpus,
+    out: Path,
+    models: Mapping[str, str | Path],
+    keep: bool,
+    notify: Notify,
+    pack: LanguagePack,
 ) -> Corpus:
     """Return the corpus with all columns that the recipe's views read; the missing ones are built in `out/views`."""
     missing = missing_specs(recipe.build, recipe.columns, corpus.columns)
@@ -118,6 +128,6 @@ def _with_columns(
         return corpus
     notify(f"building {', '.join(missing)}")
     pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
-    specs = with_models(missing, models, pooling)
+    specs = pack.localise(with_models(missing, models, pooling))
     built = build_views(corpus.path, specs, out / "views", seed=recipe.training.seed, resume=keep)
     return add_columns(corpus, built, list(recipe.columns))

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,11 +21,10 @@ from opencse.progress import timed
 from opencse.recipes import CorpusSettings
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
-from opencse.views.constructor import SourceRow
-from opencse.views.rewriting.attribute_clause import attribute_clause, is_predicate
+from opencse.views.constructor import Constructor, SourceRow
+from opencse.views.languages import ENGLISH, LanguagePack
 from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.views.rewriting.main_clause import MainClause
-from opencse.views.rewriting.opposites import opposed_adjectives, opposed_verbs
 
 _CHUNK = 4096
 _LEAST_EACH = 8
@@ -33,7 +33,13 @@ _VERBS_EACH = 4
 
 
 def sample(
-    corpus: Corpus, settings: CorpusSettings, out: Path, *, table: str | Path | None = None, seed: int = 0
+    corpus: Corpus,
+    settings: CorpusSettings,
+    out: Path,
+    *,
+    table: str | Path | None = None,
+    seed: int = 0,
+    pack: LanguagePack = ENGLISH,
 ) -> Corpus:
     """Write a sample of a corpus, for which the views of a recipe are built.
 
@@ -45,6 +51,7 @@ def sample(
         out: The Parquet file to write, with one column, `text`; not written again if it was made from the same input.
         table: A table of sentences and paraphrases.
         seed: Seed of the sample, of the choice of sentences to cut, and of the order.
+        pack: Rules of the language of the sentences.
 
     Returns:
         The sample, opened.
@@ -54,16 +61,17 @@ def sample(
     """
     sources = [corpus.content_hash, content_hash(table) if table is not None else ""]
     words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
+    language = [] if pack is ENGLISH else [pack.code, pack.syntax]
     made_from = hashlib.sha256(
-        json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed]).encode()
+        json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed, *language]).encode()
     ).hexdigest()
     if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
         return Corpus(out)
     rng = random.Random(seed)
     with timed("sampling"):
-        plain, opposed = _sample(corpus, settings, rng)
+        plain, opposed = _sample(corpus, settings, rng, pack)
     with timed("parsing and rewriting"):
-        whole = [*_cut(plain, settings.clauses, rng), *_statements(opposed, settings.clauses, rng)]
+        whole = [*_cut(plain, settings.clauses, rng, pack), *_statements(opposed, settings.clauses, rng, pack)]
         texts = list(dict.fromkeys(whole))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
@@ -100,15 +108,15 @@ class _Balanced:
     but nobody uses it.
     """
 
-    def __init__(self, size: int, rng: random.Random) -> None:
-        self._size, self._rng = size, rng
+    def __init__(self, size: int, rng: random.Random, pack: LanguagePack) -> None:
+        self._size, self._rng, self._opposed_words = size, rng, pack.opposed_words
         # Sentences of one adjective. A stream with fewer than 200 adjectives gives fewer than `size` sentences.
         self._rounds = max(_LEAST_EACH, size // 200)
         self._reservoirs: dict[str, _Reservoir] = {}
         self._opposite: dict[str, str] = {}
 
     def offer(self, text: str) -> None:
-        for word, opposite in (opposed_adjectives(text) | opposed_verbs(text)).items():
+        for word, opposite in self._opposed_words(text).items():
             self._opposite[word] = opposite
             self._reservoirs.setdefault(word, _Reservoir(self._rounds * _each(word), self._rng)).offer(text)
 
@@ -136,10 +144,12 @@ def _is_verb(word: str) -> bool:
     return word.startswith("to ")
 
 
-def _sample(corpus: Corpus, settings: CorpusSettings, rng: random.Random) -> tuple[list[str], dict[str, str]]:
+def _sample(
+    corpus: Corpus, settings: CorpusSettings, rng: random.Random, pack: LanguagePack
+) -> tuple[list[str], dict[str, str]]:
     """Return a random sample of distinct sentences, and sentences by adjective or verb with an opposite."""
     plain = _Reservoir(settings.rows, rng)
-    opposed = _Balanced(settings.opposites, random.Random(rng.random()))
+    opposed = _Balanced(settings.opposites, random.Random(rng.random()), pack)
     for text in corpus.texts():
         plain.offer(text)
         if settings.opposites:
@@ -147,7 +157,7 @@ def _sample(corpus: Corpus, settings: CorpusSettings, rng: random.Random) -> tup
     return list(dict.fromkeys(plain.kept)), opposed.kept()
 
 
-def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random) -> list[str]:
+def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random, pack: LanguagePack) -> list[str]:
     """Return sentences in which the word with an opposite is the predicate.
 
     A sentence with a verb or a predicate adjective is kept, or cut to its main clause with the probability `clauses`.
@@ -156,24 +166,23 @@ def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random) 
     if not opposed:
         return []
     predicates: list[str] = []
-    attributes: list[str] = []
+    others: list[str] = []
     texts = list(opposed)
-    parser = load_parser("syntax")
+    parser = load_parser(pack.syntax)
     for start in range(0, len(texts), _CHUNK):
         part = texts[start : start + _CHUNK]
         for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
-            if _is_verb(opposed[text]) or is_predicate(tokens, opposed[text]):
-                predicates.append(text)
-            elif clause := attribute_clause(text, tokens, opposed[text]):
-                attributes.append(clause)
-    return [*_cut(predicates, clauses, rng), *attributes]
+            statement = pack.statement(text, tokens, opposed[text])
+            if statement is not None:
+                (predicates if statement == text else others).append(statement)
+    return [*_cut(predicates, clauses, rng, pack), *others]
 
 
-def _cut(texts: Sequence[str], share: float, rng: random.Random) -> list[str]:
+def _cut(texts: Sequence[str], share: float, rng: random.Random, pack: LanguagePack) -> list[str]:
     """Return the sentences, a random share of them cut to their main clause, where one is found."""
     out = list(texts)
     chosen = [i for i in range(len(out)) if rng.random() < share]
-    cutter = MainClause().open() if chosen else None
+    cutter = cast(Constructor, pack.localised(MainClause()).open()) if chosen else None
     for start in range(0, len(chosen), _CHUNK):
         assert cutter is not None
         part = chosen[start : start + _CHUNK]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,12 @@ import pyarrow.parquet as pq
 
 from opencse.data.columns import chosen_specs, with_models
 from opencse.data.given import open_corpus
+from opencse.data.language import choose_corpus_language
 from opencse.encoder.given import model_source
 from opencse.engines import Engine
 from opencse.errors import OpencseError
-from opencse.io.corpus import Corpus
 from opencse.recipes import load_recipe
 from opencse.runs.session import Notify
-from opencse.syntax.language import LANGUAGES, likely_language
 from opencse.views import ConstructorSpec, build_views
 
 
@@ -71,9 +69,12 @@ def build(
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
     text = open_corpus(corpus, column=column)
+    language = choose_corpus_language(loaded.corpus, text)
+    if any(spec.by_grammar for spec in specs.values()):
+        notify(language.line(specs))
     built = build_views(
         text.path,
-        with_models(specs, {"backbone": model_source(backbone)}),
+        language.pack.localise(with_models(specs, {"backbone": model_source(backbone)})),
         out,
         seed=seed,
         engine=engine,
@@ -81,12 +82,12 @@ def build(
         progress=progress,
         notify=notify,
     )
-    for line in _built_lines(built, specs, text):
+    for line in _built_lines(built, specs):
         notify(line)
     return built
 
 
-def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec], corpus: Corpus) -> Iterator[str]:
+def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:
     """Yield a summary of the built columns, and a warning about empty ones."""
     columns = [column for name, spec in specs.items() for column in spec.columns(name)]
     table = pq.read_table(sorted(built.glob("part-*.parquet")), columns=columns)
@@ -95,9 +96,4 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec], corpus: Corp
     yield f"{len(table):,} sentences in {built}; sentences by column: {shares}"
     empty = [column for column, count in present.items() if not count]
     if empty:
-        language = likely_language(islice(corpus.texts(), 500))
-        reason = (
-            "" if language == "en" else f"; the texts look {LANGUAGES.get(language or '', 'not English')}, and the "
-        )
-        reason += "rules are for English" if reason else ""
-        yield f"warning: no sentence has {', '.join(empty)}{reason}"
+        yield f"warning: no sentence has {', '.join(empty)}"

@@ -19,6 +19,7 @@ from opencse.probing.own_texts import check_texts
 from opencse.probing.probe_models import short_names
 from opencse.probing.text_check import TextCheck
 from opencse.reports.check_page import write_check
+from opencse.views.languages import AUTO
 
 _TIMED = 24  # passages whose encoding is timed
 _VERSIONS = 8  # short texts per rewritten sentence: itself, its contradictions and rewordings
@@ -36,11 +37,13 @@ def check(
     pooling: str | None = None,
     precision: Precision = "auto",
     seed: int = 0,
+    language: str = AUTO,
+    syntax: str = "",
     notify: Callable[[str], None] = lambda _: None,
 ) -> TextCheck:
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 
-    Rules of English grammar make contradictions and rewordings of the sentences, which are ranked among the texts.
+    Rules of grammar make contradictions and rewordings of the sentences, which are ranked among the texts.
 
     Args:
         model: A folder, a hub id, a bundled name or a `SentenceTransformer`.
@@ -54,6 +57,8 @@ def check(
         pooling: Pooling of an encoder that defines none.
         precision: See `opencse.encoder.embedder.Embedder`.
         seed: Seed of all sampling.
+        language: Code of the language whose rules rewrite the texts; `auto` for the one that they look like.
+        syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
         notify: Receives short notes for the user.
 
     Returns:
@@ -83,6 +88,8 @@ def check(
         documents=documents,
         deadline=started + 0.45 * 60 * minutes,
         seed=seed,
+        language=language,
+        syntax=syntax,
         notify=notify,
     )
     if out is not None:

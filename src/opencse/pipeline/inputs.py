@@ -11,6 +11,7 @@ from opencse.data.columns import missing_specs
 from opencse.data.given import open_corpus
 from opencse.data.label_rows import with_labels
 from opencse.data.labels import Labels, read_labels
+from opencse.data.language import choose_corpus_language
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import recipe_for_corpus
 from opencse.encoder import backbone_config
@@ -44,6 +45,12 @@ class RunInputs:
     def missing_specs(self) -> dict[str, ConstructorSpec]:
         """Constructors of the columns that the recipe's views read and the corpus lacks."""
         return missing_specs(self.recipe.build, self.recipe.columns, self.corpus.columns)
+
+    def language_line(self) -> str:
+        """Return one line about the language of the corpus; empty if no view that needs grammar is built."""
+        if not any(spec.by_grammar for spec in self.missing_specs.values()):
+            return ""
+        return choose_corpus_language(self.recipe.corpus, self.corpus).line(self.missing_specs)
 
 
 def resolve_inputs(

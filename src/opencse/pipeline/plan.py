@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,7 @@ from opencse.pipeline.inputs import resolve_inputs, with_precision
 from opencse.pipeline.time_budget import TimeBudget, fit_to_minutes, rounded, run_sizes
 from opencse.pipeline.time_estimate import RunSizes, seconds_by_part
 from opencse.recipes import Recipe
-from opencse.syntax.language import LANGUAGES, likely_language
 
-_LANGUAGE_SAMPLE = 500  # sentences whose language is detected
 _NAMED = 0.05  # share of the time from which a part is named
 
 
@@ -32,7 +29,7 @@ class Plan(JupyterMixin):
     Attributes:
         corpus: Name of the corpus.
         sentences: Number of sentences in it.
-        language: Code of its likely language; None for unknown.
+        language: One line about its language and the rules for it; empty if no view needs grammar.
         build: Columns of related sentences that are built.
         sampled: Maximum number of sentences that they are built for; None for all.
         rows: Maximum number of training rows; None for every sentence once an epoch.
@@ -46,7 +43,7 @@ class Plan(JupyterMixin):
 
     corpus: str
     sentences: int
-    language: str | None
+    language: str
     build: tuple[str, ...]
     sampled: int | None
     rows: int | None
@@ -60,9 +57,7 @@ class Plan(JupyterMixin):
     def lines(self) -> list[str]:
         """Return the plan in words, one line for each step, and the expected time."""
         found = f"reads {self.sentences:,} sentences of {self.corpus}"
-        if self.language != "en":
-            found += f"; they look {LANGUAGES.get(self.language or '', 'not English')}, and the rules are for English"
-        lines = [found]
+        lines = [found, *([self.language] if self.language else [])]
         if self.build:
             some = "all of them" if self.sampled is None else f"up to {self.sampled:,} of them"
             lines.append(f"builds {', '.join(self.build)} for {some}")
@@ -158,7 +153,7 @@ def plan(
     return Plan(
         corpus=inputs.corpus.name,
         sentences=sizes.sentences,
-        language=likely_language(list(islice(inputs.corpus.texts(), _LANGUAGE_SAMPLE))),
+        language=inputs.language_line(),
         build=tuple(inputs.missing_specs),
         sampled=None if asked is None else min(sizes.sentences, asked),
         rows=sum(part.rows for part in parts.values()) if parts else None,

@@ -168,6 +168,8 @@ def run(
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
         inputs, budget = _announced(inputs, probe_data, sets, minutes, folder if resume else None, notify, confirm)
         notify(precision_line)
+        if language := inputs.language_line():
+            notify(language)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
             inputs.recipe,

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from opencse.data.documents import DocumentPassage
 from opencse.probing.exclusive_names import ExclusiveNameSwap
 from opencse.probing.exclusive_numbers import ExclusiveNumberSwap
 from opencse.probing.exclusive_opposites import ExclusiveOpposite
 from opencse.views import (
+    Constructor,
+    ConstructorSpec,
     NegatedAntonym,
     Negation,
     Passive,
     Reordering,
     SourceRow,
 )
-from opencse.views.rewriting.grammar_view import GrammarView
+from opencse.views.languages import ENGLISH, LanguagePack
 
-CONTRADICTIONS: dict[str, GrammarView] = {
+CONTRADICTIONS: dict[str, ConstructorSpec] = {
     "negation": Negation(),
     "opposite": ExclusiveOpposite(predicate_first=True),
     "number": ExclusiveNumberSwap(),
@@ -28,7 +30,7 @@ CONTRADICTIONS: dict[str, GrammarView] = {
 }
 """Rewritings that contradict a sentence, by their names in a report."""
 
-REWORDINGS: dict[str, GrammarView] = {
+REWORDINGS: dict[str, ConstructorSpec] = {
     "negated opposite": NegatedAntonym(),
     "passive": Passive(),
     "reordered": Reordering(),
@@ -37,24 +39,6 @@ REWORDINGS: dict[str, GrammarView] = {
 
 _CHUNK = 256
 _MIN_WORDS, _MAX_WORDS = 4, 30  # of a sentence that is rewritten
-_PROSE = re.compile(r"(?!.*\w\()[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
-"""A sentence of prose: no markup, formula, path, list or question."""
-_POSSIBLE = re.compile(
-    r"\b(?:allow\w*|enabl\w*|help\w*|permit\w*|lets?|letting|may|might|can|could) [^.,;]*$"
-    r"|\b(?:if|when|whenever|whether|unless|once|until|while|suppose|let's) [^,;]*$",
-    re.IGNORECASE,
-)
-"""The beginning of a sentence up to a word that stands for what is possible, permitted or a condition.
-
-Its opposite may be true as well: "allows you to take control" and "to lose control".
-"""
-_SOME = re.compile(r"\b(?:may|might|some|sometimes|several|many|often|a lot)\b", re.IGNORECASE)
-"""In the beginning of a sentence up to its negation: "some are" and "some are not" can both be true."""
-_LEAVES_OPEN = {"negation": (_SOME,), "opposite": (_SOME, _POSSIBLE), "number": (_POSSIBLE,), "name": (_POSSIBLE,)}
-_ONLY = re.compile(r"\b(?:only|solely|but|else)\b|\w.*\botherwise\b", re.IGNORECASE)
-"""Words that a negation or an opposite leaves without sense: "is not sold only here" does not deny that it is sold."""
-_BECAUSE = re.compile(r"\w.*\bbecause\b", re.IGNORECASE)
-"""A reason after a statement: "is not cheap because it is old" may deny either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +61,19 @@ class RewrittenSentence:
 
 
 class SentenceRewriter:
-    """The constructors of `CONTRADICTIONS` and `REWORDINGS`, opened once.
+    """The constructors of `CONTRADICTIONS` and `REWORDINGS` for one language, opened once.
 
     Args:
         seed: Seed of the choices that a rule leaves open.
+        pack: Rules of the language of the texts.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self._contradictions = {name: spec.open(seed=seed) for name, spec in CONTRADICTIONS.items()}
-        self._rewordings = {name: spec.open(seed=seed) for name, spec in REWORDINGS.items()}
+    def __init__(self, seed: int = 0, pack: LanguagePack = ENGLISH) -> None:
+        self.pack = pack
+        self._contradictions, self._rewordings = (
+            {name: cast(Constructor, spec.open(seed=seed)) for name, spec in pack.localise(specs).items()}
+            for specs in (CONTRADICTIONS, REWORDINGS)
+        )
 
     def __call__(
         self, positions: Sequence[tuple[int, int]], passages: Sequence[DocumentPassage]
@@ -100,14 +88,14 @@ class SentenceRewriter:
                 for constructors in (self._contradictions, self._rewordings)
             )
         )
-        for text, contradicted in zip(texts, contradictions, strict=True):
-            for kind, leave_open in _LEAVES_OPEN.items():
-                if any(each.search(_unchanged(contradicted[kind] or "", text)) for each in leave_open):
-                    contradicted[kind] = None
-            if _ONLY.search(text):
-                contradicted.update(negation=None, opposite=None)
-            if _BECAUSE.search(text):
-                contradicted["negation"] = None
+        for text, contradicted, reworded in zip(texts, contradictions, rewordings, strict=True):
+            if self.pack.opposites_reworded and reworded["negated opposite"] is None:
+                contradicted["opposite"] = None
+            for name, new in contradicted.items():
+                kind, start = CONTRADICTIONS[name].kind, _unchanged(new or "", text)
+                open_start = any(each.search(start) for each in self.pack.leaves_open.get(kind, ()))
+                if open_start or any(each.search(text) for each in self.pack.unfit.get(kind, ())):
+                    contradicted[name] = None
         return [
             RewrittenSentence(passage, position, text, _changed(contradictions[i], text), _changed(rewordings[i], text))
             for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True))
@@ -127,7 +115,7 @@ def rewrite_sentences(
     first_position: dict[str, tuple[int, int]] = {}
     for number, passage in enumerate(passages):
         for position, text in enumerate(passage.sentences):
-            if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and _PROSE.fullmatch(text):
+            if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and rewriter.pack.prose.fullmatch(text):
                 first_position.setdefault(text, (number, position))
     positions = list(first_position.values())
     random.Random(seed).shuffle(positions)

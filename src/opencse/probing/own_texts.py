@@ -26,7 +26,7 @@ from opencse.probing.contradictions import (
 from opencse.probing.estimates import Estimate, mean_estimate, rate_estimate
 from opencse.probing.text_check import ContradictionKind, QueryCheck, SearchExample, TextCheck
 from opencse.probing.unit_vectors import UnitVectors
-from opencse.syntax.language import LANGUAGES, likely_language
+from opencse.views.languages import AUTO, ENGLISH, ChosenLanguage, choose_language, language_packs
 
 _ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
 _MIN_SENTENCES = 20  # with both versions; with fewer, the numbers say little
@@ -54,6 +54,8 @@ def check_texts(
     documents: int = 2000,
     deadline: float | None = None,
     seed: int = 0,
+    language: str = AUTO,
+    syntax: str = "",
     notify: Callable[[str], None] = lambda _: None,
 ) -> TextCheck:
     """Measure how often a model ranks a contradiction above a rewording, on these texts.
@@ -67,19 +69,21 @@ def check_texts(
         documents: Maximum number of passages searched; more are sampled at random.
         deadline: `time.perf_counter()` after which no more sentences are rewritten.
         seed: Seed of all sampling.
+        language: Code of the language of the texts, or `auto`.
+        syntax: A spaCy pipeline for this language; by default the one that its rules come with.
         notify: Receives short notes for the user.
 
     Raises:
-        OpencseError: There is no text, or no sentence could be contradicted.
+        OpencseError: There is no text, no sentence could be contradicted, or the language is unknown.
     """
     started = time.perf_counter()
     if not passages:
         raise OpencseError("there is no text to check", "Give documents with at least one sentence.")
     rng = np.random.default_rng(seed)
     searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
-    language = likely_language(passage.text for passage in searched[:500])
-    rewriter = SentenceRewriter(seed)
-    notify("rewriting sentences")
+    chosen = choose_language(language, (passage.text for passage in searched[:500]), syntax)
+    rewriter = SentenceRewriter(seed, chosen.pack)
+    notify(chosen.line(CONTRADICTIONS | REWORDINGS))
     rewritten = _rewrite(searched, rewriter, limit, deadline, seed)
     both, sentences = rewritten.both, [*rewritten.both, *rewritten.contradicted]
     cases = [
@@ -98,7 +102,7 @@ def check_texts(
         model=model,
         texts=len(searched),
         sentences=rewritten.parsed,
-        language=language,
+        language=chosen.found,
         contradiction_first=_per_sentence(cases, [e.contradiction_first for e in examples]),
         contradiction_first_in_passages=_in_passages(cases, searched, vectors) if several else None,
         accepted=_accepted(sentences, None, threshold, vectors),
@@ -109,7 +113,7 @@ def check_texts(
         rewordings=_by_rewording(examples),
         queries=_queries(queries, searched, rewriter, vectors, index) if queries else None,
         examples=tuple(_worst_first(examples)),
-        notes=(*_language_notes(language), *_size_notes(len(both))),
+        notes=(*_language_notes(chosen), *_size_notes(len(both))),
         seconds=time.perf_counter() - started,
     )
 
@@ -139,9 +143,10 @@ def _rewrite(
         if len(found.both) >= limit or (deadline is not None and time.perf_counter() > deadline):
             break
     if not found.both and not found.contradicted:
+        names = ", ".join(pack.name for pack in language_packs().values())
         raise OpencseError(
             f"none of the {found.parsed} sentences could be turned into a contradiction",
-            "The rewriting needs whole sentences in English.",
+            f"The rewriting needs whole sentences, in a language that has rules: {names}.",
         )
     return _Rewritten(found.both[:limit], found.contradicted[:limit], found.parsed)
 
@@ -343,14 +348,12 @@ def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
     return sorted(ordered, key=lambda e: not e.contradiction_first)
 
 
-def _language_notes(language: str | None) -> list[str]:
-    if language == "en":
+def _language_notes(chosen: ChosenLanguage) -> list[str]:
+    """Return a note on the language, unless the texts are in English as expected."""
+    if chosen.found == chosen.pack.code == ENGLISH.code:
         return []
-    finding = f"The texts look {LANGUAGES[language]}" if language else "The texts do not look English"
-    return [
-        f"{finding}. The rules know English grammar only: in other languages, only numbers and known names are changed "
-        "reliably, and few sentences are reworded. Take the numbers with care."
-    ]
+    line = chosen.line(CONTRADICTIONS | REWORDINGS)
+    return [f"{line[0].upper()}{line[1:]}."]
 
 
 def _size_notes(count: int) -> list[str]:

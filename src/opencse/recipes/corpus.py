@@ -36,6 +36,9 @@ class CorpusSettings:
         opposites: So many more sentences, drawn for the adjectives and verbs in them that have an opposite, each
             adjective as often as any other as far as the text has it, and each verb four times as often. An attribute
             ("the dirty water") becomes a sentence of its own ("The water is dirty.").
+        language: Code of the language whose rules build the views (`opencse.views.languages`); `auto` for the likeliest
+            one of the text.
+        syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
         parts: The sorts of rows that training mixes, by name (`data/mixture.py`); where absent, every sentence is one
             row with all its views.
     """
@@ -43,6 +46,8 @@ class CorpusSettings:
     clauses: float = 0.0
     rows: int | None = None
     opposites: int = 0
+    language: str = "auto"
+    syntax: str = ""
     parts: dict[str, MixturePart] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

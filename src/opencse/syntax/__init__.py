@@ -14,7 +14,7 @@ def load_parser(name: str = "syntax", *, batch_size: int = 256) -> Parser:
     Constructors over the same rows share the pipeline and its most recent parses.
 
     Args:
-        name: "syntax", or the name or folder of a spaCy pipeline.
+        name: "syntax", the name or folder of a spaCy pipeline, or "blank:de" for the tokenizer of a language.
         batch_size: Number of texts that are parsed together.
     """
     from opencse.syntax.parse_cache import CachedParser

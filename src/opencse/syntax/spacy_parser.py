@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from opencse.syntax.tokens import Token
 
 BUNDLED = "syntax"
 """Name of the pipeline that ships with the library."""
+
+BLANK = "blank:"
+"""Beginning of the name of a pipeline that splits a language into words and does nothing else: "blank:de"."""
 
 _NEEDED = ("tagger", "parser")
 _MAX_CHARACTERS = 1_000_000  # spaCy's own limit for one text
@@ -27,7 +31,8 @@ class SpacyParser:
     """A spaCy pipeline as a `Parser`.
 
     Args:
-        name: "syntax" for the bundled pipeline, or an installed spaCy package (`en_core_web_sm`), or a folder.
+        name: "syntax" for the bundled pipeline, an installed spaCy package (`en_core_web_sm`), a folder, or "blank:de"
+            for spaCy's tokenizer of a language, without tags and relations.
         batch_size: Number of texts that are parsed together.
 
     Raises:
@@ -39,6 +44,10 @@ class SpacyParser:
 
         self.name = name
         self.batch_size = batch_size
+        self._blank = False
+        if name.startswith(BLANK):
+            self._nlp, self._blank = _blank(name.removeprefix(BLANK)), True
+            return
         path = bundled_path() if name == BUNDLED else name
         try:
             with warnings.catch_warnings():
@@ -61,7 +70,26 @@ class SpacyParser:
     def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
         """Yield the tokens of each text, without white space."""
         for doc in self._nlp.pipe((text[:_MAX_CHARACTERS] for text in texts), batch_size=self.batch_size):
-            yield tuple(_tokens(doc))
+            tokens = tuple(_tokens(doc))
+            yield _final_mark_apart(tokens) if self._blank else tokens
+
+
+def _blank(code: str) -> Any:
+    import spacy
+
+    try:
+        return spacy.blank(code)
+    except ImportError as error:
+        raise OpencseError(f"spaCy knows no language {code!r}", "Use a code such as 'de'.") from error
+
+
+def _final_mark_apart(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Return tokens whose last one is the final mark: a blank pipeline takes "2021." for an ordinal."""
+    if not tokens or len(tokens[-1].text) < 2 or not tokens[-1].text.endswith("."):
+        return tokens
+    last = tokens[-1]
+    word = replace(last, text=last.text[:-1], end=last.end - 1)
+    return (*tokens[:-1], word, replace(last, text=".", start=last.end - 1, lemma=".", head=len(tokens)))
 
 
 def _tokens(doc: Any) -> Iterator[Token]:

@@ -91,6 +91,8 @@ class ConstructorSpec:
         kind: Name of the kind in a recipe.
         scores: Columns that are recorded with the text: name to type ("float", "int" or "string").
         unit: Number of rows that are built together, a multiple of `UNIT`.
+        by_grammar: Whether it follows the grammar of one language, so that each language has its own rule
+            (`opencse.views.languages`); it then has the option `syntax`.
 
     Attributes:
         of: The column to start from: the corpus's own (`text`), or one built earlier, for example to negate an
@@ -100,6 +102,7 @@ class ConstructorSpec:
     kind: ClassVar[str]
     scores: ClassVar[Mapping[str, str]] = {}
     unit: ClassVar[int] = UNIT
+    by_grammar: ClassVar[bool] = False
 
     of: str = "text"
 

@@ -29,6 +29,7 @@ class GrammarView(ConstructorSpec):
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+    by_grammar: ClassVar[bool] = True
     tables: ClassVar[tuple[Table, ...]] = ()
     random_stream: ClassVar[str] = ""
 

@@ -19,7 +19,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-Table = Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names"]
+Table = Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names", "de/opposites", "de/names"]
 OPPOSITE_TABLES: tuple[Table, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
 """The lists from which opposites are found."""
 
@@ -94,7 +94,7 @@ def lexicon_bytes(*tables: Table) -> bytes:
     return b"".join((folder / f"{table}.tsv").read_bytes() for table in tables)
 
 
-def _rows(table: Table) -> list[list[str]]:
+def lexicon_rows(table: Table) -> list[list[str]]:
     """Return the cells of a word list, without its header."""
     return [line.split("\t") for line in lexicon_bytes(table).decode().split("\n")[1:] if line]
 
@@ -103,7 +103,7 @@ def _rows(table: Table) -> list[list[str]]:
 def antonyms() -> dict[tuple[str, str], tuple[str, ...]]:
     """Return all antonyms of WordNet by word and part of speech ("ADJ", "ADV" or "VERB")."""
     table: dict[tuple[str, str], tuple[str, ...]] = {}
-    for word, antonym, pos in _rows("antonyms"):
+    for word, antonym, pos in lexicon_rows("antonyms"):
         table[word, pos] = (*table.get((word, pos), ()), antonym)
     return table
 
@@ -116,13 +116,13 @@ def opposites() -> dict[tuple[str, str], str]:
     the other with a negative prefix ("stable", "unstable"): its other pairs are opposites in one sense of many
     ("second", "first", but "a second later").
     """
-    table = {(word, pos): opposite for word, opposite, pos, _ in _rows("opposites")}
-    for affix, pos, stems in _rows("affixes"):
+    table = {(word, pos): opposite for word, opposite, pos, _ in lexicon_rows("opposites")}
+    for affix, pos, stems in lexicon_rows("affixes"):
         for stem in stems.split():
             plain, negative = affixed(affix, stem)
             table.setdefault((plain, pos), negative)
             table.setdefault((negative, pos), plain)
-    for word, opposite, pos in _rows("antonyms"):
+    for word, opposite, pos in lexicon_rows("antonyms"):
         longer, shorter = sorted((word, opposite), key=len, reverse=True)
         prefix = _PREFIX.match(longer)
         plain_pair = prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
@@ -147,7 +147,7 @@ def affixed(affix: str, stem: str) -> tuple[str, str]:
 
 @cache
 def _complementary() -> dict[tuple[str, str], bool]:
-    return {(word, pos): marked == "yes" for word, _, pos, marked in _rows("opposites")}
+    return {(word, pos): marked == "yes" for word, _, pos, marked in lexicon_rows("opposites")}
 
 
 def is_complementary(word: str, pos: str) -> bool:
@@ -173,7 +173,7 @@ def is_held_out_opposite(word: str, opposite: str, parts: int) -> bool:
 def particle_verbs() -> dict[tuple[str, str], tuple[OpposedVerb, ...]]:
     """Return the opposites of verbs with a particle, by verb and particle."""
     table: dict[tuple[str, str], tuple[OpposedVerb, ...]] = {}
-    for phrase, opposite, objects, marked in _rows("particles"):
+    for phrase, opposite, objects, marked in lexicon_rows("particles"):
         verb, particle = phrase.split()
         entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
         table[verb, particle] = (*table.get((verb, particle), ()), entry)
@@ -184,7 +184,7 @@ def particle_verbs() -> dict[tuple[str, str], tuple[OpposedVerb, ...]]:
 def collocations() -> dict[str, tuple[OpposedVerb, ...]]:
     """Return the opposites of verbs that hold with certain objects ("keep" a promise: "break"), by verb."""
     table: dict[str, tuple[OpposedVerb, ...]] = {}
-    for verb, opposite, objects, marked in _rows("collocations"):
+    for verb, opposite, objects, marked in lexicon_rows("collocations"):
         entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
         table[verb] = (*table.get(verb, ()), entry)
     return table
@@ -193,7 +193,7 @@ def collocations() -> dict[str, tuple[OpposedVerb, ...]]:
 @cache
 def names() -> dict[str, str]:
     """Return the kind of each name ("country", "city", "man", "month", …) by name."""
-    return dict(_rows("names"))
+    return dict(lexicon_rows("names"))
 
 
 @cache

@@ -1,0 +1,92 @@
+"""The language pack of English, and what of it works in every language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from opencse.syntax.spacy_parser import BUNDLED
+from opencse.syntax.tokens import Token
+from opencse.views.constructor import ConstructorSpec
+from opencse.views.languages.pack import LanguagePack
+from opencse.views.rewriting.antonym_quadruple import AntonymQuadruple
+from opencse.views.rewriting.antonym_swap import AntonymSwap
+from opencse.views.rewriting.attribute_clause import attribute_clause, is_predicate
+from opencse.views.rewriting.entity_swap import EntitySwap
+from opencse.views.rewriting.keywords import Keywords
+from opencse.views.rewriting.main_clause import MainClause
+from opencse.views.rewriting.negated_antonym import NegatedAntonym
+from opencse.views.rewriting.negation import Negation
+from opencse.views.rewriting.negative_word import NegativeWord
+from opencse.views.rewriting.number_swap import NumberSwap
+from opencse.views.rewriting.opposites import opposed_adjectives, opposed_verbs
+from opencse.views.rewriting.passive import Passive
+from opencse.views.rewriting.phrase_swap import PhraseSwap
+from opencse.views.rewriting.question import Question
+from opencse.views.rewriting.reordering import Reordering
+from opencse.views.rewriting.role_pair import RolePairs
+from opencse.views.rewriting.role_swap import RoleSwap
+from opencse.views.rewriting.topic_question import TopicQuestion
+
+_RULES: tuple[type[ConstructorSpec], ...] = (
+    Negation,
+    AntonymSwap,
+    NegativeWord,
+    NumberSwap,
+    EntitySwap,
+    RoleSwap,
+    RolePairs,
+    PhraseSwap,
+    NegatedAntonym,
+    AntonymQuadruple,
+    Passive,
+    Reordering,
+    Question,
+    TopicQuestion,
+    Keywords,
+    MainClause,
+)
+_PROSE = re.compile(r"(?!.*\w\()[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
+_POSSIBLE = re.compile(
+    r"\b(?:allow\w*|enabl\w*|help\w*|permit\w*|lets?|letting|may|might|can|could) [^.,;]*$"
+    r"|\b(?:if|when|whenever|whether|unless|once|until|while|suppose|let's) [^,;]*$",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence up to a word that stands for what is possible, permitted or a condition.
+
+Its opposite may be true as well: "allows you to take control" and "to lose control".
+"""
+_SOME = re.compile(r"\b(?:may|might|some|sometimes|several|many|often|a lot)\b", re.IGNORECASE)
+"""In the beginning of a sentence up to its negation: "some are" and "some are not" can both be true."""
+_ONLY = re.compile(r"\b(?:only|solely|but|else)\b|\w.*\botherwise\b", re.IGNORECASE)
+"""Words that a negation or an opposite leaves without sense: "is not sold only here" does not deny that it is sold."""
+_BECAUSE = re.compile(r"\w.*\bbecause\b", re.IGNORECASE)
+"""A reason after a statement: "is not cheap because it is old" may deny either."""
+
+
+def _opposed_words(text: str) -> dict[str, str]:
+    return opposed_adjectives(text) | opposed_verbs(text)
+
+
+def _statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
+    if word.startswith("to ") or is_predicate(tokens, word):
+        return text
+    return attribute_clause(text, tokens, word)
+
+
+ENGLISH = LanguagePack(
+    code="en",
+    name="English",
+    rules={rule.kind: rule for rule in _RULES},
+    syntax=BUNDLED,
+    prose=_PROSE,
+    leaves_open={
+        "negation": (_SOME,),
+        "antonym_swap": (_SOME, _POSSIBLE),
+        "number_swap": (_POSSIBLE,),
+        "entity_swap": (_POSSIBLE,),
+    },
+    unfit={"negation": (_ONLY, _BECAUSE), "antonym_swap": (_ONLY,)},
+    opposed_words=_opposed_words,
+    statement=_statement,
+)

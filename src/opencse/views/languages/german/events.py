@@ -1,0 +1,61 @@
+"""What happens once, and where something is: the clauses in which one date or place excludes another."""
+
+from __future__ import annotations
+
+from opencse.views.languages.german.clause import GermanClause
+from opencse.views.languages.german.lexicon import german_names
+
+_ONCE = frozenset("beginnt begann endet endete startet startete stirbt starb".split())
+_DONE_ONCE = frozenset(
+    """gegründet eröffnet erbaut gebaut errichtet veröffentlicht geboren eingeführt unterzeichnet verabschiedet
+    gestorben
+    fertiggestellt ernannt gewählt beendet abgeschlossen geschlossen zerstört eingestellt erfunden entdeckt verkauft
+    gestartet abgeschafft""".split()
+)
+_AT_ONE_PLACE = frozenset("liegt lag steht stand sitzt".split())
+_SEATS = ("Gerichtsstand", "Erfüllungsort", "Sitz", "Hauptsitz", "Firmensitz", "Hauptstadt", "Standort", "Geburtsort")
+
+
+def is_month(word: str) -> bool:
+    """Whether a word is the name of a month."""
+    return german_names().get(word) == "month"
+
+
+def in_event(clause: GermanClause | None) -> bool:
+    """Whether a clause says what happens once to one thing: "beginnt", "wurde gegründet", "findet statt"."""
+    if clause is None or not _has_one_subject(clause):
+        return False
+    finite, last = clause.word(clause.finite), clause.word(clause.end - 1)
+    if finite in _ONCE:
+        return True
+    return (finite == "findet" and last == "statt") or (finite in ("wurde", "ist", "wird") and last in _DONE_ONCE)
+
+
+def at_one_place(clause: GermanClause | None, i: int) -> bool:
+    """Whether the place that a token names is the one where the subject is: "befindet sich in Berlin"."""
+    if clause is None or not _has_one_subject(clause):
+        return False
+    finite, last = clause.word(clause.finite), clause.word(clause.end - 1)
+    front = {token.text for token in clause.tokens[: clause.finite]}
+    if finite in ("ist", "bleibt") and front & set(_SEATS):
+        return i == clause.end - 1 and i in (clause.finite + 1, clause.finite + 2)
+    if clause.tokens[i - 1].text != "in":
+        return False
+    if finite in ("wurde", "ist") and last in (
+        "geboren",
+        "gestorben",
+        "gegründet",
+        "erbaut",
+        "errichtet",
+        "beheimatet",
+    ):
+        return i == clause.end - 2
+    seat = finite == "hat" and any(token.text in _SEATS for token in clause.tokens)
+    here = finite in _AT_ONE_PLACE or (finite == "befindet" and any(t.text == "sich" for t in clause.tokens))
+    return i == clause.end - 1 and (seat or here)
+
+
+def _has_one_subject(clause: GermanClause) -> bool:
+    first = clause.word(0)
+    coordinated = any(token.text in ("und", "oder") for token in clause.tokens[: clause.end])
+    return clause.front in ("definite", "pronoun", "bare") and first not in ("alle", "wir", "jeder") and not coordinated

@@ -1,0 +1,48 @@
+"""Keywords of a German sentence, as people type them into a search box."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencse.syntax.tokens import Token
+from opencse.views.languages.german import words as w
+from opencse.views.rewriting.grammar_view import Rewrite
+from opencse.views.rewriting.keywords import Keywords
+
+_KEPT = frozenset("nicht kein keine keinen ohne nie".split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class GermanKeywords(Keywords):
+    """Keep nouns, numbers, participles and main verbs, with the negative words.
+
+    One word fewer than `fewest` is enough, as German writes compounds as one word.
+    """
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Choose the words of one sentence."""
+        ranked = sorted((_rank(tokens, i), rng.random(), i) for i in range(len(tokens)) if _is_content(tokens, i))
+        fewest = max(2, self.fewest - 1)
+        if len(ranked) < fewest:
+            return None, "few content words"
+        wanted = rng.randint(fewest, max(fewest, min(self.most, len(ranked))))
+        chosen = {i for _, _, i in ranked[:wanted]}
+        chosen |= {i for i, token in enumerate(tokens) if token.text.lower() in _KEPT}
+        return " ".join(tokens[i].text for i in sorted(chosen)), f"{len(chosen)} words"
+
+
+def _is_content(tokens: Sequence[Token], i: int) -> bool:
+    word = tokens[i].text
+    if not any(map(str.isalnum, word)) or word.lower() in w.ORDINARY or word in w.MANNER_ADVERBS:
+        return False
+    return len(word) > 1 or word.isdigit()
+
+
+def _rank(tokens: Sequence[Token], i: int) -> int:
+    """Return how early a word is chosen: nouns and numbers first, then verbs, then the rest."""
+    word = tokens[i].text
+    if w.is_noun(word) or w.is_number(word):
+        return 0
+    return 1 if w.is_participle(word) or i == len(tokens) - 2 else 2

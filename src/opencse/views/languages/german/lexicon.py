@@ -1,0 +1,97 @@
+"""The German word lists: opposites with their inflection, and names."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from opencse.views.rewriting.lexicon import lexicon_rows
+
+
+class Opposed(NamedTuple):
+    """The opposite of a form.
+
+    Attributes:
+        opposite: The opposite, in the same form.
+        complementary: Whether the negated opposite says the same.
+        base: The pair in its base forms, by which words are counted.
+    """
+
+    opposite: str
+    complementary: bool
+    base: tuple[str, str]
+
+
+def _of(pos: str) -> list[tuple[str, str, bool]]:
+    found = [(a, b, marked == "yes") for a, b, kind, marked in lexicon_rows("de/opposites") if kind == pos]
+    return [*found, *((b, a, marked) for a, b, marked in found)]
+
+
+@cache
+def adjectives() -> dict[str, Opposed]:
+    """Return the opposites of predicate adjectives and participles, in their base form."""
+    table: dict[str, Opposed] = {}
+    for word, opposite, marked in (*_of("ADJ"), *_of("FORM")):
+        table.setdefault(word, Opposed(opposite, marked, (word, opposite)))
+    return table
+
+
+@cache
+def attributes() -> dict[str, Opposed]:
+    """Return the opposites of inflected adjectives: "alte" to "neue"."""
+    table: dict[str, Opposed] = {}
+    for word, opposite, marked in _of("ADJ"):
+        for ending in ("e", "en", "er", "es", "em"):
+            entry = Opposed(_stem(opposite) + ending, marked, (word, opposite))
+            table.setdefault(_stem(word) + ending, entry)
+    return table
+
+
+def _stem(adjective: str) -> str:
+    """Return the stem before an ending: "dunkel" has "dunkle", "teuer" "teure", "müde" "müden"."""
+    if adjective == "hoch":
+        return "hoh"
+    if adjective.endswith("e"):
+        return adjective[:-1]
+    if adjective.endswith(("euer", "auer")):
+        return adjective[:-2] + "r"
+    return adjective[:-2] + "l" if adjective.endswith("el") else adjective
+
+
+@cache
+def verbs() -> dict[str, Opposed]:
+    """Return the opposites of forms of main verbs: infinitives, present tense, and participles of verbs on -ieren."""
+    table: dict[str, Opposed] = {}
+    for word, opposite, marked in _of("VERB"):
+        for form, other in zip(_verb_forms(word), _verb_forms(opposite), strict=True):
+            table.setdefault(form, Opposed(other, marked, (word, opposite)))
+    return table
+
+
+def _verb_forms(infinitive: str) -> tuple[str, str]:
+    stem = infinitive[:-2] if infinitive.endswith("en") else infinitive[:-1]
+    return infinitive, stem + ("et" if stem.endswith(("t", "d", "n")) and not stem.endswith(("nn", "hn")) else "t")
+
+
+@cache
+def particles() -> dict[tuple[str, str], str]:
+    """Return the opposite of a verb's separated prefix, by the verb's finite form and the prefix."""
+    table: dict[tuple[str, str], str] = {}
+    for forms, prefix, pos, other in lexicon_rows("de/opposites"):
+        if pos == "PARTICLE":
+            for form in forms.split("/"):
+                table[form, prefix] = other
+                table[form, other] = prefix
+    return table
+
+
+@cache
+def function_words() -> dict[str, str]:
+    """Return the opposites of prepositions, adverbs and degrees: "mit" to "ohne"."""
+    return {word: opposite for word, opposite, _ in _of("WORD")}
+
+
+@cache
+def german_names() -> dict[str, str]:
+    """Return the kind of each name ("city", "country", "month", …)."""
+    return {row[0]: row[1] for row in lexicon_rows("de/names")}

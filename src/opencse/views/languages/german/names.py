@@ -1,0 +1,60 @@
+"""German contradictions by name: another month, city or country, where one excludes another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.syntax.tokens import Token
+from opencse.views.edits import apply_edits
+from opencse.views.languages.german import words as w
+from opencse.views.languages.german.clause import main_clause
+from opencse.views.languages.german.events import at_one_place, in_event
+from opencse.views.languages.german.lexicon import german_names
+from opencse.views.rewriting.entity_swap import EntitySwap
+from opencse.views.rewriting.grammar_view import Rewrite
+from opencse.views.rewriting.lexicon import Table
+
+_LATE = ("29.", "30.", "31.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GermanEntitySwap(EntitySwap):
+    """Change the month or weekday of an event that happens once, or the city or country where one thing is."""
+
+    tables: ClassVar[tuple[Table, ...]] = ("de/names",)
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Change one name."""
+        if any(token.text.lower() in w.NEGATIVES | w.VAGUE for token in tokens):
+            return None, "negative words"
+        found = self.candidates(text, tokens)
+        if not found:
+            return None, "no name"
+        i, kind = rng.choice(found)
+        new = rng.choice(self.replacements(text, tokens, i, kind))
+        return apply_edits(text, [(tokens[i].start, tokens[i].end, new)]), kind
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, str]]:
+        """Return the places and kinds of the names that may be changed."""
+        clause = main_clause(tokens)
+        found = []
+        for i, token in enumerate(tokens):
+            kind = german_names().get(token.text)
+            if kind in ("city", "country") and i and at_one_place(clause, i):
+                found.append((i, kind))
+            elif kind in ("month", "weekday") and i and in_event(clause):
+                dated = tokens[i - 1].text[:-1].isdigit() if kind == "month" else tokens[i - 1].text == "am"
+                found += [(i, kind)] if dated else []
+        return found
+
+    def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
+        """Return the other names of a kind that the sentence does not have."""
+        others = [name for name, other in german_names().items() if other == kind and name not in text]
+        if kind == "month" and tokens[place - 1].text in _LATE:
+            return [
+                name for name in others if name in ("Januar", "März", "Mai", "Juli", "August", "Oktober", "Dezember")
+            ]
+        return others

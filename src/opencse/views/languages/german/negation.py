@@ -1,0 +1,223 @@
+"""German negation of the main clause: "nicht" in its place, "kein" before an indefinite object, or either removed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencse.syntax.tokens import Token
+from opencse.views.edits import Edit, apply_edits, match_case
+from opencse.views.languages.german import words as w
+from opencse.views.languages.german.clause import GermanClause, Phrase, main_clause
+from opencse.views.languages.german.lexicon import german_names
+from opencse.views.rewriting.grammar_view import Rewrite
+from opencse.views.rewriting.negation import Negation
+
+Edits = tuple[list[Edit] | None, str]
+"""The edits, or None if no rule is safe, and the rule or the reason."""
+
+_AFTER_NICHT = frozenset(
+    "nur unbedingt immer alle allein zuletzt selten einmal umsonst zu mal so ganz wenige jeder jede jedes".split()
+)
+"""Words after which removing "nicht" does not give the opposite, or leaves bad German."""
+_SINGULAR_MASS = frozenset(
+    """Alkohol Wasser Zucker Strom Geld Zeit Zugriff Zugang Schutz Platz Bedarf Personal Internet Papier Fleisch Gluten
+    Laktose Milch Benzin Gas Glas Holz Lärm Staub Fieber Schmerzen Haftung Gewähr Werbung Kontakt Einfluss Ersatz
+    Erfahrung Hilfe Unterstützung Verantwortung Erfolg Rücksicht Support Speicherplatz Anspruch""".split()
+) - {"Anspruch"}
+_FEMININE_E = frozenset(
+    """Ausnahme Frage Adresse Woche Stunde Minute Tabelle Spalte Zeile Seite Stelle Reihe Grenze Gruppe Rolle Regel
+    Datei
+    Lizenz Karte Sperre Pause Taste Schnittstelle Umgebung Prüfsumme Signatur Ursache Wirkung Reise Strafe Miete Quelle
+    Sprache Sache Spritze Salbe Tablette Kapsel Dosis Diagnose Therapie Allergie Reserve Rückgabe Ausgabe Eingabe
+    Abnahme
+    Aufnahme Einnahme Maßnahme Garantie Kopie Kategorie Antwort Nachricht Rechnung""".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GermanNegation(Negation):
+    """Negate the main clause, or remove its negation; of the options, only `remove` has an effect."""
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Negate one sentence."""
+        edits, rule = negation_edits(tokens, remove=self.remove)
+        return (None if edits is None else apply_edits(text, edits)), rule
+
+
+def negation_edits(tokens: Sequence[Token], *, remove: bool = True) -> Edits:
+    """Return the edits that negate a sentence or remove its negation, and the rule; None and a reason if unsafe."""
+    negatives = [i for i, token in enumerate(tokens) if token.text.lower() in w.NEGATIVES]
+    if negatives:
+        return _remove(tokens, negatives) if remove else (None, "negative already")
+    clause = main_clause(tokens)
+    if clause is None:
+        return None, "unclear clause"
+    if any(clause.word(i) in w.VAGUE for i in range(clause.end)):
+        return None, "vague quantity"
+    focus = [i for i in range(clause.end) if clause.word(i) in w.FOCUS]
+    if focus:
+        return _focus(clause, focus)
+    if clause.front == "indefinite" and not clause.auxiliary:
+        return None, "indefinite subject"
+    return _insert(clause)
+
+
+def _focus(clause: GermanClause, focus: Sequence[int]) -> Edits:
+    """Turn "bereits" before the verb cluster into "noch nicht"."""
+    i = focus[0]
+    if len(focus) == 1 and clause.word(i) in ("bereits", "schon") and clause.finite < i == clause.edge - 1:
+        return [(clause.tokens[i].start, clause.tokens[i].end, "noch nicht")], "bereits"
+    return None, "focus"
+
+
+def _insert(clause: GermanClause) -> Edits:
+    tokens, phrases = clause.tokens, list(clause.phrases)
+    if clause.word(0) in ("alle", "jeder", "jede", "jedes") and clause.front == "definite":
+        return [(tokens[0].start, tokens[0].end, "Nicht " + clause.word(0))], "not all"
+    objects = [p for p in phrases if p.kind == "indefinite"]
+    if objects:
+        first = tokens[objects[0].start]
+        after = tokens[objects[0].start + 1].text
+        if len(objects) > 1 or after in ("paar", "bisschen", "Paar") or after.lower() in w.DETERMINERS:
+            return None, "indefinite objects"
+        return [(first.start, first.end, match_case("k" + first.text.lower(), first.text))], "kein"
+    edge = clause.edge
+    while phrases and phrases[-1].kind == "manner":
+        edge = phrases.pop().start
+    last = phrases[-1] if phrases else None
+    if last is not None and last.kind == "bare":
+        return _bare(clause, last)
+    if last is not None and last.kind == "counted":
+        return None, "counted object"
+    place: int | None = edge
+    if last is not None and last.kind == "prepositional":
+        place = _before_phrase(clause, phrases, edge)
+    elif edge == clause.end and clause.auxiliary and last is not None:
+        place = last.start  # "ist nicht der Administrator"
+    if place is None:
+        return None, "unclear place"
+    if place >= clause.end:
+        return [(tokens[place - 1].end, tokens[place - 1].end, " nicht")], "nicht"
+    return [(tokens[place].start, tokens[place].start, "nicht ")], "nicht"
+
+
+def _before_phrase(clause: GermanClause, phrases: Sequence[Phrase], edge: int) -> int | None:
+    """Return the place of "nicht" in a clause whose last phrase is prepositional; None if it is unclear."""
+    phrase = phrases[-1]
+    before = phrases[-2] if len(phrases) > 1 else None
+    to_noun = before is not None and before.kind not in ("pronoun", "reflexive", "adverb", "manner")
+    temporal = is_temporal(clause.tokens, phrase)
+    in_bracket = edge < clause.end
+    particle = in_bracket and clause.word(clause.end - 1) in w.PARTICLES
+    if temporal:
+        words = [token.text for token in clause.tokens[phrase.start : phrase.end]]
+        dated = words[0].lower() in w.CONTRACTED and any(map(w.is_number, words))
+        return edge if in_bracket and not dated else phrase.start
+    if to_noun:  # "die Frist für die Zahlung" may be one phrase
+        return edge if in_bracket and not particle else None
+    return phrase.start
+
+
+def is_temporal(tokens: Sequence[Token], phrase: Phrase) -> bool:
+    """Whether a prepositional phrase names a time."""
+    words = [token.text for token in tokens[phrase.start : phrase.end]]
+    return words[0].lower() in w.TIME_PREPOSITIONS and any(w.TIME_NOUNS.fullmatch(word) for word in words)
+
+
+def _bare(clause: GermanClause, phrase: Phrase) -> Edits:
+    """Put "keine" before a plural without a determiner; its adjectives get the ending -en."""
+    tokens = clause.tokens
+    nouns = [i for i in range(phrase.start, phrase.end) if w.is_noun(tokens[i].text)]
+    coordinated = any(tokens[i].text in w.COORDINATORS for i in range(phrase.start, phrase.end))
+    if not nouns or coordinated or len(nouns) > 1:
+        return None, "several nouns"
+    noun = nouns[0]
+    if (
+        clause.auxiliary
+        and clause.edge == clause.end
+        and (tokens[noun].text in ("Teil", "Bestandteil") or tokens[noun].text in german_names())
+    ):
+        return [(tokens[phrase.start].start, tokens[phrase.start].start, "nicht ")], "nicht"
+    if not w.is_plural(tokens[noun].text):
+        return None, "bare noun"
+    edits: list[Edit] = [(tokens[phrase.start].start, tokens[phrase.start].start, "keine ")]
+    for i in range(phrase.start, noun):
+        if not w.is_attribute(tokens[i].text) or not tokens[i].text.endswith("e"):
+            return None, "adjective"
+        edits.append((tokens[i].end, tokens[i].end, "n"))
+    return edits, "keine"
+
+
+def _remove(tokens: Sequence[Token], negatives: Sequence[int]) -> Edits:
+    """Remove the only negation of a sentence."""
+    if len(negatives) > 1 or any(token.text.lower() in w.VAGUE for token in tokens):
+        return None, "negative words"
+    i = negatives[0]
+    if tokens[-1].text not in (".", "!") or _in_subordinate(tokens, i):
+        return None, "subordinate negation"
+    word = tokens[i].text.lower()
+    if word == "nicht":
+        return _without_nicht(tokens, i)
+    if word in ("nie", "niemals") and i:
+        return [(tokens[i].start, tokens[i].end, "immer")], "nie"
+    if word.startswith("kein") and word[4:] in ("", "e", "en", "em", "er", "es"):
+        return _without_kein(tokens, i)
+    return None, "negative words"
+
+
+def _in_subordinate(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a token follows a comma, or belongs to the clause that opens the sentence."""
+    before = [token.text for token in tokens[:i]]
+    if tokens[0].text.lower() in w.CONDITIONS:
+        return before.count(",") != 1
+    return "," in before
+
+
+def _without_nicht(tokens: Sequence[Token], i: int) -> Edits:
+    token, after = tokens[i], tokens[i + 1].text.lower()
+    before = tokens[i - 1].text.lower() if i else ""
+    if not i or after in _AFTER_NICHT or before in ("oder", "ob", "auch", "nur", "warum", "bitte"):
+        return None, "nicht with a focus"
+    if after == "mehr" and tokens[i + 2].text != "als":
+        return [(token.start, tokens[i + 1].end, "weiterhin")], "nicht mehr"
+    if before == "noch":
+        return [(tokens[i - 1].start, token.end, "bereits")], "noch nicht"
+    if before in w.FOCUS or after in w.FOCUS - {"mehr"}:
+        return None, "nicht with a focus"
+    first = i - 1 if before in ("gar", "überhaupt", "absolut") else i
+    return [(tokens[first - 1].end, token.end, "")], "nicht removed"
+
+
+def _without_kein(tokens: Sequence[Token], i: int) -> Edits:
+    """Turn "kein" into "ein", or leave it out before a plural or a mass noun."""
+    token = tokens[i]
+    noun = next((k for k in range(i + 1, len(tokens)) if w.is_noun(tokens[k].text)), None)
+    if noun is None or any(not w.is_attribute(t.text) for t in tokens[i + 1 : noun]):
+        return None, "kein without a noun"
+    word = tokens[noun].text
+    plain = noun == i + 1
+    before = tokens[i - 1].text.lower() if i else ""
+    ending = token.text.lower()[4:]
+    if word in _SINGULAR_MASS:
+        return _left_out(tokens, i, noun) if plain else (None, "mass noun")
+    if ending == "e" and (word in _FEMININE_E or (w.is_feminine(word) and not w.is_plural(word))):
+        return [(token.start, token.end, match_case("eine", token.text))], "kein removed"
+    if ending == "e" and w.is_plural(word):
+        return _left_out(tokens, i, noun)
+    if ending == "e" or (ending == "en" and (before in w.PREPOSITIONS or w.is_plural(word))):
+        return None, "singular or plural"
+    return [(token.start, token.end, match_case("ein" + ending, token.text))], "kein removed"
+
+
+def _left_out(tokens: Sequence[Token], i: int, noun: int) -> Edits:
+    """Leave out "keine"; adjectives before the noun end in -e then."""
+    following = tokens[i + 1]
+    edits: list[Edit] = [(tokens[i].start, following.end, match_case(following.text, tokens[i].text))]
+    if noun > i + 1:
+        if any(not t.text.endswith("en") for t in tokens[i + 1 : noun]):
+            return None, "adjective"
+        edits = [(tokens[i].start, following.end, match_case(following.text[:-1], tokens[i].text))]
+        edits += [(t.end - 1, t.end, "") for t in tokens[i + 2 : noun]]
+    return edits, "kein removed"

@@ -1,0 +1,253 @@
+"""German sentences and what the rules make of them; None where they refuse."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from opencse.syntax import load_parser
+from opencse.syntax.asides import parse_without_asides
+from opencse.syntax.tokens import Token
+from opencse.views import CONSTRUCTORS, SourceRow
+from opencse.views.languages import choose_language, language_packs
+from opencse.views.languages.german import lexicon
+from opencse.views.languages.german.clause import main_clause
+from opencse.views.languages.german.words import AUXILIARIES, NEGATIVES
+
+NEGATIONS = {
+    "Anträge werden innerhalb von drei Tagen bearbeitet.": (
+        "Anträge werden innerhalb von drei Tagen nicht bearbeitet."
+    ),
+    "Das Gerät ist für Kinder geeignet.": "Das Gerät ist nicht für Kinder geeignet.",
+    "Der Zugang ist sehr sicher.": "Der Zugang ist nicht sehr sicher.",
+    "Die Daten werden auf dem Server gespeichert.": "Die Daten werden nicht auf dem Server gespeichert.",
+    "Wir haben die Frist für die Zahlung verlängert.": "Wir haben die Frist für die Zahlung nicht verlängert.",
+    "Die Garantie umfasst den Akku.": "Die Garantie umfasst den Akku nicht.",
+    "Der Vertrag endet am 3. Mai.": "Der Vertrag endet nicht am 3. Mai.",
+    "Der Vertrag endet am 3. Mai 2021.": "Der Vertrag endet nicht am 3. Mai 2021.",
+    "Kunden erhalten eine E-Mail mit der Bestätigung.": "Kunden erhalten keine E-Mail mit der Bestätigung.",
+    "Wir haben eine Lösung gefunden.": "Wir haben keine Lösung gefunden.",
+    "Nutzer können Dateien löschen.": "Nutzer können keine Dateien löschen.",
+    "Nutzer können große Dateien löschen.": "Nutzer können keine großen Dateien löschen.",
+    "Das Gerät schaltet sich automatisch aus.": "Das Gerät schaltet sich nicht automatisch aus.",
+    "Öffnen Sie die Verpackung.": "Öffnen Sie die Verpackung nicht.",
+    "Wenn die Lampe blinkt, ist der Akku leer.": "Wenn die Lampe blinkt, ist der Akku nicht leer.",
+    "Das Gerät speichert die Daten, wenn Sie die Taste drücken.": (
+        "Das Gerät speichert die Daten nicht, wenn Sie die Taste drücken."
+    ),
+    "Alle Mitarbeiter müssen einen Ausweis tragen.": "Nicht alle Mitarbeiter müssen einen Ausweis tragen.",
+    "Jeder Nutzer hat ein Passwort.": "Nicht jeder Nutzer hat ein Passwort.",
+    "Die Praxis ist am Montag geschlossen.": "Die Praxis ist am Montag nicht geschlossen.",
+    "Ein Administrator kann Konten sperren.": "Ein Administrator kann keine Konten sperren.",
+    "Der Motor läuft.": "Der Motor läuft nicht.",
+    "Die Rechnung wurde bereits bezahlt.": "Die Rechnung wurde noch nicht bezahlt.",
+    "Gelöschte Dateien können wiederhergestellt werden.": "Gelöschte Dateien können nicht wiederhergestellt werden.",
+    "Das ist ein Fehler.": "Das ist kein Fehler.",
+    "Bei Fragen hilft der Kundendienst.": "Bei Fragen hilft der Kundendienst nicht.",
+    "Die Schulung findet am Montag statt.": "Die Schulung findet am Montag nicht statt.",
+    "Die Firma wurde im Jahr 1998 gegründet.": "Die Firma wurde nicht im Jahr 1998 gegründet.",
+    "Der Administrator sperrt das Konto nach drei Tagen.": "Der Administrator sperrt das Konto nicht nach drei Tagen.",
+    "Gerichtsstand ist Hamburg.": "Gerichtsstand ist nicht Hamburg.",
+    # removed
+    "Die Rückgabe ist nicht möglich.": "Die Rückgabe ist möglich.",
+    "Das Tier ist gar nicht gefährlich.": "Das Tier ist gefährlich.",
+    "Es gibt keine Ausnahmen.": "Es gibt Ausnahmen.",
+    "Es gilt keine Ausnahme.": "Es gilt eine Ausnahme.",
+    "Es fallen keine neuen Gebühren an.": "Es fallen neue Gebühren an.",
+    "Kunden haben keinen Anspruch auf Erstattung.": "Kunden haben einen Anspruch auf Erstattung.",
+    "Das Konto kann nicht mehr gelöscht werden.": "Das Konto kann weiterhin gelöscht werden.",
+    "Die Zahlung ist noch nicht eingegangen.": "Die Zahlung ist bereits eingegangen.",
+    "Das Passwort wird nie im Klartext gespeichert.": "Das Passwort wird immer im Klartext gespeichert.",
+    # refused
+    "Einige Kunden sind zufrieden.": None,
+    "Das Gerät ist nur für Erwachsene geeignet.": None,
+    "Das Arzneimittel enthält Laktose.": None,
+    "Die Packung enthält 30 Tabletten.": None,
+    "Nehmen Sie die Tabletten mit Wasser ein.": None,
+    "Die App sendet Daten an Dritte.": None,
+    "Nicht nur Kinder sind gefährdet.": None,
+    "Es gibt keine Geräte.": None,
+    "Der Dienst ist weder schnell noch sicher.": None,
+    "Ist der Dienst sicher?": None,
+    "Version 3 (Beta): die Datei": None,
+    "Der Kunde zahlt und wird beliefert.": None,
+}
+
+QUADRUPLES = {
+    "Der Zugang ist sicher.": (
+        "Der Zugang ist nicht unsicher.",
+        "Der Zugang ist nicht sicher.",
+        "Der Zugang ist unsicher.",
+    ),
+    "Der Antrag wurde angenommen.": (
+        "Der Antrag wurde nicht abgelehnt.",
+        "Der Antrag wurde nicht angenommen.",
+        "Der Antrag wurde abgelehnt.",
+    ),
+    "Die Rückgabe ist nicht möglich.": (
+        "Die Rückgabe ist unmöglich.",
+        "Die Rückgabe ist möglich.",
+        "Die Rückgabe ist nicht unmöglich.",
+    ),
+    "Die neue Version ist schneller.": (
+        None,
+        "Die neue Version ist nicht schneller.",
+        "Die neue Version ist langsamer.",
+    ),
+    "Der Kunde kauft ein Haus.": (None, None, None),
+}
+
+OTHERS = [
+    (
+        "negative_word",
+        "Alle Mitarbeiter müssen einen Ausweis tragen.",
+        "Keine Mitarbeiter müssen einen Ausweis tragen.",
+    ),
+    ("negative_word", "Jeder Nutzer hat ein Passwort.", "Kein Nutzer hat ein Passwort."),
+    ("negative_word", "Jeder darf teilnehmen.", "Niemand darf teilnehmen."),
+    ("negative_word", "Das Tor ist immer offen.", "Das Tor ist nie offen."),
+    ("negative_word", "Das Tor ist immer noch offen.", None),
+    ("negative_word", "Die Tür ist offen.", None),
+    ("antonym_swap", "Nehmen Sie die Tabletten ohne Wasser ein.", "Nehmen Sie die Tabletten mit Wasser ein."),
+    ("antonym_swap", "Das Gerät schaltet sich automatisch aus.", "Das Gerät schaltet sich automatisch ein."),
+    ("antonym_swap", "Der Kurs beginnt am Montag.", "Der Kurs endet am Montag."),
+    ("antonym_swap", "Wir lagern die alten Geräte im Keller.", "Wir lagern die neuen Geräte im Keller."),
+    ("antonym_swap", "Der Raum hat einen dunklen Boden.", "Der Raum hat einen hellen Boden."),
+    (
+        "antonym_swap",
+        "Das Passwort muss mindestens acht Zeichen haben.",
+        "Das Passwort muss höchstens acht Zeichen haben.",
+    ),
+    ("antonym_swap", "Nutzer können Dateien löschen.", None),
+    ("antonym_swap", "Die Tür ist nicht offen.", None),
+    ("reordering", "Wenn die Lampe blinkt, ist der Akku leer.", "Der Akku ist leer, wenn die Lampe blinkt."),
+    (
+        "reordering",
+        "Das Gerät speichert die Daten, wenn Sie die Taste drücken.",
+        "Wenn Sie die Taste drücken, speichert das Gerät die Daten.",
+    ),
+    (
+        "reordering",
+        "Anträge werden innerhalb von drei Tagen bearbeitet.",
+        "Innerhalb von drei Tagen werden Anträge bearbeitet.",
+    ),
+    (
+        "reordering",
+        "Nach dem Ende der Frist können Kunden den Vertrag kündigen.",
+        "Kunden können nach dem Ende der Frist den Vertrag kündigen.",
+    ),
+    ("reordering", "Hunde und Katzen sind erlaubt.", "Katzen und Hunde sind erlaubt."),
+    ("reordering", "Der Hund schläft.", None),
+    ("question", "Die Praxis öffnet um 8 Uhr.", "Öffnet die Praxis um 8 Uhr?"),
+    ("question", "Das Rechenzentrum befindet sich in Frankfurt.", "Befindet sich das Rechenzentrum in Frankfurt?"),
+    ("question", "Er wurde in Berlin geboren.", None),
+    ("keywords", "Das Passwort wird nie im Klartext gespeichert.", "Passwort nie Klartext gespeichert"),
+]
+
+CHANGED = [
+    ("number_swap", "Die Packung enthält 30 Tabletten.", "30"),
+    ("number_swap", "Die Lizenz kostet 1.200 Euro im Jahr.", "1.200"),
+    ("number_swap", "Der Versand dauert drei Tage.", "drei"),
+    ("number_swap", "Das Gerät wiegt 3,5 kg.", "3,5"),
+    ("number_swap", "Die Firma wurde im Jahr 1998 gegründet.", "1998"),
+    ("number_swap", "Die Praxis öffnet um 8 Uhr.", "8"),
+    ("entity_swap", "Gerichtsstand ist Hamburg.", "Hamburg"),
+    ("entity_swap", "Das Rechenzentrum befindet sich in Frankfurt.", "Frankfurt"),
+    ("entity_swap", "Die Firma hat ihren Sitz in München.", "München"),
+    ("entity_swap", "Er wurde in Berlin geboren.", "Berlin"),
+    ("entity_swap", "Der Vertrag endet am 31. März 2021.", "März"),
+]
+
+KEPT = [
+    ("number_swap", "Kunden erhalten die Ware innerhalb von 14 Tagen."),
+    ("number_swap", "Das Passwort muss mindestens acht Zeichen enthalten."),
+    ("number_swap", "Die Datei beschreibt Version 3 Seite 2."),
+    ("number_swap", "Der Raum fasst etwa 30 Personen."),
+    ("entity_swap", "Wir liefern nach Berlin."),
+    ("entity_swap", "Die Kunden wohnen in Frankreich."),
+]
+
+
+def rewritten(kind: str, text: str, seed: int = 0) -> list[str | None]:
+    """The views of one kind that the German pack builds of a sentence."""
+    spec = language_packs()["de"].localised(CONSTRUCTORS[kind]())
+    (tokens,) = parse_without_asides(load_parser("blank:de"), [text])
+    found = spec.rewrite(text, tokens, random.Random(seed))
+    return [text for text, _ in (found if isinstance(found, list) else [found])]
+
+
+@pytest.mark.parametrize("text", NEGATIONS)
+def test_a_negation(text: str) -> None:
+    assert rewritten("negation", text) == [NEGATIONS[text]]
+
+
+@pytest.mark.parametrize("text", QUADRUPLES)
+def test_a_paraphrase_a_negation_and_an_opposite(text: str) -> None:
+    assert tuple(rewritten("antonym_quadruple", text)) == QUADRUPLES[text]
+    assert rewritten("negated_antonym", text) == [QUADRUPLES[text][0]]
+
+
+@pytest.mark.parametrize(("kind", "text", "new"), OTHERS)
+def test_another_view(kind: str, text: str, new: str | None) -> None:
+    assert rewritten(kind, text) == [new]
+
+
+@pytest.mark.parametrize(("kind", "text", "word"), CHANGED)
+def test_a_number_or_name_changes_and_the_rest_stays(kind: str, text: str, word: str) -> None:
+    before, after = text.split(word)
+    for seed in range(8):
+        (new,) = rewritten(kind, text, seed)
+        assert new is not None
+        assert new.startswith(before)
+        assert new.endswith(after)
+        assert new != text
+
+
+@pytest.mark.parametrize(("kind", "text"), KEPT)
+def test_a_number_or_name_that_excludes_no_other_stays(kind: str, text: str) -> None:
+    assert rewritten(kind, text) == [None]
+
+
+def test_a_clause_has_its_verb_in_second_place() -> None:
+    text = "Innerhalb von drei Tagen werden die Anträge der Kunden im Amt bearbeitet."
+    (tokens,) = load_parser("blank:de").parse([text])
+    clause = main_clause(tokens)
+    assert clause is not None
+    assert (clause.front, tokens[clause.finite].text, tokens[clause.edge].text) == (
+        "prepositional",
+        "werden",
+        "bearbeitet",
+    )
+    assert [phrase.kind for phrase in clause.phrases] == ["definite", "prepositional"]
+
+
+def test_tags_of_a_full_pipeline_overrule_the_form_of_the_verb() -> None:
+    words = ["Der", "Motor", "läuft", "."]
+    tags = ["ART", "NN", "ADJA", "$."]
+    places = [0, 4, 10, 15]
+    tokens = [
+        Token(text=w, start=p, end=p + len(w), lemma=w, tag=t, pos="", head=0, relation="")
+        for w, p, t in zip(words, places, tags, strict=True)
+    ]
+    assert main_clause(tokens) is None
+
+
+def test_the_word_lists_are_symmetric_and_their_classes_do_not_overlap() -> None:
+    assert lexicon.attributes()["alten"].opposite == "neuen"
+    assert lexicon.attributes()["hohe"].opposite == "niedrige"
+    assert lexicon.attributes()["teure"].opposite == "billige"
+    assert lexicon.particles()["schaltet", "aus"] == "ein"
+    assert len(lexicon.adjectives()) > 500
+    assert not AUXILIARIES & NEGATIVES
+
+
+def test_german_views_are_built_like_others() -> None:
+    chosen = choose_language("auto", list(NEGATIONS)[:20])
+    assert chosen.pack.code == "de"
+    assert chosen.line() == "the texts look German: sentences are rewritten by rules for German"
+    built = chosen.pack.localised(CONSTRUCTORS["negation"](contract=True)).open()
+    (view,) = built([SourceRow(id=0, text="Der Motor läuft.")])
+    assert view.text == "Der Motor läuft nicht."
+    assert view.scores["mer"] is not None
+    assert chosen.pack.opposed_words("Der Zugang ist sicher.") == {"sicher": "unsicher"}
