@@ -1,6 +1,6 @@
 """Contradictions of `opencse check` to judge by hand: do they contradict their sentences?
 
-    python benchmarks/check/contradictions_sample.py draw FOLDER [--count 200] [--seed 1] > sample.tsv
+    python benchmarks/check/contradictions_sample.py draw FOLDER [--count 200] [--seed 1] [--language de] > sample.tsv
     python benchmarks/check/contradictions_sample.py score sample.tsv [more.tsv …]
 
 `draw` takes a file or a folder of documents, as `opencse check --texts` does, and writes a random sample of what a
@@ -25,6 +25,7 @@ from opencse.errors import OpencseError
 from opencse.io.tables import read_table
 from opencse.probing.contradictions import CONTRADICTIONS, SentenceRewriter, rewrite_sentences
 from opencse.probing.estimates import rate_estimate
+from opencse.views.languages import AUTO, choose_language
 
 COLUMNS = ("kind", "source", "sentence", "contradiction", "contradicts")
 JUDGEMENTS = {"yes": True, "no": False}
@@ -34,16 +35,18 @@ OVERSAMPLED = 5  # contradictions made for each one that is drawn
 Row = tuple[str, str, str, str]
 
 
-def draw(passages: Sequence[DocumentPassage], count: int, seed: int) -> list[Row]:
+def draw(passages: Sequence[DocumentPassage], count: int, seed: int, language: str = AUTO) -> list[Row]:
     """Return a random sample of contradictions: kind, source, sentence and contradiction.
 
     Args:
         passages: The texts.
         count: Number of contradictions; fewer if the texts have fewer.
         seed: Seed of the order of the sentences, of the rules and of the sample.
+        language: Code of the language of the texts, or `auto`.
     """
     found: list[Row] = []
-    for chunk in rewrite_sentences(passages, SentenceRewriter(seed), seed=seed):
+    pack = choose_language(language, (passage.text for passage in passages[:500])).pack
+    for chunk in rewrite_sentences(passages, SentenceRewriter(seed, pack), seed=seed):
         for each in chunk:
             if each.rewordings:
                 source = passages[each.passage].source
@@ -89,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     drawing.add_argument("texts")
     drawing.add_argument("--count", type=int, default=200)
     drawing.add_argument("--seed", type=int, default=1)
+    drawing.add_argument("--language", default=AUTO)
     scoring = modes.add_parser("score")
     scoring.add_argument("judged", type=Path, nargs="+")
     options = parser.parse_args(arguments)
@@ -98,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         passages = list(islice(read_passages(options.texts), MOST_PASSAGES))
         print("\t".join(COLUMNS))
-        for row in draw(passages, options.count, options.seed):
+        for row in draw(passages, options.count, options.seed, options.language):
             print("\t".join((*row, "")))
     except OpencseError as error:
         sys.exit(f"{error}")

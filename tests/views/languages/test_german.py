@@ -68,6 +68,7 @@ NEGATIONS = {
     "Die App sendet Daten an Dritte.": None,
     "Nicht nur Kinder sind gefährdet.": None,
     "Es gibt keine Geräte.": None,
+    "Der Ausweis ist ein Jahr gültig.": None,
     "Der Dienst ist weder schnell noch sicher.": None,
     "Ist der Dienst sicher?": None,
     "Version 3 (Beta): die Datei": None,
@@ -96,6 +97,8 @@ QUADRUPLES = {
         "Die neue Version ist langsamer.",
     ),
     "Der Kunde kauft ein Haus.": (None, None, None),
+    "Die Daten werden vor der Übertragung verschlüsselt.": (None, None, None),
+    "Die Nutzung ist auf eine Stunde begrenzt.": (None, None, None),
 }
 
 OTHERS = [

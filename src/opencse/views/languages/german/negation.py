@@ -82,6 +82,8 @@ def _insert(clause: GermanClause) -> Edits:
         after = tokens[objects[0].start + 1].text
         if len(objects) > 1 or after in ("paar", "bisschen", "Paar") or after.lower() in w.DETERMINERS:
             return None, "indefinite objects"
+        if is_time(tokens, objects[0]):
+            return None, "counted object"
         return [(first.start, first.end, match_case("k" + first.text.lower(), first.text))], "kein"
     edge = clause.edge
     while phrases and phrases[-1].kind == "manner":
@@ -122,8 +124,12 @@ def _before_phrase(clause: GermanClause, phrases: Sequence[Phrase], edge: int) -
 
 def is_temporal(tokens: Sequence[Token], phrase: Phrase) -> bool:
     """Whether a prepositional phrase names a time."""
-    words = [token.text for token in tokens[phrase.start : phrase.end]]
-    return words[0].lower() in w.TIME_PREPOSITIONS and any(w.TIME_NOUNS.fullmatch(word) for word in words)
+    return tokens[phrase.start].text.lower() in w.TIME_PREPOSITIONS and is_time(tokens, phrase)
+
+
+def is_time(tokens: Sequence[Token], phrase: Phrase) -> bool:
+    """Whether a phrase has a noun of time."""
+    return any(w.TIME_NOUNS.fullmatch(token.text) for token in tokens[phrase.start : phrase.end])
 
 
 def _bare(clause: GermanClause, phrase: Phrase) -> Edits:

@@ -13,7 +13,7 @@ from opencse.views.languages.german import lexicon
 from opencse.views.languages.german import words as w
 from opencse.views.languages.german.clause import GermanClause, main_clause
 from opencse.views.languages.german.lexicon import Opposed
-from opencse.views.languages.german.negation import negation_edits
+from opencse.views.languages.german.negation import is_time, negation_edits
 from opencse.views.rewriting.antonym_quadruple import AntonymQuadruple
 from opencse.views.rewriting.antonym_swap import AntonymSwap
 from opencse.views.rewriting.grammar_view import Rewrite
@@ -125,9 +125,21 @@ def _predicates(clause: GermanClause | None, hold_out: int) -> Iterator[tuple[li
     )
     entry = lexicon.adjectives().get(token.text) if finite in w.COPULAS | w.WERDEN else None
     entry = entry or (lexicon.verbs().get(token.text) if finite in w.AUXILIARIES - _POSSIBLE else None)
-    if entry is None or not single or _held_out(entry, hold_out):
+    if entry is None or not single or _held_out(entry, hold_out) or not _fits(clause, entry):
         return
     yield [(token.start, token.end, entry.opposite)], entry, clause
+
+
+def _fits(clause: GermanClause, entry: Opposed) -> bool:
+    """Whether the opposite fits the phrases of the clause: nothing is "auf eine Stunde unbegrenzt"."""
+    becomes = clause.word(clause.finite) in w.WERDEN  # "wird unverschlüsselt" says nothing
+    if becomes and entry.opposite.startswith("un") and w.is_participle(entry.opposite[2:]):
+        return False
+    first = [(phrase, clause.word(phrase.start)) for phrase in clause.phrases]
+    return not any(
+        word == "auf" or (phrase.kind in ("indefinite", "counted") and is_time(clause.tokens, phrase))
+        for phrase, word in first
+    )
 
 
 def _words(tokens: Sequence[Token], hold_out: int) -> Iterator[tuple[list[Edit], str]]:
