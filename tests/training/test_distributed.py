@@ -129,13 +129,13 @@ def test_gradients_are_those_of_one_process(two_processes, terms, projector) -> 
 CRASHING = """
 import os
 from opencse.cli.main import main
-from opencse.runs.sampling import Sampler
-original = Sampler.batch
+from opencse.runs.sampling import BatchSampler
+original = BatchSampler.batch
 def batch(self, step):
     if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:
         os._exit(1)
     return original(self, step)
-Sampler.batch = batch
+BatchSampler.batch = batch
 main()
 """
 
@@ -163,3 +163,25 @@ def test_a_launched_run_resumes_exactly(tmp_path) -> None:
     expected = weights(tmp_path / "straight")
     for name, tensor in weights(tmp_path / "crashed").items():
         np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
+
+
+ALONE = """
+from datetime import timedelta
+from opencse.cli.main import main
+from opencse.runs import session
+session._MEETING = timedelta(seconds=3)
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_process_whose_other_one_never_starts_ends(tmp_path) -> None:
+    corpus, backbone = write_corpus(tmp_path, 64), tiny_bert(tmp_path / "bert")
+    where = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
+    command = [sys.executable, "-c", ALONE, "train", "simcse", str(corpus), "--backbone", str(backbone)]
+    environment = {**os.environ, **where, "ACCELERATE_USE_CPU": "true"}
+    done = subprocess.run(
+        [*command, "-o", str(tmp_path / "out")], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 2
+    assert "another process of this run" in done.stderr.splitlines()[-1]

@@ -4,75 +4,115 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import os
 import random
-import resource
+import re
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
-WAYS = (*SIGNALS, "file size limit")
-"""The last stands for a full disk: writing fails in the middle of a file."""
+
+from tests.trials.processes import (
+    SIGNALS,
+    ends_clearly,
+    free_port,
+    limit_files,
+    limit_memory,
+    of_two,
+    result,
+    start,
+)
+from tests.trials.trial import wait_for
+
+SECONDS = 900
+"""A command that takes longer hangs; with two processes, one whose other half is gone."""
+OUTCOMES = ("too late", "went on", "unclear", "lost", "differs", "hung")
+"""Of a kill: it came too late; the command went on and ended as without it; it did, but had said no clear line at a
+limit; it could not go on; it ended otherwise; it did not end."""
+FAILED = OUTCOMES[2:]
+LIMITS = ("file size limit", "memory limit")
+BESIDE = "beside another"
 
 
-OUTCOMES = ("too late", "went on", "lost", "differs")
-"""Of a kill: it came too late; the command went on and ended as without it; could not go on; ended otherwise."""
+@dataclass(frozen=True)
+class Command:
+    """A command, and how it ends without a kill.
+
+    Attributes:
+        name: Its name, for the table.
+        arguments: Its arguments, with the output folder `out`.
+        seconds: How long it takes.
+        result: What it leaves.
+        processes: How many processes share the work.
+    """
+
+    name: str
+    arguments: list[str]
+    seconds: float = 0.0
+    result: bytes = b""
+    processes: int = 1
+
+    @property
+    def ways(self) -> list[str]:
+        """The ways in which it is killed."""
+        if self.processes > 1:
+            return [f"{signal}, process {rank}" for signal in SIGNALS for rank in range(self.processes)]
+        return [*SIGNALS, *LIMITS, *(f"{signal} {BESIDE}" for signal in SIGNALS)]
 
 
 def main() -> int:
-    """Run so many kills, spread over commands and ways; the exit code is 1 where a result was lost or differs."""
+    """Run so many kills, spread over commands and ways; the exit code is 1 where something went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--table", type=Path, help="write the table here, as CSV")
+    parser.add_argument("--match", default="", help="only where `command, way` has this regular expression")
+    parser.add_argument("--table", type=Path, help="write the table here, as CSV, after every kill")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opencse-kills-") as root:
-        rows, failed = _run(Path(root), options.kills, random.Random(options.seed))
-    for row in rows:
-        print(f"{row[0]:<12}{row[1]:<18}" + "".join(f"{cell:>10}" for cell in row[2:]))
-    if options.table:
-        with options.table.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(rows)
-    return int(failed)
+        return _run(Path(root), options)
 
 
-def _run(root: Path, kills: int, rng: random.Random) -> tuple[list[list[str]], bool]:
-    """The table of what came of the kills, and whether one lost or changed a result."""
+def _run(root: Path, options: argparse.Namespace) -> int:
+    """Kill command after command, and write the table; 1 where a kill did harm."""
     import torch
 
     torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
     from tests.trials.world import make_world
 
-    commands = _commands(make_world(root / "world"))
-    reference: dict[str, tuple[bytes, float]] = {}
-    for name, arguments in commands.items():
-        for attempt in ("first", "second"):  # the first takes longer: files are not in memory yet
-            work, started = root / f"{name}-{attempt}", time.monotonic()
-            assert _command(work, arguments) == 0, f"{name} does not work at all"
-            reference[name] = _result(work), time.monotonic() - started
+    rng = random.Random(options.seed)
+    chosen = _chosen(_commands(make_world(root / "world")), options.match)
+    known = {name: _measured(root, command) for name, command in {c.name: c for c, _ in chosen}.items()}
     counts: dict[tuple[str, str], Counter[str]] = {}
-    for number in range(kills):
-        name, way = list(commands)[number % len(commands)], WAYS[number // len(commands) % len(WAYS)]
-        result, seconds = reference[name]
-        outcome = _killed(root / f"{number:04d}", commands[name], way, rng, seconds, result)
-        counts.setdefault((name, way), Counter())[outcome] += 1
-        if outcome in ("lost", "differs"):
-            print(f"{outcome.upper()}  {number}: {name}, {way}", flush=True)
-    rows = [["command", "way", "kills", *OUTCOMES]]
-    for (name, way), count in sorted(counts.items()):
-        rows.append([name, way, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
-    return rows, any(count["lost"] or count["differs"] for count in counts.values())
+    for number in range(options.kills):
+        command, way = chosen[number % len(chosen)]
+        outcome = _outcome(root / f"{number:04d}", known[command.name], way, rng)
+        counts.setdefault((command.name, way), Counter())[outcome] += 1
+        if outcome in FAILED:
+            print(f"{outcome.upper()}  {number}: {command.name}, {way}\n{_said(root / f'{number:04d}')}", flush=True)
+        if options.table:
+            _write_table(options.table, counts)
+    for row in _rows(counts):
+        print(f"{row[0]:<20}{row[1]:<26}" + "".join(f"{cell:>10}" for cell in row[2:]))
+    return int(any(count[outcome] for count in counts.values() for outcome in FAILED))
 
 
-def _commands(world: object) -> dict[str, list[str]]:
+def _chosen(commands: Sequence[Command], match: str) -> list[tuple[Command, str]]:
+    """The pairs of command and way, way by way, so that few kills too are spread over all commands."""
+    most = max(len(command.ways) for command in commands)
+    pairs = [(c, c.ways[i]) for i in range(most) for c in commands if i < len(c.ways)]
+    return [(command, way) for command, way in pairs if re.search(match, f"{command.name}, {way}")]
+
+
+def _commands(world: object) -> list[Command]:
     from tests.trials.corpora import pretraining
     from tests.trials.folders import _words
     from tests.trials.world import World
@@ -80,81 +120,123 @@ def _commands(world: object) -> dict[str, list[str]]:
     assert isinstance(world, World)
     where = [str(world.corpus), "--backbone", str(world.model), "-o", "out"]
     pairs = ["--pairs", str(world.pairs)]
-    return {
-        "build": ["build", str(_words(world)), str(world.corpus), "--workers", "1", "-o", "out"],
-        "train": ["train", str(world.recipe), *where, "--set", "training.epochs=8"],
-        "run": ["run", str(_words(world)), *where, *pairs],
-        "pretrain": [*pretraining(world.corpus), "-o", "out", "--set", "training.checkpoint_every=1"],
-        "evaluate": ["evaluate", str(world.encoder), *pairs, "--format", "json", "-o", "out/scores.json"],
-    }
+    words = str(_words(world))
+    train = ["train", str(world.recipe), *where, "--set", "training.epochs=8"]
+    return [
+        Command("build", ["build", words, str(world.corpus), "--workers", "1", "-o", "out"]),
+        Command("train", train),
+        Command("run", ["run", words, *where, *pairs]),
+        Command("pretrain", [*pretraining(world.corpus), "-o", "out", "--set", "training.checkpoint_every=1"]),
+        Command("evaluate", ["evaluate", str(world.encoder), *pairs, "--format", "json", "-o", "out/scores.json"]),
+        Command("train, 2 processes", train, processes=2),
+    ]
 
 
-def _killed(work: Path, arguments: list[str], way: str, rng: random.Random, seconds: float, result: bytes) -> str:
-    limit = rng.choice((2_000, 20_000, 60_000, 100_000))
-    child = _start(work, arguments, _limited(limit) if way == "file size limit" else lambda: None)
-    if way in SIGNALS:
-        time.sleep(rng.uniform(0.05, seconds))
-        os.kill(child, SIGNALS[way])
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status == 0:
-        return "too late" if _result(work) == result else "differs"
+def _measured(root: Path, command: Command) -> Command:
+    """The command with its result and its time, from two runs: the first takes longer, as files are not in memory."""
+    seconds, left = 0.0, b""
+    for attempt in ("first", "second"):
+        work, started = root / f"{command.name}-{attempt}", time.monotonic()
+        statuses = _complete(work, command, command.arguments)
+        assert not any(statuses), f"{command.name} does not work at all: {_said(work)}"
+        seconds, left = time.monotonic() - started, result(work)
+    return Command(command.name, command.arguments, seconds, left, command.processes)
+
+
+def _complete(work: Path, command: Command, arguments: list[str], cache: Path | None = None) -> list[int | None]:
+    """Run all processes of a command to their ends, and return their exit codes; None for one that hung."""
+    return [wait_for(child, SECONDS) for child in _processes(work, command, arguments, cache)]
+
+
+def _processes(work: Path, command: Command, arguments: list[str], cache: Path | None = None) -> list[int]:
+    if command.processes == 1:
+        return [start(work, arguments, cache=cache)]
+    port = free_port()
+    ranks = range(command.processes)
+    return [start(work, arguments, environment=of_two(rank, port), words=f"words-{rank}") for rank in ranks]
+
+
+def _outcome(work: Path, command: Command, way: str, rng: random.Random) -> str:
+    if way in LIMITS:
+        return _limited(work, command, way, rng)
+    if way.endswith(BESIDE):
+        return _beside_another(work, command, SIGNALS[way.split()[0]], rng)
+    rank = int(way[-1]) if command.processes > 1 else 0
+    children = _processes(work, command, command.arguments)
+    time.sleep(rng.uniform(0.05, command.seconds))
+    os.kill(children[rank], SIGNALS[way.partition(",")[0]])
+    statuses = [wait_for(child, SECONDS) for child in children]
+    if None in statuses:
+        return "hung"
+    clear = all(ends_clearly(work / f"words-{i}") for i in range(command.processes) if i != rank and statuses[i])
+    return _gone_on(work, command, statuses, clear=clear)
+
+
+def _limited(work: Path, command: Command, way: str, rng: random.Random) -> str:
+    """Run a command with too little disk or memory, then without the limit."""
+    if way == "file size limit":
+        limit = limit_files(rng.choice((2_000, 20_000, 60_000, 100_000)))
+    else:
+        limit = limit_memory(int(math.exp(rng.uniform(math.log(2**14), math.log(2**26)))))
+    status = wait_for(start(work, command.arguments, limit), SECONDS)
+    return "hung" if status is None else _gone_on(work, command, [status], clear=ends_clearly(work / "words"))
+
+
+def _beside_another(work: Path, command: Command, number: signal.Signals, rng: random.Random) -> str:
+    """Kill one of two commands that share a cache: the other must end as alone, and the killed one go on."""
+    cache = work.with_name(f"{work.name}-cache")
+    other = work.with_name(f"{work.name}-other")
+    children = [start(folder, command.arguments, cache=cache) for folder in (work, other)]
+    time.sleep(rng.uniform(0.05, 1.5 * command.seconds))
+    os.kill(children[0], number)
+    statuses = [wait_for(child, SECONDS) for child in children]
+    if None in statuses:
+        return "hung"
+    if statuses[1] or result(other) != command.result:
+        return "lost" if statuses[1] else "differs"
+    return _gone_on(work, command, statuses[:1], clear=True, cache=cache)
+
+
+def _gone_on(
+    work: Path, command: Command, statuses: Sequence[int | None], *, clear: bool, cache: Path | None = None
+) -> str:
+    """Start a killed command again, and compare what it leaves."""
+    if not any(statuses):
+        return "too late" if result(work) == command.result else "differs"
     for _ in range(3):
-        begun = (work / "out" / "run.json").is_file() and arguments[0] in ("train", "run", "pretrain")
-        again = [*arguments, *(["--resume"] if begun else _afresh(arguments[0], work))]
-        if _command(work, again) == 0:
-            return "went on" if _result(work) == result else "differs"
+        runs = command.arguments[0] in ("train", "run", "pretrain")
+        begun = (work / "out" / "run.json").is_file() and runs
+        again = [*command.arguments, *(["--resume"] if begun else _afresh(work) if runs else [])]
+        ends = _complete(work, command, again, cache)
+        if None in ends:
+            return "hung"
+        if not any(ends):
+            same = result(work) == command.result
+            return "differs" if not same else "went on" if clear else "unclear"
     return "lost"
 
 
-def _afresh(command: str, work: Path) -> list[str]:
+def _afresh(work: Path) -> list[str]:
     """A run that was killed before its record was written has nothing to go on from."""
-    return ["--overwrite"] if command in ("train", "run", "pretrain") and (work / "out").is_dir() else []
+    return ["--overwrite"] if (work / "out").is_dir() else []
 
 
-def _limited(size: int) -> Callable[[], None]:
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    return limit
+def _said(work: Path) -> str:
+    """The last lines of what a command said."""
+    texts = [path.read_text(encoding="utf-8", errors="replace")[-1500:] for path in sorted(work.glob("words*"))]
+    return "\n---\n".join(texts)
 
 
-def _command(work: Path, arguments: list[str]) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(_start(work, arguments, lambda: None), 0)[1])
+def _rows(counts: dict[tuple[str, str], Counter[str]]) -> list[list[str]]:
+    rows = [["command", "way", "kills", *OUTCOMES]]
+    for (name, way), count in sorted(counts.items()):
+        rows.append([name, way, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
+    return rows
 
 
-def _start(work: Path, arguments: list[str], prepare: Callable[[], None]) -> int:
-    """Run a command in a child process, with a cache and an output folder of its own."""
-    work.mkdir(exist_ok=True)
-    child = os.fork()
-    if child:
-        return child
-    code = 1
-    try:
-        os.chdir(work)
-        os.environ["OPENCSE_CACHE"] = str(work / "cache")
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background processes without it
-        for number in (1, 2):
-            os.dup2(os.open(work / "words", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
-        prepare()
-        from opencse.cli.main import main as command_line
-
-        sys.argv = ["opencse", *arguments]
-        command_line()
-        code = 0
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 1
-    finally:
-        os._exit(code)
-
-
-def _result(work: Path) -> bytes:
-    """What a command is for: weights, views or scores, without times."""
-    for pattern in ("out/model/model.safetensors", "out/part-*.parquet", "out/scores.json"):
-        if found := sorted(work.glob(pattern)):
-            content = b"".join(path.read_bytes() for path in found)
-            return content if not pattern.endswith("json") else content.split(b'"seconds"')[0]
-    return b""
+def _write_table(path: Path, counts: dict[tuple[str, str], Counter[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(_rows(counts))
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def _views(world: World, change: Change) -> Callable[[Path], list[str]]:
         recipe = _words(world)
         build_views(world.corpus, load_recipe(recipe).build, work / "out", workers=1, progress=False)
         damage(next((work / "out").glob("part-*")), change)
-        return ["build_views", str(recipe), str(world.corpus), "--workers", "1", "-o", "out"]
+        return ["build", str(recipe), str(world.corpus), "--workers", "1", "-o", "out"]
 
     return prepared
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 Expected = Literal["clear", "works", "either"]
 Kind = Literal["clear", "worked", "traceback", "hang", "silent"]
-SECONDS = 120
+SECONDS = 300
 """A trial that takes longer counts as hung; the slowest honest one takes a few seconds."""
 MEMORY = 12 * 2**30
 """Bytes of address space: a command that reads without end meets this limit, not the machine's."""
@@ -34,6 +34,7 @@ class Trial:
         environment: Variables to set for the command (None removes one).
         check: Given the folder after success, says what is silently wrong, or None.
         prepare_process: Called last, in the child: limits on the process.
+        call: Given the prepared folder, calls Python in place of the command line; the arguments are not used.
         stored: Whether this trial was generated rather than written.
     """
 
@@ -44,6 +45,7 @@ class Trial:
     environment: dict[str, str | None] = field(default_factory=dict)
     check: Callable[[Path], str | None] = lambda _: None
     prepare_process: Callable[[], None] = lambda: None
+    call: Callable[[Path], object] | None = None
     generated: bool = False
 
 
@@ -64,7 +66,7 @@ def run_trial(trial: Trial, folder: Path) -> Outcome:
     child = os.fork()
     if child == 0:
         _in_child(trial, folder)
-    status = _wait(child, SECONDS)
+    status = wait_for(child, SECONDS)
     outcome = _judge(trial, folder, status, time.monotonic() - started)
     _remove(folder)
     return outcome
@@ -86,6 +88,9 @@ def _in_child(trial: Trial, folder: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         trial.prepare_process()
+        if trial.call is not None:
+            code = _called(trial.call, folder / "work")
+            return
         from opencse.cli.main import main
 
         sys.argv = ["opencse", *arguments]
@@ -105,7 +110,19 @@ def _in_child(trial: Trial, folder: Path) -> None:
         os._exit(code)
 
 
-def _wait(child: int, seconds: float) -> int | None:
+def _called(call: Callable[[Path], object], work: Path) -> int:
+    """Call Python as a notebook does; an `OpencseError` counts as the one clear line."""
+    from opencse.errors import OpencseError
+
+    try:
+        call(work)
+    except OpencseError as error:
+        print("opencse:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    return 0
+
+
+def wait_for(child: int, seconds: float) -> int | None:
     """The exit code (negative for a signal), or None where the time ran out and the child was killed."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -15,14 +15,16 @@ from pathlib import Path
 from opencse.errors import OpencseError
 
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "tokenizers", "datasets", "pyarrow", "numpy")
-_MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory")
+_MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory", "bad_alloc")
+_THREADS = ("can't start new thread", "thread creation failed")
+_PEER = ("closed by peer", "reset by peer", "connection refused", "broken pipe", "timed out")
 
 
 def shortage(error: BaseException) -> OpencseError | None:
-    """Return the user error for a machine that ran out of memory, disk or file handles; None for other errors."""
+    """Return the user error for a machine that ran out of memory, disk, file handles or processes; None for others."""
     number = getattr(error, "errno", None)
     text = str(error).lower()
-    if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in text for part in _MEMORY):
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in text for part in (*_MEMORY, *_THREADS)):
         return OpencseError(
             "the memory is full", "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers."
         )
@@ -30,6 +32,10 @@ def shortage(error: BaseException) -> OpencseError | None:
         return OpencseError("the disk is full", "Free some space, or set TMPDIR and OPENCSE_CACHE to another disk.")
     if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in text:
         return OpencseError("too many files are open", "Raise the limit, for example with `ulimit -n 4096`.")
+    if os.environ.get("WORLD_SIZE", "1") != "1" and any(part in text for part in _PEER):
+        return OpencseError(
+            "another process of this run has ended or did not start", "See what it said, then go on with --resume."
+        )
     return None
 
 

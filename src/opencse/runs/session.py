@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import torch.distributed
 from accelerate import Accelerator
 from accelerate.utils import InitProcessGroupKwargs, set_seed
 
@@ -29,6 +30,8 @@ from opencse.settings import Training
 from opencse.settings.decode import decode
 
 Notify = Callable[[str], None]
+_MEETING = timedelta(minutes=10)  # within which all processes of a run must have started
+_PATIENCE = timedelta(days=1)
 
 
 class TrainingSession:
@@ -60,10 +63,9 @@ class TrainingSession:
         self.resume, self.overwrite, self.track = resume, overwrite, tuple(track)
         check_folder(self.folder, resume=resume, overwrite=overwrite)
         check_trackers(list(track))
-        # While the main process tokenises or runs a teacher over the corpus, the others wait longer than by default.
-        patience = InitProcessGroupKwargs(timeout=timedelta(days=1))
+        meeting = InitProcessGroupKwargs(timeout=_MEETING)
         tracking = self.folder / "tracking" if track else None
-        self.accelerator = Accelerator(log_with=list(track) or None, project_dir=tracking, kwargs_handlers=[patience])
+        self.accelerator = Accelerator(log_with=list(track) or None, project_dir=tracking, kwargs_handlers=[meeting])
         self.main: bool = self.accelerator.is_main_process
         self.device = self.accelerator.device
         self.on_cpu: bool = self.device.type == "cpu"
@@ -71,6 +73,9 @@ class TrainingSession:
         self.notify: Notify = notify if self.main else lambda _: None
         if self.accelerator.num_processes > 1:
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
+            # While the main process tokenises or runs a teacher over the corpus, the others wait for long.
+            # One that has ended is noticed at once, because its connections are closed.
+            torch.distributed.distributed_c10d._set_pg_timeout(_PATIENCE)
         if self.on_cpu:
             keep_freed_memory()
 

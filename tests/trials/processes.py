@@ -1,0 +1,128 @@
+"""Commands in child processes of their own, which can be limited and killed; and what they leave."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
+
+
+def start(
+    work: Path,
+    arguments: list[str],
+    prepare: Callable[[], None] = lambda: None,
+    *,
+    cache: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    words: str = "words",
+) -> int:
+    """Run a command in a child process, in a folder that has its output; return the number of the process.
+
+    Args:
+        work: The folder; what the command says is appended to a file there.
+        arguments: The arguments of the command.
+        prepare: Called last, in the child: limits on the process.
+        cache: Its cache; by default one in the folder.
+        environment: Variables to set.
+        words: Name of the file with what it says.
+    """
+    work.mkdir(exist_ok=True)
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        os.setsid()
+        os.chdir(work)
+        os.environ.update(environment or {}, OPENCSE_CACHE=str(cache or work / "cache"))
+        if environment:
+            _forget_processes()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background processes without it
+        for number in (1, 2):
+            os.dup2(os.open(work / words, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
+        prepare()
+        from opencse.cli.main import main as command_line
+
+        sys.argv = ["opencse", *arguments]
+        command_line()
+        code = 0
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                code = code or 1
+        os._exit(code)
+
+
+def of_two(rank: int, port: int) -> dict[str, str]:
+    """The variables with which `accelerate launch --cpu --num_processes=2` starts the process of this rank."""
+    variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": port}
+    return {name: str(value) for name, value in variables.items()} | {
+        "MASTER_ADDR": "127.0.0.1",
+        "ACCELERATE_USE_CPU": "true",
+    }
+
+
+def _forget_processes() -> None:
+    """Let accelerate read the variables again: the parent process has trained alone."""
+    from accelerate.state import AcceleratorState, PartialState
+
+    AcceleratorState._reset_state()
+    PartialState._reset_state()
+
+
+def free_port() -> int:
+    """A port that no process listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def limit_files(size: int) -> Callable[[], None]:
+    """A limit on the size of each file that is written, which stands for a full disk."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def limit_memory(more: int) -> Callable[[], None]:
+    """A limit on the data of the process: so many bytes more than it has."""
+
+    def limit() -> None:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        used = 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmData:"))
+        resource.setrlimit(resource.RLIMIT_DATA, (used + more, used + more))
+
+    return limit
+
+
+def ends_clearly(words: Path) -> bool:
+    """Whether the last thing that a command said is one line about what is wrong, without a traceback."""
+    text = words.read_text(encoding="utf-8", errors="replace")
+    lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    return bool(lines) and lines[-1].startswith("opencse: ") and "Traceback (most recent call last)" not in text
+
+
+def result(work: Path) -> bytes:
+    """What a command is for: weights, views or scores, without times."""
+    for pattern in ("out/model/model.safetensors", "out/part-*.parquet", "out/scores.json"):
+        if found := sorted(work.glob(pattern)):
+            content = b"".join(path.read_bytes() for path in found)
+            return content if not pattern.endswith("json") else content.split(b'"seconds"')[0]
+    return b""
