@@ -200,7 +200,7 @@ def test_an_unknown_recipe_is_named_once(opencse) -> None:
 def test_the_cache_is_shown_and_cleared(opencse, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
     (tmp_path / "vectors").mkdir()
-    (tmp_path / "vectors" / "store").write_bytes(b"x" * 2**20)
+    (tmp_path / "vectors" / ("a" * 32)).write_bytes(b"x" * 2**20)
     code, printed, _ = opencse("cache")
     assert code == 0
     assert "1.0 MiB" in printed

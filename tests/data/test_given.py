@@ -108,3 +108,41 @@ def test_queries(tmp_path) -> None:
 def test_what_is_wrong_with_texts_in_memory_is_said_in_python(given, message) -> None:
     with pytest.raises(OpencseError, match=message):
         collect_passages(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pd.DataFrame({"id": [1, 2], "query": ["a", "b"]}),
+        datasets.Dataset.from_dict({"search": ["a", "b"]}),
+        pd.Series(["a", "b"]),
+        [None, "a", "b", "a"],
+    ],
+)
+def test_queries_in_memory(given) -> None:
+    assert collect_queries(given) == ["a", "b"]
+
+
+@pytest.mark.parametrize("given", [[1, 2], {"query": ["a"]}, 3, ["\ud800"], [" "]])
+def test_things_that_are_no_queries_are_refused(given) -> None:
+    with pytest.raises(OpencseError):
+        collect_queries(given)
+
+
+def test_categories_are_texts() -> None:
+    assert list(open_corpus(pd.DataFrame({"text": pd.Series(TEXTS, dtype="category")})).texts()) == TEXTS
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pd.DataFrame([["a", "b"]], columns=["text", "text"]),
+        pd.DataFrame({"text": ["a", 3]}),
+        datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": TEXTS})}),
+        datasets.Dataset.from_dict({"text": TEXTS}).to_iterable_dataset(),
+        ["\ud800"],
+    ],
+)
+def test_tables_that_hold_no_texts_are_refused(given) -> None:
+    with pytest.raises(OpencseError):
+        open_corpus(given)

@@ -100,3 +100,9 @@ def test_mistakes_name_the_line(file, content: str | bytes, message: str) -> Non
 def test_a_share_out_of_range_is_refused(file, share: float) -> None:
     with pytest.raises(OpencseError, match=r"--label-share .*: out of range"):
         read_labels(file(PAIRS), share)
+
+
+def test_a_search_with_more_hits_than_can_be_compared_is_refused(file) -> None:
+    rows = "".join(f"a,b {i},{i}\n" for i in range(201))
+    with pytest.raises(OpencseError, match=r"line 202.* more than 200"):
+        read_labels(file("sentence1,sentence2,score\n" + rows))

@@ -6,6 +6,7 @@ import pickle
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.embedder import Embedder
@@ -94,3 +95,19 @@ def test_nothing_that_is_not_finite_is_written(folder, tmp_path) -> None:
     with pytest.raises(OpencseError, match="not finite"):
         Embedder(model).encode(["a dog"])
     assert not (tmp_path / "out").exists()
+
+
+def test_modules_that_do_not_fit_together_are_one_clear_line(folder, tmp_path) -> None:
+    model = load_encoder(folder, pooling="mean")
+    save_encoder(model, tmp_path / "saved")
+    loaded = load_encoder(tmp_path / "saved")
+    assert [m.training for m in loaded.modules()] == [
+        m.training for m in SentenceTransformer(str(tmp_path / "saved")).modules()
+    ]
+    settings = next(
+        (tmp_path / "saved").glob("*/sentence_bert_config.json"), tmp_path / "saved/sentence_bert_config.json"
+    )
+    content = json.loads(settings.read_text())
+    settings.write_text(json.dumps({**content, "module_output_name": "tokens"}))
+    with pytest.raises(OpencseError, match="cannot be loaded"):
+        load_encoder(tmp_path / "saved")

@@ -7,9 +7,10 @@ import pytest
 from platformdirs import user_cache_path
 
 from opencse.errors import OpencseError
-from opencse.io.cache import KINDS, cache_place, cache_root, cache_sizes, clear_cache, trim_cache
+from opencse.io.cache import KINDS, cache_place, cache_root, cache_sizes, clear_cache, sealed_store, trim_cache
 
 DAY = 24 * 3600
+A, B = 32 * "a", 32 * "b"
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +28,8 @@ def store(kind, name, size, days):
 
 
 def test_the_longest_unused_go_until_the_rest_fits() -> None:
-    new, old, oldest = (store("tokens", str(days), 100, days) for days in (2, 3, 4))
-    file = cache_root() / "vectors" / "a.npy"
+    new, old, oldest = (store("tokens", f"{days:032}", 100, days) for days in (2, 3, 4))
+    file = cache_root() / "inputs" / f"texts-{A}.parquet"
     file.parent.mkdir()
     file.write_bytes(bytes(100))
     os.utime(file, (0, 0))
@@ -37,22 +38,22 @@ def test_the_longest_unused_go_until_the_rest_fits() -> None:
 
 
 def test_what_was_used_within_a_day_stays() -> None:
-    path = store("tokens", "a", 100, 0.5)
+    path = store("tokens", A, 100, 0.5)
     trim_cache(0)
     assert path.exists()
 
 
 def test_asking_for_a_store_counts_as_use_and_for_a_new_one_makes_room(monkeypatch) -> None:
-    asked, other = store("tokens", "a", 100, 3), store("tokens", "b", 100, 2)
+    asked, other = store("tokens", A, 100, 3), store("tokens", B, 100, 2)
     monkeypatch.setenv("OPENCSE_CACHE_GIB", "1e-7")  # 107 bytes
-    assert cache_place("tokens", "a") == asked
+    assert cache_place("tokens", A) == asked
     assert other.exists(), "nothing new, so nothing goes"
     assert not cache_place("teachers", "c").exists()
     assert asked.exists()
     assert not other.exists()
 
 
-@pytest.mark.parametrize(("kind", "name"), [("tokens", ".a.tmp"), ("pip", "a")])
+@pytest.mark.parametrize(("kind", "name"), [("tokens", f".{A}.tmp"), ("pip", A), ("tokens", "mine")])
 def test_what_is_being_written_and_what_others_keep_there_is_left_alone(kind, name) -> None:
     path = store(kind, name, 100, 5)
     trim_cache(0)
@@ -69,7 +70,7 @@ def test_sizes_and_clearing_leave_other_files_alone(monkeypatch, tmp_path) -> No
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
     for kind in ("tokens", "vectors", "mine"):
         (tmp_path / kind).mkdir()
-        (tmp_path / kind / "store").write_bytes(b"x" * 100)
+        (tmp_path / kind / A).write_bytes(b"x" * 100)
     assert cache_sizes() == {kind: 100 * (kind in ("tokens", "vectors")) for kind in KINDS}
     assert clear_cache(["tokens", "mine"]) == 100
     assert clear_cache() == 100
@@ -79,3 +80,25 @@ def test_sizes_and_clearing_leave_other_files_alone(monkeypatch, tmp_path) -> No
 def test_the_folder_is_that_of_the_system(monkeypatch) -> None:
     monkeypatch.delenv("OPENCSE_CACHE")
     assert cache_root() == user_cache_path("opencse", appauthor=False)
+
+
+def test_clearing_removes_neither_files_of_others_nor_what_a_link_points_to(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "my-data.csv").write_text("x")
+    linked = tmp_path / "elsewhere" / A
+    linked.mkdir(parents=True)
+    (tmp_path / "tokens").symlink_to(tmp_path / "elsewhere")
+    assert clear_cache() == 0
+    assert (tmp_path / "inputs" / "my-data.csv").exists()
+    assert linked.exists()
+
+
+def test_an_entry_that_two_processes_make_at_once_is_whole(monkeypatch) -> None:
+    def build(folder) -> None:
+        (folder / "data").write_text("mine")
+        if not (cache_root() / "tokens" / A).exists():
+            sealed_store("tokens", A, build)  # the other process is faster
+
+    assert (sealed_store("tokens", A, build) / "data").read_text() == "mine"
+    assert [path.name for path in (cache_root() / "tokens").iterdir()] == [A]

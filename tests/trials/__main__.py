@@ -6,6 +6,7 @@ import argparse
 import csv
 import json
 import os
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -21,7 +22,7 @@ def main() -> int:
     """Run what the arguments choose; the exit code is 1 where a trial failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--family", action="append", help="only this family; repeatable")
-    parser.add_argument("--match", default="", help="only trials whose name contains this")
+    parser.add_argument("--match", default="", help="only trials whose name has this regular expression")
     parser.add_argument("--out", type=Path, help="write every outcome here, as JSON lines")
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     parser.add_argument("--seed", type=int, default=0, help="of the generated trials")
@@ -45,7 +46,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     counts: dict[str, Counter[str]] = {}
     lines = []
     for number, trial in enumerate(all_trials(world, seed=options.seed, count=options.generated)):
-        if (options.family and trial.family not in options.family) or options.match not in trial.name:
+        if (options.family and trial.family not in options.family) or not re.search(options.match, trial.name):
             continue
         outcome = run_trial(trial, root / f"{number:04d}")
         counts.setdefault(trial.family, Counter())[outcome.kind] += 1

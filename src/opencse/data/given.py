@@ -18,11 +18,12 @@ from opencse.io import demo
 from opencse.io.cache import cache_place
 from opencse.io.corpus import Corpus, content_hash
 from opencse.io.files import replaced_file
-from opencse.io.reading import existing_path
+from opencse.io.reading import existing_path, translate_errors
 from opencse.io.text_column import text_column
 
 _VERSION = "2"
 _LONG = 40  # median words above which the rows of a table are paragraphs
+_QUERY_COLUMNS = ("query", "queries", "question", "search")
 _LEAST = 3  # words below which a sentence of a document is a heading
 
 
@@ -83,22 +84,31 @@ def collect_queries(given: Any, *, most: int = 200) -> list[str]:
     """Return at most `most` distinct queries, evenly spaced over all.
 
     Args:
-        given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`.
+        given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`; also
+            a DataFrame, `datasets.Dataset` or pyarrow table with such a column.
         most: Maximum number of queries.
 
     Raises:
         OpencseError: The file cannot be read, or there is no query.
     """
+    texts: Iterable[str]
     if isinstance(given, str | Path):
         file = Corpus(given)
-        column = next((name for name in ("query", "queries", "question", "search") if name in file.columns), None)
-        found = dict.fromkeys(text.strip() for text in file.texts(column or file.text_column()))
+        texts = file.texts(_query_column(file.columns, file.path))
     else:
-        found = dict.fromkeys(text.strip() for text in given if text.strip())
+        table = _as_table(given)
+        columns = [field.name for field in table.schema if _is_string(field.type)]
+        texts = filter(None, table[_query_column(columns, "the table of queries")].to_pylist())
+    found = dict.fromkeys(text.strip() for text in texts if text.strip())
     if not found:
         raise OpencseError(f"{given} has no query", "Give at least one.")
     listed = list(found)
     return listed if len(listed) <= most else [listed[i * len(listed) // most] for i in range(most)]
+
+
+def _query_column(columns: Sequence[str], source: str | Path) -> str:
+    """Return the column of queries, or else that of text."""
+    return next((name for name in _QUERY_COLUMNS if name in columns), None) or text_column(columns, source)
 
 
 def _name(given: Any) -> str:
@@ -154,18 +164,37 @@ def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
 
 
 def _as_table(given: Any) -> pa.Table:
-    """Return texts in memory as an Arrow table."""
+    """Return texts in memory as an Arrow table without dictionary-encoded columns.
+
+    Raises:
+        OpencseError: The object is of another type, holds something that is not text, or has two columns of one name.
+    """
+    place = f"the {type(given).__name__}"
+    with translate_errors(place, "cannot be read as a table of texts", "Convert its cells to text.", pa.ArrowException):
+        table = _converted(given)
+        if len(set(table.column_names)) < len(table.column_names):
+            raise OpencseError(f"{place} has two columns of one name", "Rename one of them.")
+        for i, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type):
+                table = table.set_column(i, field.name, table[i].cast(field.type.value_type))
+        return table
+    raise AssertionError
+
+
+def _converted(given: Any) -> pa.Table:
     if isinstance(given, pa.Table):
         return given
-    if hasattr(given, "with_format") and hasattr(given, "column_names"):  # a datasets.Dataset
-        return given.with_format("arrow")[:]
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas DataFrame
-        return pa.Table.from_pandas(given, preserve_index=False)
     if isinstance(given, Mapping) or not isinstance(given, Iterable):
         raise OpencseError(
             f"texts of the type {type(given).__name__} cannot be read",
-            "Give a path, a list of strings, a pandas DataFrame or a datasets.Dataset.",
+            "Give a path, a list of strings, a pandas DataFrame, or a datasets.Dataset (one split of a DatasetDict).",
         )
+    if hasattr(given, "with_format") and hasattr(given, "column_names"):
+        if not hasattr(given, "__getitem__"):  # a datasets.IterableDataset
+            raise OpencseError("a streamed dataset cannot be read more than once", "Load it whole, or write a file.")
+        return given.with_format("arrow")[:]
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas DataFrame
+        return pa.Table.from_pandas(given, preserve_index=False)
     texts = list(given)
     wrong = next((text for text in texts if text is not None and not isinstance(text, str)), None)
     if wrong is not None:

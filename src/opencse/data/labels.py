@@ -13,6 +13,7 @@ from opencse.io.tables import parse_score, read_table
 SAME, OPPOSITE, BETTER, WORSE = "label_same", "label_opposite", "label_better", "label_worse"
 COLUMNS = (SAME, OPPOSITE, BETTER, WORSE)
 _RELATIONS = {"same": SAME, "opposite": OPPOSITE}
+_MOST_HITS = 200  # of one search; each two of different scores are a row
 _MOST_REPEATED = 20
 """Times that a label is repeated at most: more would be learned by heart."""
 
@@ -75,7 +76,7 @@ def read_labels(path: str | Path, share: float = 0.1) -> Labels:
 
     Raises:
         OpencseError: The file cannot be read, a column is missing, a label is unknown, two labels contradict each
-            other, or no label is left; the message has the line number.
+            other, one `sentence1` has more than 200 scored texts, or no label is left; the message has the line number.
     """
     path = Path(path)
     if not 0 < share <= 0.5:
@@ -97,7 +98,13 @@ def read_labels(path: str | Path, share: float = 0.1) -> Labels:
         if given == "opposite" and first == second:
             raise OpencseError(f"{path}, line {line}: a text is its own opposite", "Correct or drop the line.")
         if isinstance(given, float):
-            scored.setdefault(first, {})[second] = given
+            hits = scored.setdefault(first, {})
+            hits[second] = given
+            if len(hits) > _MOST_HITS:
+                raise OpencseError(
+                    f"{path}, line {line}: {first[:60]!r} has more than {_MOST_HITS} scored texts",
+                    "Keep those that matter: each two of them are compared.",
+                )
         else:
             rows.append(_label_row(first, {_RELATIONS[given]: second}))
     rows += _compared(scored)

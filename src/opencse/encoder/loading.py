@@ -71,6 +71,8 @@ def load_encoder(
     if hasattr(model[0], "auto_model"):
         check_loaded(name, model[0].auto_model, model.tokenizer)
     if pooling == "backbone":
+        if device != "meta":
+            _check_encoding(name, model)
         for module in model:
             if pools_the_mask(module):
                 module.requires_grad_(False)
@@ -87,6 +89,15 @@ def load_encoder(
         tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
         transformer.processor = tokenizer
     return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer, mask)], device=device)
+
+
+def _check_encoding(name: object, model: SentenceTransformer) -> None:
+    """Check that modules fit together, which their settings alone don't show: encode a word."""
+    training = {module: module.training for module in model.modules()}
+    with readable_errors(name):
+        model.encode(["a"], show_progress_bar=False)
+    for module, mode in training.items():
+        module.training = mode
 
 
 def backbone_config(name: str | Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ of its four tables.
 from __future__ import annotations
 
 import importlib.resources
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -49,7 +50,7 @@ def load_guard(folder: str | Path | None = None, *, prefix: str = "guard") -> li
     for name in GUARD_TASKS:
         table = name.removeprefix("guard-")
         path = chosen / f"{table}.tsv"
-        if path.is_file():
+        if os.path.isfile(path):  # false for any path, where Path.is_file raises
             found.append(_BUILDERS[name](f"{prefix}-{table}", path))
     if not found:
         tables = ", ".join(f"{name.removeprefix('guard-')}.tsv" for name in GUARD_TASKS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -20,6 +21,7 @@ from opencse.io.files import replaced_folder, writable
 GIB = 2**30
 KINDS = ("inputs", "polarity", "sentences", "teachers", "tokens", "vectors")
 """The folders of the cache. Anything else in its root belongs to others and is never removed."""
+_ENTRY = re.compile(r"(^|-)[0-9a-f]{32}(\.parquet)?$")
 _KEPT = 24 * 3600
 """Seconds after its last use in which an entry is never removed, because a run may have it open."""
 
@@ -36,7 +38,7 @@ def cache_root() -> Path:
 
 def cache_sizes() -> dict[str, int]:
     """Return the size of each folder of the cache in bytes, by kind."""
-    return {kind: _size(cache_root() / kind) if (cache_root() / kind).is_dir() else 0 for kind in KINDS}
+    return {kind: sum(map(_size, _entries(kind))) for kind in KINDS}
 
 
 def clear_cache(kinds: Iterable[str] = KINDS) -> int:
@@ -44,13 +46,18 @@ def clear_cache(kinds: Iterable[str] = KINDS) -> int:
 
     Args:
         kinds: Some of `KINDS`; others are ignored.
+
+    Raises:
+        OpencseError: An entry cannot be removed.
     """
     freed = 0
-    for kind in kinds:
-        folder = cache_root() / kind
-        if kind in KINDS and folder.is_dir():
-            freed += _size(folder)
-            shutil.rmtree(folder)
+    for kind in set(kinds) & set(KINDS):
+        for path in _entries(kind):
+            with writable(path), contextlib.suppress(FileNotFoundError):  # another process removes it at the same time
+                freed += _size(path)
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with contextlib.suppress(OSError):  # others keep files there
+            (cache_root() / kind).rmdir()
     return freed
 
 
@@ -100,11 +107,19 @@ def trim_cache(limit: int | None = None) -> None:
     limit = _limit() if limit is None else limit
     taken, now = 0, time.time()
     with contextlib.suppress(OSError):  # another process makes room at the same time
-        stores = [path for kind in KINDS for path in (cache_root() / kind).glob("[!.]*")]
+        stores = [path for kind in KINDS for path in _entries(kind)]
         for used, path in sorted(((path.stat().st_mtime, path) for path in stores), reverse=True):
             taken += _size(path)
             if taken > limit and now - used > _KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _entries(kind: str) -> list[Path]:
+    """Return the entries of a kind. What is not named after a hash belongs to others, as does what a link points to."""
+    folder = cache_root() / kind
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        return []
+    return [path for path in folder.iterdir() if _ENTRY.search(path.name) and not path.name.startswith(".")]
 
 
 def _limit() -> int:
@@ -119,4 +134,8 @@ def _limit() -> int:
 
 
 def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file())
+    size = 0
+    for file in path.rglob("*") if path.is_dir() else (path,):
+        with contextlib.suppress(FileNotFoundError):  # another process removes it at the same time
+            size += file.stat().st_size if file.is_file() else 0
+    return size

@@ -15,6 +15,8 @@ from typing import Any
 
 from opencse.errors import OpencseError
 
+_ATTEMPTS = 10  # to rename a folder that other processes rename too
+
 
 @contextlib.contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
@@ -63,15 +65,25 @@ def replaced_folder(path: Path) -> Iterator[Path]:
                     _sync(file)
         with writable(path):
             temporary.chmod(folders)
-            if path.exists():
-                old = path.with_name(f".{path.name}.{os.getpid()}.old")
-                path.rename(old)
-                temporary.rename(path)
-                shutil.rmtree(old)
-            else:
-                temporary.rename(path)
+            _put_in_place(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a folder; one that has the name goes. Other processes may do the same at the same time."""
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    for attempt in range(_ATTEMPTS):
+        try:
+            temporary.rename(path)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _ATTEMPTS - 1:
+                raise
+        shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            path.rename(old)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

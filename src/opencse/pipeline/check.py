@@ -19,6 +19,8 @@ from opencse.probing.own_texts import check_texts
 from opencse.probing.probe_models import short_names
 from opencse.probing.text_check import TextCheck
 from opencse.reports.check_page import write_check
+from opencse.reports.templates import output_folder
+from opencse.settings.numbers import check_minutes, check_seed
 from opencse.views.languages import AUTO
 
 _TIMED = 24  # passages whose encoding is timed
@@ -72,6 +74,9 @@ def check(
         >>> opencse.check("minilm", ["Refunds are allowed.", "Members can edit pages."])  # doctest: +SKIP
     """
     started = time.perf_counter()
+    check_seed(seed), check_minutes(minutes)
+    if out is not None:
+        output_folder(out)
     found = collect_passages(texts, column=column, words=words)
     asked = collect_queries(queries) if queries is not None else []
     source = model_source(model)

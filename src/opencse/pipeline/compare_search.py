@@ -13,7 +13,10 @@ from opencse.data.given import collect_passages, collect_queries
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
+from opencse.errors import OpencseError
 from opencse.probing.probe_models import short_names
+from opencse.reports.templates import output_folder
+from opencse.settings.numbers import check_seed
 
 _SENTENCES = 100  # used as queries if none are given
 
@@ -51,6 +54,11 @@ def compare_search(
     Raises:
         OpencseError: A file cannot be read, or there is no such model.
     """
+    check_seed(seed)
+    if documents < 1:
+        raise OpencseError(f"{documents} documents are too few to search", "Give at least 1, or leave it out.")
+    if out is not None:
+        output_folder(out)
     found = collect_passages(texts, column=column, words=words)
     rng = np.random.default_rng(seed)
     chosen = sorted(rng.permutation(len(found))[:documents].tolist())

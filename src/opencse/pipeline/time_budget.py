@@ -25,6 +25,7 @@ from opencse.probing import ProbeData
 from opencse.progress.phase import duration
 from opencse.recipes import scaled
 from opencse.runs.session import Notify
+from opencse.settings.numbers import check_minutes
 
 _VERSIONS = 7  # of a probed sentence: itself and its transformations
 
@@ -92,6 +93,8 @@ def fit_to_minutes(
     Raises:
         OpencseError: The minutes are too few.
     """
+    if minutes is not None:
+        check_minutes(minutes)
     whole = inputs.recipe
     steps = total_steps(whole, sizes)
     share, seconds = (1.0, None) if begun is None else (begun.share, None)

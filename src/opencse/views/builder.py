@@ -15,6 +15,7 @@ from opencse.errors import OpencseError
 from opencse.io.files import make_folder
 from opencse.io.lock import locks
 from opencse.progress import divide, timed
+from opencse.settings.numbers import check_seed
 from opencse.views.auto_precision import begun_columns, settle_view_precision
 from opencse.views.constructor import (
     UNIT,
@@ -103,8 +104,7 @@ def _checked(
     """Return the specifications in the order in which they are built, with the precision of this build."""
     from opencse.views.storage import build_order
 
-    if not 0 <= seed < 2**32:
-        raise OpencseError(f"seed {seed} is out of range", f"Give a seed from 0 to {2**32 - 1}.")
+    check_seed(seed)
     ordered = {name: specs[name] for name in build_order(specs)}
     return settle_view_precision(ordered, begun_columns(folder) if resume else {})
 
