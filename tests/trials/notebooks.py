@@ -40,7 +40,7 @@ def _train(world: World, corpus: Any, work: Path, **options: Any) -> object:
 def _search(world: World, texts: Any, queries: Any = None) -> object:
     import opencse
 
-    return opencse.compare_search(world.encoder, world.encoder, texts, queries=queries)
+    return opencse.compare_search(world.encoder, world.other, texts, queries=queries)
 
 
 def _frame(**columns: Any) -> Any:
@@ -166,7 +166,7 @@ def _options(world: World) -> dict[str, tuple[Callable[[Path], object], Expected
     texts = list(world.sentences)
 
     def compared(old: Any, new: Any = None, **options: Any) -> Callable[[Path], object]:
-        return lambda _: opencse.compare_search(old, world.encoder if new is None else new, texts, **options)
+        return lambda _: opencse.compare_search(old, world.other if new is None else new, texts, **options)
 
     def trained(**options: Any) -> Callable[[Path], object]:
         return lambda work: _train(world, texts, work, **options)
@@ -174,7 +174,7 @@ def _options(world: World) -> dict[str, tuple[Callable[[Path], object], Expected
     def loaded(_: Path) -> object:
         from sentence_transformers import SentenceTransformer
 
-        return opencse.compare_search(SentenceTransformer(str(world.encoder)), world.encoder, texts)
+        return opencse.compare_search(SentenceTransformer(str(world.encoder)), world.other, texts)
 
     return {
         "compare_search: a loaded model": (loaded, "works"),

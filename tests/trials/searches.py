@@ -84,7 +84,7 @@ def _checked(
 def _compared(
     world: World, file: str, content: bytes, queries: tuple[str, bytes] | None = None
 ) -> Callable[[Path], list[str]]:
-    return _searched(["compare", str(world.encoder), str(world.finished)], file, content, queries)
+    return _searched(["compare", str(world.encoder), str(world.other)], file, content, queries)
 
 
 def _searched(
@@ -141,14 +141,15 @@ def _options(world: World) -> Iterator[Trial]:
         "compare: one model": ["compare", model, "--texts", texts],
         "compare: three models": ["compare", model, model, model, "--texts", texts],
         "compare: no such model": ["compare", model, "nowhere/model", "--texts", texts],
-        "compare: queries alone": ["compare", model, model, "--queries", texts],
-        "compare: page in a file": ["compare", model, model, "--texts", texts, "-o", str(world.pairs)],
+        "compare: queries alone": ["compare", model, str(world.other), "--queries", texts],
+        "compare: page in a file": ["compare", model, str(world.other), "--texts", texts, "-o", str(world.pairs)],
     }
     right: dict[str, tuple[list[str], Expected]] = {
         "check: words 10**9": ([*check, "--words", str(10**9)], "works"),
         "check: minutes inf": (["check", model, "--texts", texts, "--minutes", "inf"], "either"),
-        "compare: a model and itself": (["compare", model, model, "--texts", texts, "-o", "out"], "works"),
-        "compare: a run and its model": (["compare", str(world.finished), model, "--texts", texts], "works"),
+        "compare: a model and its copy": (["compare", model, str(world.other), "--texts", texts, "-o", "out"], "works"),
+        "compare: a model and itself": (["compare", model, model, "--texts", texts, "-o", "out"], "clear"),
+        "compare: a run and its model": (["compare", str(world.finished), model, "--texts", texts], "either"),
         "evaluate: judged searches as pairs": (["evaluate", model, "--pairs", "judgements.csv"], "works"),
         "evaluate: the page of judged searches": (["evaluate", model, "--pairs", "search.html"], "clear"),
     }

@@ -48,6 +48,7 @@ class World:
         pairs: Scored pairs.
         finished: A finished run's folder.
         stopped: The folder of a run that was stopped at its fifth step, with two checkpoints.
+        other: A copy of the finished run's model.
     """
 
     root: Path
@@ -58,6 +59,7 @@ class World:
     pairs: Path
     finished: Path
     stopped: Path
+    other: Path
 
     @property
     def encoder(self) -> Path:
@@ -104,8 +106,10 @@ def make_world(root: Path) -> World:
         root / "pairs.tsv",
         root / "finished",
         root / "stopped",
+        root / "other",
     )
     _train(world, world.finished, stop_at=None)
+    shutil.copytree(world.encoder, world.other)
     _train(world, world.stopped, stop_at=5)
     return world
 

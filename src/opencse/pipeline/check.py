@@ -74,7 +74,8 @@ def check(
         >>> opencse.check("minilm", ["Refunds are allowed.", "Members can edit pages."])  # doctest: +SKIP
     """
     started = time.perf_counter()
-    check_seed(seed), check_minutes(minutes)
+    check_seed(seed)
+    check_minutes(minutes)
     if out is not None:
         output_folder(out)
     found = collect_passages(texts, column=column, words=words)
