@@ -11,6 +11,7 @@ import pytest
 
 from opencse.comparison.search_page import render_search_comparison, write_search_comparison
 from opencse.comparison.top_hits import compare_searches
+from opencse.errors import OpencseError
 from opencse.evaluation import read_pairs
 
 BROWSER = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
@@ -99,3 +100,8 @@ def test_judgements_are_written_as_scored_pairs(found, tmp_path) -> None:
     assert len(pairs) == 2 * sum(
         [h.text for h in pair.old[:5]] != [h.text for h in pair.new[:5]] for pair in found.lists
     )
+
+
+def test_one_text_cannot_be_searched() -> None:
+    with pytest.raises(OpencseError, match="one text"):
+        compare_searches(np.ones, np.ones, ["a", "a"], ["b"])  # type: ignore[arg-type]

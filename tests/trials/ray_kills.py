@@ -50,6 +50,8 @@ def main() -> int:
             outcome = _killed(corpus, root / str(number), way, result(root / "expected"))
             counts[way][outcome] += 1
             print(f"{number}: {way}: {outcome}", flush=True)
+            if outcome in OUTCOMES[2:]:
+                print((root / str(number) / "words").read_text(errors="replace")[-1500:], flush=True)
     if options.table:
         with options.table.open("w", encoding="utf-8", newline="") as file:
             rows = [[w, str(c.total()), *(str(c[o]) for o in OUTCOMES)] for w, c in counts.items()]

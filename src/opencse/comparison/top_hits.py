@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
+from opencse.errors import OpencseError
 from opencse.evaluation import Encode
 from opencse.evaluation.compatibility import StoredVectors, stored_vectors
 from opencse.probing.estimates import Estimate, mean_estimate
@@ -122,8 +123,13 @@ def compare_searches(
         queries: The queries; a query that is also a text does not find itself.
         names: Names of the two models.
         own_queries: Whether the queries are the user's.
+
+    Raises:
+        OpencseError: There are fewer than two different texts.
     """
     texts = list(dict.fromkeys(texts))
+    if len(texts) < 2:
+        raise OpencseError("one text cannot be searched", "Give at least two different texts.")
     position = {text: i for i, text in enumerate(texts)}
     own = np.array([position.get(query, -1) for query in queries])
     results, matrices = [], []
