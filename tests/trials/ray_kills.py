@@ -10,11 +10,13 @@ import csv
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.tiny import WORDS
@@ -91,7 +93,7 @@ def _finished(process: subprocess.Popen[bytes]) -> int | None:
 def _node(work: Path, *options: str) -> subprocess.Popen[bytes]:
     """Start a node of a cluster, with one core, in a session of its own."""
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1", *options]
-    environment = {**os.environ, "RAY_worker_niceness": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
+    environment = {**os.environ, "RAY_worker_niceness": "0", "RAY_raylet_start_wait_time_s": str(SECONDS)}
     with (work / "nodes").open("ab") as words:
         return subprocess.Popen(command, stdout=words, stderr=words, start_new_session=True, env=environment)
 
@@ -101,10 +103,10 @@ def _killed(corpus: Path, work: Path, way: str, expected: bytes) -> str:
     work.mkdir()
     port = free_port()
     head = _node(work, "--head", f"--port={port}", "--include-dashboard=false")
-    _wait_for_port(port)
+    _wait_until(lambda: _listens(port))
     nodes = [head, _node(work, f"--address=127.0.0.1:{port}")]
     try:
-        time.sleep(10)  # until the second node has joined
+        _wait_until(lambda: (work / "nodes").read_text(errors="replace").count("Ray runtime started") == len(nodes))
         driver = _driver(corpus, work, f"127.0.0.1:{port}")
         end = time.monotonic() + SECONDS
         while not list((work / "out").glob("part-*")) and driver.poll() is None and time.monotonic() < end:
@@ -157,17 +159,15 @@ def _end(node: subprocess.Popen[bytes]) -> None:
     node.wait()
 
 
-def _wait_for_port(port: int) -> None:
-    import socket
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
+
+def _wait_until(done: Callable[[], bool]) -> None:
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.5)
-        else:
-            return
+    while not done() and time.monotonic() < end:
+        time.sleep(0.5)
 
 
 if __name__ == "__main__":
