@@ -94,11 +94,13 @@ def test_clearing_removes_neither_files_of_others_nor_what_a_link_points_to(tmp_
     assert linked.exists()
 
 
-def test_an_entry_that_two_processes_make_at_once_is_whole(monkeypatch) -> None:
+def test_an_entry_that_two_processes_make_at_once_is_whole() -> None:
     def build(folder) -> None:
         (folder / "data").write_text("mine")
-        if not (cache_root() / "tokens" / A).exists():
-            sealed_store("tokens", A, build)  # the other process is faster
 
-    assert (sealed_store("tokens", A, build) / "data").read_text() == "mine"
+    def build_slowly(folder) -> None:
+        build(folder)
+        sealed_store("tokens", A, build)  # another process is faster
+
+    assert (sealed_store("tokens", A, build_slowly) / "data").read_text() == "mine"
     assert [path.name for path in (cache_root() / "tokens").iterdir()] == [A]
