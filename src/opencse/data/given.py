@@ -190,7 +190,7 @@ def _converted(given: Any) -> pa.Table:
             "Give a path, a list of strings, a pandas DataFrame, or a datasets.Dataset (one split of a DatasetDict).",
         )
     if hasattr(given, "with_format") and hasattr(given, "column_names"):
-        if not hasattr(given, "__getitem__"):  # a datasets.IterableDataset
+        if not hasattr(given, "num_rows"):  # a datasets.IterableDataset
             raise OpencseError("a streamed dataset cannot be read more than once", "Load it whole, or write a file.")
         return given.with_format("arrow")[:]
     if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas DataFrame
