@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from opencse.reports.palette import LIGHT
+from opencse.reproduction import Cell, ReproducedTable
+from opencse.reproduction.figures import draw_table
+
+
+def drawn(*columns: str):
+    cells = tuple(Cell(values=(float(i), i + 2.0), printed=5.0) for i in range(len(columns)))
+    gaps = tuple(Cell(missing="no data") for _ in columns)
+    (axes,) = draw_table(
+        ReproducedTable(entry="x/y", title="T", columns=columns, rows={"A": cells, "B": gaps}), LIGHT
+    ).axes
+    return axes
+
+
+def test_means_over_seeds_stand_beside_what_the_paper_printed() -> None:
+    measured, printed, missing = drawn("one", "two").get_lines()
+    assert list(measured.get_ydata()) == [1.0, 2.0]
+    assert list(printed.get_ydata()) == [5.0, 5.0]
+    assert missing.get_label() == "B"
+
+
+def test_what_all_columns_begin_with_is_not_repeated() -> None:
+    assert [tick.get_text() for tick in drawn("STS-B: cosine 0", "STS-B: cosine 1").get_xticklabels()] == [
+        "cosine 0",
+        "cosine 1",
+    ]
+    assert [tick.get_text() for tick in drawn("STS12", "STS13").get_xticklabels()] == ["STS12", "STS13"]
