@@ -27,7 +27,7 @@ from opencse.runs.session import Notify
 CANDIDATES = {"debcse": "build.positive.source"}
 """The constructor source that takes a table of paraphrases, for recipes without a column of paraphrases."""
 WATCHED = {"alignment": "geometry", "uniformity": "geometry", "Cont.": "splits", "Oppn.": "splits"}
-"""What a recipe has to watch (`Selection.watch`) for each column of curves."""
+"""The kind of `Selection.watch` behind each column of curves."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -143,8 +143,8 @@ def run(
         OpencseError: The input is invalid; the message says how to fix it.
         Interrupted: `confirm` returned False.
     """
+    folder, resume_training = Path(out), resume and (Path(out) / "run.json").is_file()
     with collect() as timings:
-        folder, resume_training = Path(out), resume and (Path(out) / "run.json").is_file()
         inputs = resolve_inputs(
             recipe,
             corpus,
@@ -168,8 +168,6 @@ def run(
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
         inputs, budget = _announced(inputs, probe_data, sets, minutes, folder if resume else None, notify, confirm)
         notify(precision_line)
-        if language := inputs.language_line():
-            notify(language)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
             inputs.recipe,
@@ -216,12 +214,14 @@ def _announced(
     notify: Notify,
     confirm: Callable[[str], bool] | None,
 ) -> tuple[RunInputs, TimeBudget]:
-    """Fit the recipe to the minutes, or to the share that a resumed run began with, and say how long it takes."""
+    """Fit the recipe to the minutes, or to the share that a resumed run began with; say how long it takes."""
     sizes, first = run_sizes(inputs, probe_data, sets)
     begun = None if resumed is None else begun_budget(resumed)
     with timed("probe of the machine"):
         inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, begun)
     announce(budget.line(sizes.sentences, inputs.recipe.name), notify, confirm)
+    if language := inputs.language_line():
+        notify(language)
     return inputs, budget
 
 

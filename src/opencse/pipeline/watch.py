@@ -1,4 +1,4 @@
-"""What is measured beside the development score while a model trains."""
+"""Measures beside the development score while a model trains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens once, and where something is: the clauses in which one date or place excludes another."""
+"""Clauses in which one date or place excludes another: events that happen once, and where something is."""
 
 from __future__ import annotations
 

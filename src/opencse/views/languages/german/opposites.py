@@ -25,7 +25,7 @@ _WORDS_AFTER = {
     "mehr": ("als",),
     "weniger": ("als",),
 }
-"""What must follow a word so that it has its opposite."""
+"""Words of which one must follow a word so that it has its opposite."""
 _POSSIBLE = frozenset("kann können konnte konnten darf dürfen durfte durften".split())
 """Modals of what is possible or permitted: its opposite can be possible as well."""
 _NO_OPPOSITE_BEFORE = frozenset("allem dem der die das ein sich wie so noch wieder nur mehr zu".split())
