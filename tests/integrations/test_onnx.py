@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import LSTM, Dense, Normalize, Pooling
+from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling
 
 from opencse.cli.main import main
 from opencse.encoder import load_encoder, save_encoder
@@ -159,8 +159,8 @@ def test_an_unknown_precision_is_refused(tmp_path):
 
 
 def test_modules_that_are_not_exported_are_named(bert, tmp_path):
-    model = saved(tmp_path / "model", bert, LSTM(32, 16), Pooling(32, "mean"))
-    with pytest.raises(OpencseError, match="module LSTM cannot be exported"):
+    model = saved(tmp_path / "model", bert, CNN(32, 16, [1]), Pooling(16, "mean"))
+    with pytest.raises(OpencseError, match="module CNN cannot be exported"):
         export_onnx(model, tmp_path / "onnx")
     prompts = {"query": "a question : "}
     model = saved(tmp_path / "instructed", bert, Pooling(32, "mean", include_prompt=False), prompts=prompts)
