@@ -90,7 +90,8 @@ def command(line: str) -> Iterator[str]:
     words = [word for word in words if "=" not in word or not word.split("=")[0].isupper()]
     if words[:1] == ["make"]:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-        yield from (f"no make target {word}" for word in words[1:] if not re.search(rf"^{word}:", makefile, re.M))
+        targets = {name for line in re.findall(r"^([^\s#:=][^:=\n]*):(?!=)", makefile, re.M) for name in line.split()}
+        yield from (f"no make target {word}" for word in words[1:] if word not in targets)
     if len(words) > 1 and words[0] in {"python", "python3"} and words[1].endswith(".py"):
         yield from script(words)
     if words[:1] == ["opencse"] and len(words) > 1 and not words[1].startswith("-"):
