@@ -26,7 +26,7 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SMALL", {"bert-base": str(tiny_bert(tmp_path / "bert", layers=1))})
+    monkeypatch.setattr(module, "SMALL", str(tiny_bert(tmp_path / "bert", layers=1)))
 
 
 def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(tmp_path, corpus, small, monkeypatch) -> None:
@@ -64,7 +64,7 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
 
 
 def test_a_backbone_that_is_not_there_is_named(tmp_path, corpus, monkeypatch) -> None:
-    monkeypatch.setattr(module, "FULL", {"bert-base": str(tmp_path / "no-such-model")})
+    monkeypatch.setattr(module, "FULL", dict.fromkeys(module.FULL, str(tmp_path / "no-such-model")))
     table = reproduce("diffcse/table-1", out=tmp_path / "papers", corpus=corpus, scale="full", progress=False)
     assert "not had: the backbone" in table.rows["SimCSE"][-1].text()
 
@@ -112,3 +112,11 @@ def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) ->
     watched = [json.loads(line) for line in log.read_text().splitlines() if "alignment" in line]
     assert [line["step"] for line in watched] == [0, 1]  # six rows in batches of four: one step
     assert all(line["uniformity"] < 0 < line["alignment"] for line in watched)
+
+
+def test_a_small_run_stands_for_the_first_family_whichever_it_is(tmp_path, corpus, small, monkeypatch) -> None:
+    monkeypatch.setattr(reproduced_runs, "_trained", lambda *_: (tmp_path / "run", {}))
+    monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})
+    table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
+    assert list(table.rows) == ["SimCSE", "SimCSE + Prompt", "OssCSE"]
+    assert table.rows["OssCSE"][1].text() == "80.00 (88.13)"

@@ -92,23 +92,24 @@ def _task_scores(
 ) -> dict[str, float | str]:
     """Return the scores of a model on tasks by column; those measured before are read from a file beside the run."""
     file = folder.with_name(f"{folder.name}-tasks.json")
-    known: dict[str, float | str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    known: dict[str, float] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    missing: dict[str, str] = {}
     for column in columns:
         task = column.partition(":")[0]
-        if column == "Avg." or task in known:
+        if column == "Avg." or any(name.partition(":")[0] == task for name in known):
             continue
         try:
             evaluation = evaluate(model, data=data, tasks=[task], pooling=pooling or None)
         except OpencseError as error:
-            known[column] = error.problem
+            missing[column] = error.problem
             continue
         (result,) = (each for suite in evaluation.results.values() for each in suite.results)
         metrics = {f"{task}: {name}": value for name, value in result.metrics.items() if value is not None}
         bins = result.details.get("cosines", [])
         metrics |= {f"{task}: cosine {b['from']} to {b['to']}": b["mean"] for b in bins if b["mean"] is not None}
-        known |= metrics | {task: result.score if result.score is not None else "no main metric"}
-        write_json(file, {name: score for name, score in known.items() if isinstance(score, float) or name == task})
-    return known
+        known |= metrics if result.score is None else metrics | {task: result.score}
+        write_json(file, known)
+    return {**known, **missing}
 
 
 def _read_curve(file: Path, name: str) -> Curve:

@@ -54,6 +54,7 @@ class Entry:
             while a system trains; the last values stand in the table. `splits`: OssCSE's consistent and opposed pairs,
             without any system.
         columns: What is measured, in the order of the paper; `Avg.` is the mean of the others.
+        digits: Digits behind the point.
         plot: Whether the table is drawn, too. `curves` always are.
         families: Families of backbones in the paper.
         seeds: Runs behind each printed score.
@@ -65,6 +66,7 @@ class Entry:
     title: str
     kind: Literal["scores", "tasks", "curves", "splits"] = "scores"
     columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
+    digits: int = 2
     plot: bool = False
     families: tuple[str, ...] = ("bert-base",)
     seeds: int = 1

@@ -102,7 +102,14 @@ def scores_table(
             label = system.label if len(scores) == 1 else f"{system.label}, {key}"
             rows[label] = tuple(cells)
     every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
-    return ReproducedTable(entry=entry.name, title=entry.title, columns=entry.columns, rows=rows, notes=tuple(every))
+    return ReproducedTable(
+        entry=entry.name,
+        title=entry.title,
+        columns=entry.columns,
+        rows=rows,
+        notes=tuple(every),
+        digits=(entry.digits,) * len(entry.columns),
+    )
 
 
 def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
