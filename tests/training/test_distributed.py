@@ -37,6 +37,7 @@ from opencse.training.gather import gather_rows
 from opencse.training.network import Network
 from tests.tiny import tiny_bert
 from tests.training.helpers import Imitate, metrics, weights, write_corpus
+from tests.trials.processes import free_port, of_two
 
 VIEWS = ("text", "positive", "negative")
 TERMS = {
@@ -126,14 +127,17 @@ def test_gradients_are_those_of_one_process(two_processes, terms, projector) -> 
         torch.testing.assert_close(found[name], gradient, rtol=1e-6, atol=1e-6, msg=name)
 
 
-CRASHING = """
+FALLING = """
 import os
+import signal
 from opencse.cli.main import main
 from opencse.runs.sampling import BatchSampler
 original = BatchSampler.batch
 def batch(self, step):
     if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:
         os._exit(1)
+    if step == 4 and self._epoch >= 0 and os.environ.get("SIGNALLED") == os.environ["RANK"]:
+        signal.raise_signal(signal.SIGTERM)
     return original(self, step)
 BatchSampler.batch = batch
 main()
@@ -141,28 +145,40 @@ main()
 
 
 @pytest.mark.slow
-def test_a_launched_run_resumes_exactly(tmp_path) -> None:
+def test_two_processes_resume_exactly(tmp_path) -> None:
     corpus, backbone = write_corpus(tmp_path, 64), tiny_bert(tmp_path / "bert")
-    (tmp_path / "script.py").write_text(CRASHING)
+    (tmp_path / "script.py").write_text(FALLING)
 
-    def launch(out: str, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def launch(out: str, *more: str, **environment: str) -> list[tuple[int, str]]:
+        """Run both processes, and return the exit code and the messages of each."""
         settings = ("training.batch_size=8", "training.precision=fp32", "training.checkpoint_every=3")
-        command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2"]
-        command += [str(tmp_path / "script.py"), "train", "simcse", str(corpus), "--backbone", str(backbone)]
-        command += ["-o", str(tmp_path / out), *(part for s in settings for part in ("--set", s)), *more]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+        command = [sys.executable, str(tmp_path / "script.py"), "train", "simcse", str(corpus)]
+        command += ["--backbone", str(backbone), "-o", str(tmp_path / out), *more]
+        command += [part for s in settings for part in ("--set", s)]
+        port = free_port()
+        both = [
+            subprocess.Popen(
+                command, stderr=subprocess.PIPE, text=True, env=os.environ | environment | of_two(rank, port)
+            )
+            for rank in range(2)
+        ]
+        return [(process.returncode, said) for process in both for _, said in [process.communicate()]]
 
     done = launch("straight")
-    assert done.returncode == 0, done.stderr
+    assert [code for code, _ in done] == [0, 0], done
     assert json.loads((tmp_path / "straight" / "run.json").read_text())["outcome"]["steps"] == 8
-    assert launch("crashed", CRASH="1").returncode != 0
-    assert [p.name for p in (tmp_path / "crashed" / "checkpoints").iterdir()] == ["step-00000003"]
-    done = launch("crashed", "--resume")
-    assert done.returncode == 0, done.stderr
-    assert metrics(tmp_path / "crashed") == metrics(tmp_path / "straight")
     expected = weights(tmp_path / "straight")
-    for name, tensor in weights(tmp_path / "crashed").items():
-        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
+    for fall, last in (({"CRASH": "1"}, "step-00000003"), ({"SIGNALLED": "0"}, "step-00000005")):
+        name = "-".join(fall)
+        ends = [code for code, _ in launch(name, **fall)]
+        assert ends == [130, 130] if "SIGNALLED" in fall else 0 not in ends
+        assert max(p.name for p in (tmp_path / name / "checkpoints").iterdir()) == last
+        done = launch(name, "--resume")
+        assert [code for code, _ in done] == [0, 0], done
+        assert metrics(tmp_path / name) == metrics(tmp_path / "straight")
+        found = weights(tmp_path / name)
+        for part, tensor in expected.items():
+            np.testing.assert_array_equal(found[part], tensor, err_msg=part)
 
 
 ALONE = """

@@ -32,6 +32,7 @@ def train(
     same result.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
+    from accelerate import PartialState
     from rich.console import Console
 
     from opencse.comparison import parse_seeds, seed_folders
@@ -61,4 +62,5 @@ def train(
             track=track,
             notify=progress.note,
         )
-        Console().print(run_lines(result))
+        if PartialState().is_main_process:
+            Console().print(run_lines(result))

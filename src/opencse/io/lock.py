@@ -74,9 +74,7 @@ def locks(parameter: str) -> Callable[[F], F]:
         def holding(*args: Any, **options: Any) -> Any:
             rank = os.environ.get("RANK") or "0"
             if not rank.isdecimal():
-                raise OpencseError(
-                    f"RANK: {rank!r} is not a number", "Unset it; launchers such as `accelerate launch` set it."
-                )
+                raise OpencseError(f"RANK: {rank!r} is not a number", "Unset it; launchers such as `torchrun` set it.")
             if int(rank):
                 return function(*args, **options)
             with locked(Path(signature.bind(*args, **options).arguments[parameter])):

@@ -167,7 +167,8 @@ class TrainingLoop:
         with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=self.show) as phase:
             if self.state.step == 0 and self.dev is not None:
                 self._evaluate(phase, select=False)
-            while self.state.step < self.steps and not self._exhausted():
+            exhausted, _ = self._agreed()
+            while self.state.step < self.steps and not exhausted:
                 self._step()
                 phase.update()
                 step = self.state.step
@@ -175,10 +176,11 @@ class TrainingLoop:
                     self._write_log(phase)
                 if self.dev is not None and (step % selection.every == 0 or step == self.steps):
                     self._evaluate(phase, select=True)
+                exhausted, stopped = self._agreed()
                 at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
-                if self._stop_requested or (at_checkpoint and step < self.steps):
+                if stopped or (at_checkpoint and step < self.steps):
                     self._save()
-                if self._stop_requested:
+                if stopped:
                     raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
 
     def _step(self) -> None:
@@ -273,16 +275,18 @@ class TrainingLoop:
         phase.details({"dev": f"{score:.2f}"} | self._postfix)
         self.network.train()
 
-    def _exhausted(self) -> bool:
-        """Return whether early stopping is due; the main process decides for all."""
+    def _agreed(self) -> tuple[bool, bool]:
+        """Return whether early stopping is due, as the main process sees it, and whether any process is to stop.
+
+        All processes act on the same answer: one that went on while another saves would wait for it for ever.
+        """
         patience = self.settings.selection.patience
-        done = patience is not None and self.state.stale >= patience
+        exhausted = self.main and patience is not None and self.state.stale >= patience
         if not self._distributed:
-            return done
-        flag = torch.tensor([float(done and self.main), float(self._stop_requested)], device=self.accelerator.device)
-        done_any, stop_any = self.accelerator.reduce(flag, "sum").tolist()
-        self._stop_requested = stop_any > 0
-        return done_any > 0
+            return exhausted, self._stop_requested
+        flags = torch.tensor([float(exhausted), float(self._stop_requested)], device=self.accelerator.device)
+        exhausted, stopped = (self.accelerator.reduce(flags, "sum") > 0).tolist()
+        return exhausted, stopped
 
     def _save(self) -> None:
         self._check_finite()

@@ -30,7 +30,7 @@ from opencse.settings import Training
 from opencse.settings.decode import decode
 
 Notify = Callable[[str], None]
-_MEETING = timedelta(minutes=10)  # within which all processes of a run must have started
+_MEETING = timedelta(minutes=5)  # within which all processes must have started; PyTorch waits up to twice as long
 _PATIENCE = timedelta(days=1)
 
 
