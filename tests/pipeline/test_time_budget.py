@@ -10,13 +10,14 @@ import pytest
 import opencse
 from opencse.errors import Interrupted, OpencseError
 from opencse.pipeline import time_budget
+from opencse.pipeline.plan import plan
 from opencse.pipeline.time_estimate import MachineSpeed, RunSizes, fitting_share, seconds_by_part, total_steps
 from opencse.recipes import load_recipe, scaled
 from tests.tiny import WORDS, tiny_bert
 
 SPEED = MachineSpeed(train=0.01, encode=0.002)
 VECTOR = "task_vectors.simcse={recipe='simcse', weight=2.0, set=['encoder.projector=none', 'training.max_steps=250']}"
-SIZES = RunSizes(sentences=20_000, builds=True, scored=2_800, probed=5_000)
+SIZES = RunSizes(sentences=20_000, builds=True, scored=2_800, guarded=0, probed=5_000)
 TEXTS = [f"the {a} {b}" for a in WORDS[:10] for b in WORDS[10:30]]
 
 
@@ -44,6 +45,27 @@ def test_task_vectors_and_teachers_count() -> None:
     columns = len(load_recipe("debias").columns)
     taught = seconds_by_part(load_recipe("debias"), few, SPEED)["teachers"]
     assert taught == pytest.approx(1_000 * columns * 0.002), "each text once, however many rows repeat it"
+
+
+def test_guards_are_scored_before_and_at_every_trial_of_the_way_back() -> None:
+    recipe, guarded = load_recipe("debias"), replace(SIZES, scored=0, guarded=3_000)
+    parts = seconds_by_part(recipe, guarded, SPEED)
+    assert parts["scores"] == pytest.approx(0.002 * 3_000 * (1 + 6))
+
+
+def test_long_texts_of_a_guard_count_by_their_words(tmp_path) -> None:
+    (tmp_path / "corpus.txt").write_text("\n".join(["one two three four"] * 5))
+    (tmp_path / "guard").mkdir()
+    rows = [f"{topic}\t{' '.join(WORDS[i : i + 40])}" for i, topic in enumerate("aaaaaabbbbbb")]
+    (tmp_path / "guard" / "topics.tsv").write_text("\n".join(["topic\ttext", *rows]))
+    backbone = tiny_bert(tmp_path / "bert")
+    sizes = [
+        plan(
+            "debias", tmp_path / "corpus.txt", backbone=backbone, guard=guard, overrides=["encoder.pooling=cls"]
+        ).sizes.guarded
+        for guard in (None, tmp_path / "guard")
+    ]
+    assert sizes[1] - sizes[0] == 12 * 40 / 4
 
 
 def test_the_largest_share_that_fits_is_taken() -> None:

@@ -17,6 +17,7 @@ from opencse.pipeline.before_after import read_probe_data
 from opencse.pipeline.inputs import resolve_inputs, with_precision
 from opencse.pipeline.time_budget import TimeBudget, fit_to_minutes, rounded, run_sizes
 from opencse.pipeline.time_estimate import RunSizes, seconds_by_part
+from opencse.pipeline.train import guards
 from opencse.recipes import Recipe
 
 _NAMED = 0.05  # share of the time from which a part is named
@@ -91,6 +92,7 @@ def plan(
     backbone: Any = "minilm",
     dev: str | Path | None = None,
     data: str | Path | None = None,
+    guard: str | Path | None = None,
     pairs: str | Path | None = None,
     paraphrases: str | Path | None = None,
     llm: str | None = None,
@@ -114,6 +116,7 @@ def plan(
         backbone: As for `opencse.run`.
         dev: As for `opencse.run`.
         data: As for `opencse.run`.
+        guard: As for `opencse.run`.
         pairs: As for `opencse.run`.
         paraphrases: As for `opencse.run`.
         llm: As for `opencse.run`.
@@ -145,7 +148,7 @@ def plan(
     )
     inputs, _ = with_precision(inputs)
     sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-    sizes, first = run_sizes(inputs, read_probe_data(data, pairs), sets)
+    sizes, first = run_sizes(inputs, read_probe_data(data, pairs), sets, guards(inputs.recipe, guard))
     speed = time_estimate.measure_speed(inputs, first)
     inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, speed=speed)
     resolved, parts = inputs.recipe, inputs.recipe.used_parts

@@ -21,6 +21,7 @@ from opencse.pipeline.before_after import measure_stored_vectors, probe_before_a
 from opencse.pipeline.display import answer_lines, probe_tables, run_lines, scores_tables
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
 from opencse.pipeline.time_budget import TimeBudget, announce, begun_budget, fit_to_minutes, run_sizes
+from opencse.pipeline.time_estimate import RunSizes
 from opencse.pipeline.train import guards, train_on_rows
 from opencse.probing import ProbeData, ProbeScores
 from opencse.progress import collect, timed
@@ -160,13 +161,14 @@ def run(
             label_share=label_share,
         )
         # Read before any training, so that a mistake in a path costs nothing.
-        guards(inputs.recipe, guard)
+        guarded = guards(inputs.recipe, guard)
         probe_data = read_probe_data(data, pairs)
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-        inputs, budget = _announced(inputs, probe_data, sets, minutes, folder if resume else None, notify, confirm)
+        sizes = run_sizes(inputs, probe_data, sets, guarded)
+        inputs, budget = _announced(inputs, *sizes, minutes, folder if resume else None, notify, confirm)
         notify(precision_line)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
@@ -207,15 +209,14 @@ def run(
 
 def _announced(
     inputs: RunInputs,
-    probe_data: ProbeData,
-    sets: Sequence[ScoredPairs],
+    sizes: RunSizes,
+    first: Sequence[str],
     minutes: float | None,
     resumed: Path | None,
     notify: Notify,
     confirm: Callable[[str], bool] | None,
 ) -> tuple[RunInputs, TimeBudget]:
     """Fit the recipe to the minutes, or to the share that a resumed run began with; say how long it takes."""
-    sizes, first = run_sizes(inputs, probe_data, sets)
     begun = None if resumed is None else begun_budget(resumed)
     with timed("probe of the machine"):
         inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, begun)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from opencse.errors import Interrupted, OpencseError
-from opencse.evaluation import ScoredPairs, TripletTask
+from opencse.evaluation import ScoredPairs, Task, TripletTask
 from opencse.io.reading import read_json
 from opencse.pipeline.inputs import RunInputs
 from opencse.pipeline.time_estimate import (
@@ -56,7 +56,9 @@ class TimeBudget:
         return f"takes about {rounded(self.estimated_seconds)} on this machine ({steps})"
 
 
-def run_sizes(inputs: RunInputs, probed: ProbeData, development: Sequence[ScoredPairs]) -> tuple[RunSizes, list[str]]:
+def run_sizes(
+    inputs: RunInputs, probed: ProbeData, development: Sequence[ScoredPairs], guards: Sequence[Task]
+) -> tuple[RunSizes, list[str]]:
     """Return the amounts of work of a run, and the first sentences of its corpus."""
     first = list(islice(inputs.corpus.texts(), 200))
     if not first:
@@ -68,8 +70,15 @@ def run_sizes(inputs: RunInputs, probed: ProbeData, development: Sequence[Scored
         sentences=sum(1 for _ in inputs.corpus.texts()),
         builds=bool(inputs.missing_specs),
         scored=sum(2 * len(each) for each in development),
+        guarded=_in_sentences({text for task in guards for text in task.texts()}, first),
         probed=2 * pairs + written + triplets,
     ), first
+
+
+def _in_sentences(texts: Collection[str], sentences: Sequence[str]) -> int:
+    """Return how many sentences of usual length have as many words as the texts, which are longer in a guard."""
+    words = sum(len(text.split()) for text in texts)
+    return round(words * len(sentences) / max(1, sum(len(text.split()) for text in sentences)))
 
 
 def fit_to_minutes(

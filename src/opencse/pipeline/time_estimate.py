@@ -22,6 +22,7 @@ from opencse.evaluation.compatibility import TEXTS
 from opencse.pipeline.inputs import RunInputs
 from opencse.progress.phase import duration
 from opencse.recipes import Recipe, load_recipe, scaled
+from opencse.runs.blending import MOST_TRIALS
 
 _SHARES = (*(share / 20 for share in range(20, 1, -1)), 0.07, 0.05, 0.03, 0.02)
 _TIMED_TEXTS = 32
@@ -50,13 +51,15 @@ class RunSizes:
     Attributes:
         sentences: Sentences in the corpus.
         builds: Whether columns are built.
-        scored: Texts of the development pairs and guards.
+        scored: Texts of the development pairs.
+        guarded: Texts of the guards, counted in sentences of the corpus by their words.
         probed: Texts of the probes before and after training.
     """
 
     sentences: int
     builds: bool
     scored: int
+    guarded: int
     probed: int
 
 
@@ -94,7 +97,8 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     mined = sum(hasattr(spec, "model") for spec in recipe.build.values()) if sizes.builds else 0
     vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
-    scorings = 1 + ceil(steps / recipe.selection.every) + (6 if recipe.selection.keep == "last" else 0)
+    trials = MOST_TRIALS if recipe.selection.keep == "last" else 0
+    scorings = 1 + ceil(steps / recipe.selection.every) + trials
     return {
         "start and report": _OVERHEAD,
         "views": _PARSING * parsed + mined * speed.encode * sampled,
@@ -102,7 +106,7 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
         "first stages": sum(_training_seconds(other, sizes.sentences, speed, steps) for other in stages),
         "teachers": len(recipe.teachers) * taught * speed.encode,
         "training": steps * recipe.training.batch_size * texts * speed.train,
-        "scores": scorings * sizes.scored * speed.encode,
+        "scores": (scorings * sizes.scored + (1 + trials) * sizes.guarded) * speed.encode,
         "evaluation": 2 * (sizes.probed + min(TEXTS, sizes.sentences)) * speed.encode,
     }
 

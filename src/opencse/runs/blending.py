@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 _PARTS = 20
+MOST_TRIALS = 6  # of `longest_way`: the whole way, and bisection of the parts
 """Interpolation coefficients are multiples of 1/20."""
 
 
