@@ -132,3 +132,10 @@ def test_what_is_possible_or_true_of_some_is_not_contradicted() -> None:
     assert "negation" not in some.contradictions
     assert {"negation", "opposite"} <= set(plain.contradictions)
     assert "opposite" not in condition.contradictions
+
+
+def test_a_dated_event_is_not_reworded_by_a_negated_opposite() -> None:
+    sentences = ("The plan was approved in 1986.", "The plan was approved on 4 May 1986.", "The plan was approved.")
+    passages = [DocumentPassage("a", (sentence,)) for sentence in sentences]
+    found = {each.text: each for chunk in rewrite_sentences(passages, SentenceRewriter()) for each in chunk}
+    assert ["negated opposite" in found[sentence].rewordings for sentence in sentences] == [False, False, True]

@@ -94,12 +94,18 @@ class SentenceRewriter:
             for name, new in contradicted.items():
                 kind, start = CONTRADICTIONS[name].kind, _unchanged(new or "", text)
                 open_start = any(each.search(start) for each in self.pack.leaves_open.get(kind, ()))
-                if open_start or any(each.search(text) for each in self.pack.unfit.get(kind, ())):
+                if open_start or self._unfit(kind, text):
                     contradicted[name] = None
+            for name in reworded:
+                if self._unfit(REWORDINGS[name].kind, text):
+                    reworded[name] = None
         return [
             RewrittenSentence(passage, position, text, _changed(contradictions[i], text), _changed(rewordings[i], text))
             for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True))
         ]
+
+    def _unfit(self, kind: str, text: str) -> bool:
+        return any(each.search(text) for each in self.pack.unfit.get(kind, ()))
 
 
 def rewrite_sentences(

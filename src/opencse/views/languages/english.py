@@ -62,6 +62,8 @@ _ONLY = re.compile(r"\b(?:only|solely|but|else)\b|\w.*\botherwise\b", re.IGNOREC
 """Words that a negation or an opposite leaves without sense: "is not sold only here" does not deny that it is sold."""
 _BECAUSE = re.compile(r"\w.*\bbecause\b", re.IGNORECASE)
 """A reason after a statement: "is not cheap because it is old" may deny either."""
+_DATED_EVENT = re.compile(r"\b(?:was|were|\w+ed)\b.*\b(?:in|on|since)\b(?: \w+){0,2} (?:1\d|20)\d\d\b", re.IGNORECASE)
+"""Something that happened at a time: "was approved in 1986" says more than "was not rejected in 1986"."""
 
 
 def _opposed_words(text: str) -> dict[str, str]:
@@ -86,7 +88,7 @@ ENGLISH = LanguagePack(
         "number_swap": (_POSSIBLE,),
         "entity_swap": (_POSSIBLE,),
     },
-    unfit={"negation": (_ONLY, _BECAUSE), "antonym_swap": (_ONLY,)},
+    unfit={"negation": (_ONLY, _BECAUSE), "antonym_swap": (_ONLY,), "negated_antonym": (_DATED_EVENT,)},
     opposed_words=_opposed_words,
     statement=_statement,
 )

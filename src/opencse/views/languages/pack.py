@@ -24,7 +24,7 @@ class LanguagePack:
         prose: A sentence of prose, which `opencse check` may rewrite: no markup, formula, path, list or question.
         leaves_open: By kind of view, what the unchanged beginning of a sentence must not contain if `opencse check`
             takes the view for a contradiction: after "if" and "may", both versions can be true.
-        unfit: By kind of view, what the whole sentence must not contain for that.
+        unfit: By kind of view, what the whole sentence must not contain for that, or for a view that says the same.
         opposites_reworded: Whether `opencse check` takes an opposite for a contradiction only if the opposite can also
             be negated; the word is then the predicate, in its usual sense.
         opposed_words: Returns the words of a text that have an opposite, with the opposites: sentences are sampled
