@@ -1,6 +1,6 @@
 """How near training steps are to the machine's rate of matrix products, setting by setting.
 
-    python benchmarks/training/step_share.py CORPUS [--rows MIXTURE] [--steps 16]
+    python benchmarks/training/step_share.py CORPUS [--rows MIXTURE] [--steps 16] [--rounds 2] [--table CSV]
 
 The settings are SimCSE's step at two lengths and, with `--rows`, that of `debias`, each in bf16 and fp32. MIXTURE is
 `mixture.parquet` in the folder of a run of `debias`. Each setting trains twice in a process of its own: once with the
@@ -12,6 +12,7 @@ the same process.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import statistics
@@ -94,31 +95,55 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--rows", type=Path, help="`mixture.parquet` of a run of debias")
     parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print("RESULT " + json.dumps(one(*options.one, options.corpus, options.steps)))
         return
-    print("| step | precision | seconds | Gflop | Gflop/s | matrix product, Gflop/s | share, % |")
-    print("|---|---|---|---|---|---|---|")
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus.txt"
         corpus.write_text("\n".join(texts(str(options.corpus), 64 * (options.steps + 1))), encoding="utf-8")
         rows = some_rows(options.rows, 24 * (options.steps + 1), Path(folder)) if options.rows else None
-        for name, (recipe, *_) in SETTINGS.items():
-            source = corpus if recipe == "simcse" else rows
-            for precision in ("bf16", "fp32") if source else ():
-                call = [sys.executable, __file__, str(source), "--steps", str(options.steps), "--one", name, precision]
-                environment = os.environ | {"THP_MEM_ALLOC_ENABLE": "1"}  # as the command line sets it for itself
-                done = subprocess.run(call, capture_output=True, text=True, check=False, env=environment)
-                lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-                if not lines:
-                    sys.exit(done.stderr)
-                found = json.loads(lines[0].removeprefix("RESULT "))
-                speed = found["operations"] / found["seconds"]
-                cells = [f"{found['seconds']:.2f}", f"{found['operations'] / 1e9:.0f}", f"{speed / 1e9:.0f}"]
-                cells += [f"{found['rate'] / 1e9:.0f}", f"{100 * speed / found['rate']:.0f}"]
-                print(f"| {name} | {precision} | {' | '.join(cells)} |", flush=True)
+        for _ in range(options.rounds):
+            for name, (recipe, *_) in SETTINGS.items():
+                source = corpus if recipe == "simcse" else rows
+                for precision in ("bf16", "fp32") if source else ():
+                    result = in_a_process(name, precision, source, options.steps)
+                    found.setdefault((name, precision), []).append(result)
+                    print(name, precision, result, flush=True)
+    write_table(found, options.table)
+
+
+def in_a_process(name: str, precision: str, source: Path, steps: int) -> dict[str, float]:
+    """What `one` returns, from a process of its own."""
+    call = [sys.executable, __file__, str(source), "--steps", str(steps), "--one", name, precision]
+    environment = os.environ | {"THP_MEM_ALLOC_ENABLE": "1"}  # as the command line sets it for itself
+    done = subprocess.run(call, capture_output=True, text=True, check=False, env=environment)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        sys.exit(done.stderr)
+    return json.loads(lines[0].removeprefix("RESULT "))
+
+
+def write_table(found: dict[tuple[str, str], list[dict[str, float]]], path: Path | None) -> None:
+    """Print the means over the rounds and the range of the share, and write them as CSV."""
+    rows = [["step", "precision", "seconds", "Gflop", "Gflop/s", "matrix product, Gflop/s", "share, %", "range"]]
+    for (name, precision), rounds in found.items():
+        seconds, operations, rate = (
+            statistics.mean(r[key] for r in rounds) for key in ("seconds", "operations", "rate")
+        )
+        shares = [100 * r["operations"] / r["seconds"] / r["rate"] for r in rounds]
+        cells = [f"{seconds:.2f}", f"{operations / 1e9:.0f}", f"{operations / seconds / 1e9:.0f}", f"{rate / 1e9:.0f}"]
+        cells += [f"{statistics.mean(shares):.0f}", f"{min(shares):.0f} to {max(shares):.0f}"]
+        rows.append([name, precision, *cells])
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    if path is not None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
 
 
 if __name__ == "__main__":
