@@ -68,7 +68,7 @@ def start(
 
 
 def of_two(rank: int, port: int) -> dict[str, str]:
-    """The variables with which `torchrun --nproc_per_node 2` starts the process of this rank, without an accelerator."""
+    """The variables with which `torchrun --nproc_per_node 2` starts the process of this rank on a CPU."""
     variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": port}
     return {name: str(value) for name, value in variables.items()} | {
         "MASTER_ADDR": "127.0.0.1",

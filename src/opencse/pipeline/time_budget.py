@@ -59,8 +59,10 @@ class TimeBudget:
 def run_sizes(
     inputs: RunInputs, probed: ProbeData, development: Sequence[ScoredPairs], guards: Sequence[Task]
 ) -> tuple[RunSizes, list[str]]:
-    """Return the amounts of work of a run, and the first sentences of its corpus."""
-    first = list(islice(inputs.corpus.texts(), 200))
+    """Return the amounts of work of a run, and the first sentences of its corpus that may become training rows."""
+    most = max((part.words or math.inf for part in inputs.recipe.used_parts.values()), default=math.inf)
+    short = (text for text in inputs.corpus.texts() if len(text.split()) <= most)
+    first = list(islice(short, 200)) or list(islice(inputs.corpus.texts(), 200))
     if not first:
         raise OpencseError(f"{inputs.corpus.name}: no sentence", "Give a text with at least one line.")
     pairs = sum(len(each) for each in (*probed.sts, *probed.pairs))

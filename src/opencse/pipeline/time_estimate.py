@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from math import ceil
 from typing import Any
 
 import torch
@@ -25,8 +25,8 @@ from opencse.recipes import Recipe, load_recipe, scaled
 from opencse.runs.blending import MOST_TRIALS
 
 _SHARES = (*(share / 20 for share in range(20, 1, -1)), 0.07, 0.05, 0.03, 0.02)
-_TIMED_TEXTS = 32
-_SECONDS = 1.0  # for each of the two speeds
+_TIMED_TEXTS = 64
+_SECONDS = 1.0  # for each of the two speeds, unless a single call takes longer
 _OVERHEAD = 25.0  # seconds: imports, models and worker processes that are loaded, the report
 _PARSING = 0.004  # seconds to parse and rewrite a sentence in one process; timing it would take a loaded parser
 
@@ -81,7 +81,7 @@ def measure_speed(inputs: RunInputs, texts: Sequence[str]) -> MachineSpeed:
 
 def total_steps(recipe: Recipe, sizes: RunSizes) -> int:
     """Return the number of optimiser steps of a run."""
-    steps = recipe.training.epochs * ceil(_rows(recipe, sizes) / recipe.training.batch_size)
+    steps = recipe.training.epochs * math.ceil(_rows(recipe, sizes) / recipe.training.batch_size)
     return min(steps, recipe.training.max_steps or steps)
 
 
@@ -98,7 +98,7 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
     trials = MOST_TRIALS if recipe.selection.keep == "last" else 0
-    scorings = 1 + ceil(steps / recipe.selection.every) + trials
+    scorings = 1 + math.ceil(steps / recipe.selection.every) + trials
     return {
         "start and report": _OVERHEAD,
         "views": _PARSING * parsed + mined * speed.encode * sampled,
@@ -125,7 +125,7 @@ def fitting_share(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed, seconds:
             return share
     raise OpencseError(
         f"{duration(seconds)} are too few: a fiftieth of {recipe.name} takes about {duration(needed)} here",
-        f"Give at least {ceil(needed / 60) + 1} minutes.",
+        f"Give at least {math.ceil(needed / 60) + 1} minutes.",
     )
 
 
@@ -146,7 +146,7 @@ def _texts_per_row(recipe: Recipe) -> float:
 def _training_seconds(recipe: Recipe, rows: int, speed: MachineSpeed, most: int) -> float:
     """Return the seconds of another run that this one depends on; it takes no more steps than this one."""
     training = recipe.training
-    steps = min(most, training.epochs * ceil(rows / training.batch_size), training.max_steps or most)
+    steps = min(most, training.epochs * math.ceil(rows / training.batch_size), training.max_steps or most)
     return steps * training.batch_size * _texts_per_row(recipe) * speed.train
 
 
@@ -176,7 +176,7 @@ def _seconds(work: Callable[[], Any]) -> float:
     """Return the median wall time of a few calls after a first one, which takes longer."""
     work()
     found: list[float] = []
-    while len(found) < 2 or (sum(found) < _SECONDS and len(found) < 5):
+    while not found or (sum(found) < _SECONDS and len(found) < 5):
         before = time.perf_counter()
         work()
         found.append(time.perf_counter() - before)
