@@ -26,6 +26,7 @@ from opencse.runs.checkpoint import Checkpoints, TrainingState, check_weights, l
 from opencse.runs.drawing_back import Limits, draw_back
 from opencse.runs.folder import TRAINED_WEIGHTS
 from opencse.runs.log import MetricsLog
+from opencse.runs.random_state import random_state, set_random_state
 from opencse.runs.sampling import BatchSampler
 from opencse.runs.schedule import rate_factor
 from opencse.runs.trainable import Trainable
@@ -131,9 +132,9 @@ class TrainingLoop:
         latest = self.checkpoints.latest() if resume else None
         if latest is not None:
             process = self.accelerator.process_index
-            self.state, random_state = self.checkpoints.load(latest, self.network, self.optimizer, process)
+            self.state, generators = self.checkpoints.load(latest, self.network, self.optimizer, process)
             self.precision.load_state_dict(self.state.scaler)
-            self._set_random_state(random_state)
+            set_random_state(generators, self.accelerator.device)
             if self.main and self.state.best_step >= 0 and not self._within_tolerance:
                 check_weights(self.best_path)  # fails now, not after all the steps
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
@@ -367,23 +368,11 @@ class TrainingLoop:
         return {name: state[name] for name in buffers if name in state}
 
     def _random_states(self) -> list[torch.Tensor]:
-        own = torch.get_rng_state()
-        if self.accelerator.device.type == "cuda":
-            own = torch.cat([own, torch.cuda.get_rng_state(self.accelerator.device)])
-        elif self.accelerator.device.type == "mps":
-            own = torch.cat([own, torch.mps.get_rng_state()])
+        own = random_state(self.accelerator.device)
         if not self._distributed:
             return [own]
         gathered = self.accelerator.gather(own.to(self.accelerator.device)[None])
         return [s.cpu() for s in gathered.unbind()]
-
-    def _set_random_state(self, state: torch.Tensor) -> None:
-        size = torch.get_rng_state().numel()
-        torch.set_rng_state(state[:size])
-        if self.accelerator.device.type == "cuda":
-            torch.cuda.set_rng_state(state[size:], self.accelerator.device)
-        elif self.accelerator.device.type == "mps":
-            torch.mps.set_rng_state(state[size:])
 
     @contextlib.contextmanager
     def _stopping_at_signals(self) -> Iterator[None]:
