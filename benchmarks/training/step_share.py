@@ -1,12 +1,13 @@
 """How near training steps are to the machine's rate of matrix products, setting by setting.
 
     python benchmarks/training/step_share.py CORPUS [--rows MIXTURE] [--steps 16] [--rounds 2] [--table CSV]
+    python benchmarks/training/step_share.py CORPUS --profile bf16 [--table CSV]
 
 The settings are SimCSE's step at two lengths and, with `--rows`, that of `debias`, each in bf16 and fp32. MIXTURE is
 `mixture.parquet` in the folder of a run of `debias`. Each setting trains twice in a process of its own: once with the
 clock, from batch assembly to update, and once with PyTorch's counter of the operations in matrix products and
 attention, over the same batches. The rate is the best of twelve products of 2048 x 2048 matrices of the same type, in
-the same process.
+the same process. `--profile` tells what the time of SimCSE's shorter step is spent on, by PyTorch's profiler.
 """
 
 from __future__ import annotations
@@ -31,6 +32,20 @@ SETTINGS = {
     "SimCSE, 64 sentences, 128 tokens": ("simcse", 64, 128),
     "debias, 24 rows": ("debias", 24, 64),
 }
+WORK = {
+    "matrix products": ("mm", "addmm", "bmm", "baddbmm"),
+    "GELU": ("gelu", "gelu_backward"),
+    "copies and fills": ("copy_", "fill_", "cat", "index_select", "index_copy", "zero_"),
+    "LayerNorm and softmax": (
+        "native_layer_norm",
+        "native_layer_norm_backward",
+        "_softmax",
+        "_softmax_backward_data",
+    ),
+    "sums, products and masks": ("sum", "mul", "mul_", "add", "add_", "bitwise_and", "div", "div_"),
+    "update of the weights": ("_fused_adamw_", "linalg_vector_norm"),
+}
+"""PyTorch's operations by what they are for."""
 
 
 def train(name: str, precision: str, corpus: Path, steps: int, watch: Callable[[Callable[[], None]], None]) -> None:
@@ -90,6 +105,29 @@ def one(name: str, precision: str, corpus: Path, steps: int) -> dict[str, float]
     }
 
 
+def profiled(precision: str, corpus: Path, steps: int) -> list[list[str]]:
+    """Shares of the processor time of SimCSE's shorter step, by kind of operation, the header first."""
+    from torch.profiler import ProfilerActivity, profile
+
+    done, profiler = 0, profile(activities=[ProfilerActivity.CPU])
+
+    def watch(step: Callable[[], None]) -> None:
+        nonlocal done
+        if done == WARM:
+            profiler.start()
+        step()
+        done += 1
+        if done == steps:
+            profiler.stop()
+
+    train(next(iter(SETTINGS)), precision, corpus, steps, watch)
+    spent = {each.key.removeprefix("aten::"): each.self_cpu_time_total for each in profiler.key_averages()}
+    whole = sum(spent.values())
+    shares = {kind: sum(spent.get(name, 0) for name in names) / whole for kind, names in WORK.items()}
+    shares["all else"] = 1 - sum(shares.values())
+    return [["", "time, %"], *([kind, f"{100 * share:.0f}"] for kind, share in shares.items())]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
@@ -97,15 +135,20 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--table", type=Path, help="write the table here, as CSV")
+    parser.add_argument("--profile", choices=["bf16", "fp32"], help="profile the step in this precision instead")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print("RESULT " + json.dumps(one(*options.one, options.corpus, options.steps)))
         return
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    os.environ["THP_MEM_ALLOC_ENABLE"] = "1"  # as the command line sets it for itself
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus.txt"
         corpus.write_text("\n".join(texts(str(options.corpus), 64 * (options.steps + 1))), encoding="utf-8")
+        if options.profile:
+            write_rows(profiled(options.profile, corpus, options.steps), options.table)
+            return
         rows = some_rows(options.rows, 24 * (options.steps + 1), Path(folder)) if options.rows else None
         for _ in range(options.rounds):
             for name, (recipe, *_) in SETTINGS.items():
@@ -120,8 +163,7 @@ def main() -> None:
 def in_a_process(name: str, precision: str, source: Path, steps: int) -> dict[str, float]:
     """What `one` returns, from a process of its own."""
     call = [sys.executable, __file__, str(source), "--steps", str(steps), "--one", name, precision]
-    environment = os.environ | {"THP_MEM_ALLOC_ENABLE": "1"}  # as the command line sets it for itself
-    done = subprocess.run(call, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         sys.exit(done.stderr)
@@ -129,7 +171,7 @@ def in_a_process(name: str, precision: str, source: Path, steps: int) -> dict[st
 
 
 def write_table(found: dict[tuple[str, str], list[dict[str, float]]], path: Path | None) -> None:
-    """Print the means over the rounds and the range of the share, and write them as CSV."""
+    """Print and write the means over the rounds, and the range of the share."""
     rows = [["step", "precision", "seconds", "Gflop", "Gflop/s", "matrix product, Gflop/s", "share, %", "range"]]
     for (name, precision), rounds in found.items():
         seconds, operations, rate = (
@@ -139,6 +181,11 @@ def write_table(found: dict[tuple[str, str], list[dict[str, float]]], path: Path
         cells = [f"{seconds:.2f}", f"{operations / 1e9:.0f}", f"{operations / seconds / 1e9:.0f}", f"{rate / 1e9:.0f}"]
         cells += [f"{statistics.mean(shares):.0f}", f"{min(shares):.0f} to {max(shares):.0f}"]
         rows.append([name, precision, *cells])
+    write_rows(rows, path)
+
+
+def write_rows(rows: list[list[str]], path: Path | None) -> None:
+    """Print a table, its header first, and write it as CSV."""
     for row in rows:
         print("| " + " | ".join(row) + " |")
     if path is not None:

@@ -130,7 +130,8 @@ def _run(world: World, name: str, content: Content, *options: str) -> Trial:
 def _needing(world: World) -> Callable[[Path], list[str]]:
     def prepared(work: Path) -> list[str]:
         (work / "l.tsv").write_bytes(_table(PAIRS))
-        (work / "r.toml").write_text(world.recipe.read_text() + '[views.more]\ntext = "more"\n', encoding="utf-8")
+        used = world.recipe.read_text().replace('positive = "twin"', 'positive = "more"')
+        (work / "r.toml").write_text(used + '[views.more]\ntext = "more"\n', encoding="utf-8")
         return ["run", "r.toml", *_arguments(world, "--labels", "l.tsv")[2:]]
 
     return prepared
