@@ -10,6 +10,12 @@ from tests.trials.trial import Expected, Trial
 from tests.trials.world import PAIRS, World
 
 MINUTES = ["--minutes", "0.1"]
+PROSE = "\n\n".join(
+    f"The {who} is {how} today. The {who} reads a book in the {where}."
+    for who in ("dog", "teacher", "child", "doctor")
+    for how, where in (("happy", "house"), ("young", "garden"), ("big", "street"))
+)
+"""Paragraphs of which contradictions can be made."""
 
 
 def trials(world: World) -> Iterator[Trial]:
@@ -20,7 +26,7 @@ def trials(world: World) -> Iterator[Trial]:
         yield Trial("searches", f"compare: texts {name}", _compared(world, file, content), expected, check=check)
     for name, (file, content, expected) in _queries().items():
         for command in (_checked, _compared):
-            made = command(world, "t.txt", world.corpus.read_bytes(), (file, content))
+            made = command(world, "t.txt", PROSE.encode(), (file, content))
             yield Trial("searches", f"{command.__name__[1:]}: queries {name}", made, expected, check=_finite_json)
     yield from _options(world)
     yield from _caches(world)
@@ -145,9 +151,12 @@ def _options(world: World) -> Iterator[Trial]:
         "compare: page in a file": ["compare", model, str(world.other), "--texts", texts, "-o", str(world.pairs)],
     }
     right: dict[str, tuple[list[str], Expected]] = {
-        "check: words 10**9": ([*check, "--words", str(10**9)], "works"),
+        "check: words 10**9": (["check", model, "--texts", "t.txt", *MINUTES, "--words", str(10**9)], "works"),
         "check: minutes inf": (["check", model, "--texts", texts, "--minutes", "inf"], "either"),
-        "compare: a model and its copy": (["compare", model, str(world.other), "--texts", texts, "-o", "out"], "works"),
+        "compare: a model and its copy": (
+            ["compare", model, str(world.other), "--texts", "t.txt", "-o", "out"],
+            "works",
+        ),
         "compare: a model and itself": (["compare", model, model, "--texts", texts, "-o", "out"], "clear"),
         "compare: a run and its model": (["compare", str(world.finished), model, "--texts", texts], "either"),
         "evaluate: judged searches as pairs": (["evaluate", model, "--pairs", "judgements.csv"], "works"),
@@ -159,6 +168,7 @@ def _options(world: World) -> Iterator[Trial]:
     def with_judged(work: Path, arguments: list[str]) -> list[str]:
         (work / "judgements.csv").write_text("sentence1,sentence2,score\na cat,a dog,1\na cat,a bird,0\nhi,a cat,1\n")
         (work / "search.html").write_text("<html></html>")
+        (work / "t.txt").write_text(PROSE)
         return arguments
 
     for name, (arguments, expected) in right.items():

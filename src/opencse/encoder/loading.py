@@ -51,6 +51,8 @@ def load_encoder(
     """
     from sentence_transformers import SentenceTransformer
 
+    if pooling not in ("backbone", *POOLINGS):
+        raise OpencseError(f"there is no pooling {pooling!r}", f"Choose one of: {', '.join(POOLINGS)}.")
     device = str(choose_device() if device is None else device)
     source = resolve(name)
     if os.path.isdir(source):
