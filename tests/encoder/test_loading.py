@@ -63,6 +63,11 @@ def test_an_unloadable_model_is_one_clear_line(tmp_path) -> None:
         load_encoder(tmp_path, pooling="cls")
 
 
+def test_an_unknown_pooling_is_named_before_anything_is_loaded() -> None:
+    with pytest.raises(OpencseError, match="no pooling 'most'.*cls, mean"):
+        load_encoder("nowhere/at-all", pooling="most")
+
+
 def test_a_name_that_is_no_model_is_not_called_one_without_pooling(monkeypatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(OpencseError, match="cannot be loaded"):
