@@ -15,6 +15,8 @@ from opencse.cli.failure import shortage
         (RuntimeError("std::bad_alloc"), "memory"),
         (RuntimeError("can't start new thread"), "memory"),
         (OSError(errno.ENOSPC, "No space left on device"), "disk"),
+        (OSError(errno.EFBIG, "File too large"), "limit"),
+        (RuntimeError("Error while serializing: I/O error: File too large (os error 27)"), "limit"),
         (OSError(errno.EMFILE, "Too many open files"), "files"),
     ],
 )

@@ -64,7 +64,7 @@ def test_an_unloadable_model_is_one_clear_line(tmp_path) -> None:
 
 
 def test_an_unknown_pooling_is_named_before_anything_is_loaded() -> None:
-    with pytest.raises(OpencseError, match="no pooling 'most'.*cls, mean"):
+    with pytest.raises(OpencseError, match=r"no pooling 'most'.*cls, mean"):
         load_encoder("nowhere/at-all", pooling="most")
 
 

@@ -49,6 +49,12 @@ def test_a_full_disk_is_named(tmp_path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_a_file_beyond_a_limit_is_named(tmp_path) -> None:
+    with pytest.raises(OpencseError, match="ulimit"), replaced_file(tmp_path / "a"):
+        raise RuntimeError("Error while serializing: I/O error: File too large (os error 27)")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OpencseError, match="cannot be written"):

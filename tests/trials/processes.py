@@ -8,8 +8,10 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
+MEETING = timedelta(seconds=30)
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
 
 
@@ -77,9 +79,12 @@ def of_two(rank: int, port: int) -> dict[str, str]:
 
 
 def _forget_processes() -> None:
-    """Let accelerate read the variables again: the parent process has trained alone."""
+    """Let accelerate read the variables again: the parent process has trained alone. They have less time to meet."""
     from accelerate.state import AcceleratorState, PartialState
 
+    from opencse.runs import session
+
+    session._MEETING = MEETING
     AcceleratorState._reset_state()
     PartialState._reset_state()
 
@@ -116,7 +121,8 @@ def ends_clearly(words: Path) -> bool:
     """Whether the last thing that a command said is one line about what is wrong, without a traceback."""
     text = words.read_text(encoding="utf-8", errors="replace")
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
-    return bool(lines) and lines[-1].startswith("opencse: ") and "Traceback (most recent call last)" not in text
+    unforeseen = "Traceback (most recent call last)", "an unexpected failure"
+    return bool(lines) and lines[-1].startswith("opencse: ") and not any(words in text for words in unforeseen)
 
 
 def result(work: Path) -> bytes:

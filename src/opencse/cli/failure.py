@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 
 from opencse.errors import OpencseError
+from opencse.io.files import disk_problem
 
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "tokenizers", "datasets", "pyarrow", "numpy")
 _MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory", "bad_alloc")
@@ -28,8 +29,8 @@ def shortage(error: BaseException) -> OpencseError | None:
         return OpencseError(
             "the memory is full", "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers."
         )
-    if number in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text:
-        return OpencseError("the disk is full", "Free some space, or set TMPDIR and OPENCSE_CACHE to another disk.")
+    if disk := disk_problem(error):
+        return OpencseError(*disk)
     if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in text:
         return OpencseError("too many files are open", "Raise the limit, for example with `ulimit -n 4096`.")
     if os.environ.get("WORLD_SIZE", "1") != "1" and any(part in text for part in _PEER):

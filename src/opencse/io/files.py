@@ -31,7 +31,7 @@ def replaced_file(path: Path) -> Iterator[Path]:
         temporary.touch()
         mode = stat.S_IMODE(temporary.stat().st_mode)  # the permissions of a new file; some writers set others
     try:
-        with _disk_full_named(path):
+        with _disk_problem_named(path):
             yield temporary
             temporary.chmod(mode)
             _sync(temporary)
@@ -56,7 +56,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     try:
-        with _disk_full_named(path):
+        with _disk_problem_named(path):
             yield temporary
             files, folders = _usual_modes(temporary)
             for file in temporary.rglob("*"):
@@ -154,14 +154,31 @@ def _usual_modes(folder: Path) -> tuple[int, int]:
     return modes
 
 
+def disk_problem(error: BaseException) -> tuple[str, str] | None:
+    """Return what keeps a disk from taking a file, and the remedy; None for other errors.
+
+    Libraries such as safetensors wrap the operating system's error in their own, so the message counts as well.
+    """
+    number, text = getattr(error, "errno", None), str(error).lower()
+    if number in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text:
+        return "the disk is full", "Free some space, or write to another disk (-o, TMPDIR, OPENCSE_CACHE)."
+    if number == errno.EFBIG or "file too large" in text:
+        return (
+            "the file is larger than the file system or a limit of this process allows",
+            "Raise the limit with `ulimit -f unlimited`, or write to another disk (-o, TMPDIR, OPENCSE_CACHE).",
+        )
+    return None
+
+
 @contextlib.contextmanager
-def _disk_full_named(path: Path) -> Iterator[None]:
+def _disk_problem_named(path: Path) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # safetensors wraps the operating system's error in its own
-        number = getattr(error, "errno", None)
-        if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
-            raise OpencseError(
-                f"{path}: the disk is full; nothing was half-written", "Free some space, then run again with --resume."
-            ) from error
-        raise
+    except Exception as error:
+        found = disk_problem(error)
+        if found is None:
+            raise
+        problem, remedy = found
+        raise OpencseError(
+            f"{path}: {problem}; nothing was half-written", f"{remedy} Runs go on with --resume."
+        ) from error
