@@ -86,6 +86,15 @@ def test_a_tokenizer_that_knows_more_tokens_than_the_model_is_refused(folder) ->
         load_encoder(folder, pooling="cls")
 
 
+def test_a_token_numbered_beyond_the_embeddings_is_refused(folder) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary[max(vocabulary, key=vocabulary.get)] = 99_999
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises(OpencseError, match=r"numbers 100000 tokens"):
+        load_encoder(folder, pooling="cls")
+
+
 def test_nothing_that_is_not_finite_is_written(folder, tmp_path) -> None:
     model = load_encoder(folder, pooling="cls")
     with torch.no_grad():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from opencse.errors import OpencseError
 from opencse.io.checksums import write_checksums
@@ -118,6 +119,22 @@ def test_tensors_of_another_shape_do_not_fit(tmp_path, file) -> None:
     shutil.copy(path / f"{file}.safetensors", tmp_path / "a" / "step-00000002")
     sealed_anew(tmp_path / "a" / "step-00000002")
     with pytest.raises(OpencseError, match=file):
+        resumed(checkpoints)
+
+
+def test_a_part_of_the_moments_is_missed(tmp_path) -> None:
+    checkpoints = Checkpoints(tmp_path, 2, {"recipe": "a"})
+    network = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(network.parameters())
+    network(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    torch.nn.init.constant_(network.weight, 2)
+    path = checkpoints.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=2))
+    assert resumed(checkpoints) == 2
+    moments = load_file(path / "optimizer.safetensors")
+    save_file({key: value for key, value in moments.items() if key != "0.step"}, path / "optimizer.safetensors")
+    sealed_anew(path)
+    with pytest.raises(OpencseError, match=r"optimizer\.safetensors lacks"):
         resumed(checkpoints)
 
 

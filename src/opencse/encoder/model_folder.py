@@ -115,10 +115,10 @@ def check_loaded(name: object, transformer: Any, tokenizer: Any) -> None:
         OpencseError: It lacks embeddings, or a weight is not finite.
     """
     embeddings = transformer.get_input_embeddings()
-    rows, tokens = embeddings.weight.shape[0], len(tokenizer)
+    rows, tokens = embeddings.weight.shape[0], max(tokenizer.get_vocab().values(), default=-1) + 1
     if tokens > rows:
         raise OpencseError(
-            f"{name}: the tokenizer has {tokens} tokens, the model only {rows}", "Use the tokenizer of this model."
+            f"{name}: the tokenizer numbers {tokens} tokens, the model only {rows}", "Use the tokenizer of this model."
         )
     require_finite(transformer, str(name))
 

@@ -218,6 +218,9 @@ def _digest(state: dict[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
+
+
 def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     states = optimizer.state_dict()["state"]
     return {
@@ -235,8 +238,10 @@ def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
     states: dict[int, dict[str, Any]] = {}
     for key, tensor in _tensors(path)[0].items():
         index, _, name = key.partition(".")
-        known = index.isdecimal() and int(index) < len(parameters)
-        if not known or (tensor.ndim and tensor.shape != parameters[int(index)].shape):
+        known = index.isdecimal() and int(index) < len(parameters) and name in _MOMENTS
+        if not known or tensor.shape != (() if name == "step" else parameters[int(index)].shape):
             raise OpencseError(f"{path}: {key!r} does not fit the network", _REMEDY)
         states.setdefault(int(index), {})[name] = tensor
+    if any(len(state) != len(_MOMENTS) for state in states.values()):
+        raise OpencseError(f"{path} lacks a part of the optimiser's state", _REMEDY)
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
