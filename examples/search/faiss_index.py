@@ -1,6 +1,6 @@
-"""Search with FAISS: python examples/search/faiss_index.py [MODEL] [QUERY]
+"""Search with FAISS: python examples/search/faiss_index.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line.
 """
 
 import sys
@@ -16,7 +16,7 @@ if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
     query = arguments.get(2, "The road is not safe.")
-    texts = list(read_texts(demo.corpus("demo")))
+    texts = list(read_texts(demo.corpus(arguments.get(3, "demo"))))
 
     vectors = model.encode(texts, normalize_embeddings=True)
     index = faiss.IndexFlatIP(vectors.shape[1])  # inner products of unit vectors are cosines

@@ -1,6 +1,7 @@
-"""Search with Haystack: python examples/search/haystack_store.py [MODEL] [QUERY]
+"""Search with Haystack: python examples/search/haystack_store.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`. Haystack's telemetry is switched off here.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line. Haystack's
+telemetry is switched off here.
 """
 
 import os
@@ -21,7 +22,7 @@ if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
     query = arguments.get(2, "The road is not safe.")
-    texts = list(read_texts(demo.corpus("demo")))
+    texts = list(read_texts(demo.corpus(arguments.get(3, "demo"))))
 
     store = InMemoryDocumentStore(embedding_similarity_function="cosine")
     vectors = model.encode(texts).tolist()

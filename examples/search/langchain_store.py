@@ -1,7 +1,7 @@
-"""Search with LangChain: python examples/search/langchain_store.py [MODEL] [QUERY]
+"""Search with LangChain: python examples/search/langchain_store.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`. `HuggingFaceEmbeddings` of the package
-langchain-huggingface takes the same folder, if you have that package.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line.
+`HuggingFaceEmbeddings` of the package langchain-huggingface takes the same folder, if you have that package.
 """
 
 import sys
@@ -34,6 +34,6 @@ if __name__ == "__main__":
     query = arguments.get(2, "The road is not safe.")
 
     store = InMemoryVectorStore(SentenceEmbeddings(model))
-    store.add_texts(list(read_texts(demo.corpus("demo"))))
+    store.add_texts(list(read_texts(demo.corpus(arguments.get(3, "demo")))))
     for document, cosine in store.similarity_search_with_score(query, k=3):
         print(f"{cosine:.2f}  {document.page_content}")

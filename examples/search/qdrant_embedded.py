@@ -1,7 +1,7 @@
-"""Search with Qdrant inside this process: python examples/search/qdrant_embedded.py [MODEL] [QUERY]
+"""Search with Qdrant inside this process: python examples/search/qdrant_embedded.py [MODEL] [QUERY] [TEXTS]
 
-MODEL is a folder that opencse wrote, a hub id, or `minilm`. Replace ":memory:" by `path="folder"` to keep the index, or
-by `url="http://localhost:6333"` for a server.
+MODEL is a folder that opencse wrote, a hub id, or `minilm`; TEXTS a file with one text in each line. Replace
+":memory:" by `path="folder"` to keep the index, or by `url="http://localhost:6333"` for a server.
 """
 
 import sys
@@ -18,7 +18,7 @@ if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
     query = arguments.get(2, "The road is not safe.")
-    texts = list(read_texts(demo.corpus("demo")))
+    texts = list(read_texts(demo.corpus(arguments.get(3, "demo"))))
 
     client = QdrantClient(":memory:")
     vectors = model.encode(texts)

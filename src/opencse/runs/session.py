@@ -30,7 +30,7 @@ from opencse.settings import Training
 from opencse.settings.decode import decode
 
 Notify = Callable[[str], None]
-_MEETING = timedelta(minutes=5)  # within which all processes must have started; PyTorch waits up to twice as long
+_MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
 _PATIENCE = timedelta(days=1)
 
 
