@@ -44,6 +44,12 @@ def test_markdown_without_markup_and_code(tmp_path) -> None:
     assert found.source == "a.md"
 
 
+def test_html_that_the_parser_gives_up_is_named(tmp_path) -> None:
+    (tmp_path / "page.html").write_text("<p>Ask early.</p><![a c>d")
+    with pytest.raises(OpencseError, match=r"page\.html: no valid HTML"):
+        list(read_passages(tmp_path / "page.html"))
+
+
 def test_html_without_menus_scripts_and_styles(tmp_path) -> None:
     path = tmp_path / "a.html"
     path.write_text(HTML)

@@ -6,6 +6,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.loading import readable_errors
 from opencse.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -72,3 +73,11 @@ def test_a_name_that_is_no_model_is_not_called_one_without_pooling(monkeypatch) 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(OpencseError, match="cannot be loaded"):
         load_encoder("nobody/no-such-model", pooling="backbone")
+
+
+def test_a_panic_of_the_tokenizer_is_one_clear_line() -> None:
+    panic = type("PanicException", (BaseException,), {})
+    with pytest.raises(OpencseError, match=r"some/model: .*no entry found"), readable_errors("some/model"):
+        raise panic("no entry found for key")
+    with pytest.raises(KeyboardInterrupt), readable_errors("some/model"):
+        raise KeyboardInterrupt

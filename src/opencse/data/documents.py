@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html.parser import HTMLParser
@@ -108,8 +108,8 @@ def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str],
         return
     kind = file_extension(path)
     if kind in PROSE:
-        read: Callable[[str], Iterable[str]] = _html if kind in (".html", ".htm") else _markdown
-        yield path.name, read("\n".join(line for _, line in read_lines(path))), True
+        text = "\n".join(line for _, line in read_lines(path))
+        yield path.name, _html(text, path) if kind in (".html", ".htm") else _markdown(text), True
     elif kind == ".txt":
         yield path.name, _paragraphs(line for _, line in read_lines(path)), False
     else:
@@ -193,11 +193,14 @@ def _inline(token: Any) -> str:
     return token.content if token.type in ("text", "code_inline") else ""
 
 
-def _html(text: str) -> Iterator[str]:
+def _html(text: str, path: Path) -> Iterator[str]:
     """Yield the blocks of a page as plain text, without scripts, styles, menus and code."""
     page = _Page()
-    page.feed(text)
-    page.close()
+    try:
+        page.feed(text)
+        page.close()
+    except AssertionError as error:  # of Python's parser, at some declarations
+        raise OpencseError(f"{path}: no valid HTML ({error})", "Mend it, or convert it to text.") from error
     yield from (" ".join(block.split()) for block in "".join(page.parts).split("\0") if block.strip())
 
 
