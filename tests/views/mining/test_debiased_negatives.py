@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 from scipy.stats import zscore
 
 from opencse.encoder import load_encoder
@@ -131,6 +132,7 @@ def test_a_second_model_has_its_own_vectors(corpus, encoder, tmp_path):
 
 
 def _mine(corpus: Path, out: Path, encoder: str, started) -> None:
+    torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
     started.set()
     mine(corpus, out, encoder, pool=20)
 
