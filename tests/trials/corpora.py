@@ -407,7 +407,11 @@ def _dictionary(world: World) -> bytes:
 def _views(world: World) -> bytes:
     import pyarrow as pa
 
-    return _as_parquet(pa.table({"text": pa.array(list(world.sentences), pa.string_view())}))
+    texts = list(world.sentences)
+    try:
+        return _as_parquet(pa.table({"text": pa.array(texts, pa.string_view())}))
+    except pa.ArrowNotImplementedError:  # an older pyarrow reads views only
+        return _as_parquet(pa.table({"text": texts}))
 
 
 def arrow(world: World) -> bytes:

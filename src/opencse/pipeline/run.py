@@ -161,13 +161,12 @@ def run(
             label_share=label_share,
         )
         # Read before any training, so that a mistake in a path costs nothing.
-        guarded = guards(inputs.recipe, guard)
         probe_data = read_probe_data(data, pairs)
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-        sizes = run_sizes(inputs, probe_data, sets, guarded)
+        sizes = run_sizes(inputs, probe_data, sets, guards(inputs.recipe, guard))
         inputs, budget = _announced(inputs, *sizes, minutes, folder if resume else None, notify, confirm)
         notify(precision_line)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
