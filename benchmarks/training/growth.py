@@ -1,28 +1,38 @@
 """Time, memory and disk of everything but forward passes, as the corpus grows.
 
-    python benchmarks/training/growth.py CORPUS [--sizes 10000,100000,1000000] [--rows 24000]
+    python benchmarks/training/growth.py CORPUS [--sizes 100000,1000000,10000000] [--stages NAMES] [--table CSV]
 
 The text is repeated, with a number behind each sentence so that no two are equal, until it has the size. Each stage is
-a process of its own with an empty cache: sampling for `debias`, the store of sentences that mining and building read,
-and the token store. The exponent is that of the last two sizes: 0 for constant, 1 for linear growth. Time on a machine
-that does other work as well is worth nothing; memory and disk are.
+a process of its own with an empty cache; models are loaded before the clock starts. Mining searches the vectors of
+8,192 sentences, repeated with noise, since making them anew is a forward pass; it draws for eight units of 4,096 rows,
+so its exponent tells whether a row costs more in a larger corpus. Memory is what the process itself holds, without the
+pages of mapped files, which the system takes back when it needs them. The exponent of time is that between a size and
+the one before: 0 for constant, 1 for linear growth. The stage `building on Ray` needs Ray.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import itertools
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-STAGES = ("sampling", "sentence store", "token store")
+Work = Callable[[], Any]
+
+HEADER = ["stage", "sentences", "seconds", "exponent", "peak MiB", "disk MiB"]
+DISTINCT = 8192  # vectors that are made by a model; mining repeats them
+UNITS = 8
 
 
 def write_corpus(source: Path, size: int, out: Path) -> None:
@@ -32,65 +42,195 @@ def write_corpus(source: Path, size: int, out: Path) -> None:
             file.write(f"{line} {i}\n")
 
 
-def stage(name: str, corpus: Path, rows: int) -> dict[str, float]:
-    """Run one stage in this process, with everything loaded before the clock starts."""
-    from dataclasses import replace
+def sampling(corpus: Path, _: Path) -> Work:
+    import random
 
-    from opencse.data.sampling import sample
-    from opencse.data.token_store import TokenSource, open_token_store
-    from opencse.encoder import load_encoder
-    from opencse.io.corpus import Corpus, read_texts
+    from opencse.data.sampling import _sample  # what follows it parses a fixed number of sentences
+    from opencse.io.corpus import Corpus
     from opencse.recipes import load_recipe
+    from opencse.views.languages import ENGLISH
+
+    return lambda: _sample(Corpus(corpus), load_recipe("debias").corpus, random.Random(0), ENGLISH)
+
+
+def sentence_store(corpus: Path, _: Path) -> Work:
+    from opencse.io.corpus import read_texts
     from opencse.views.sentence_store import open_sentence_store
     from opencse.views.storage import texts_hash
 
-    tokenizer = load_encoder("minilm").tokenizer if name == "token store" else None
-    settings = replace(load_recipe("debias").corpus, rows=rows, clauses=0.0, opposites=0)  # parsing does not grow
+    return lambda: open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
+
+
+def token_store(corpus: Path, _: Path) -> Work:
+    from opencse.data.token_store import TokenSource, open_token_store
+    from opencse.encoder import load_encoder
+    from opencse.io.corpus import Corpus
+
+    tokenizer = load_encoder("minilm").tokenizer
+    return lambda: open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 64, progress=False)
+
+
+def training(corpus: Path, folder: Path) -> Work:
+    from opencse.training import train_encoder
+
+    settings = ["training.max_steps=20", "training.batch_size=64"]
+    return lambda: train_encoder(
+        "simcse", corpus, backbone="mini-mlm", out=folder / "run", overrides=settings, progress=False
+    )
+
+
+def building(corpus: Path, folder: Path, *, on_ray: bool = False) -> Work:
+    from opencse.engines import Local
+    from opencse.engines.ray import Ray
+    from opencse.views import RandomSentence, WordRepetition, build_views
+
+    specs = {"repeated": WordRepetition(), "random": RandomSentence()}
+    engine = Ray(processes=2) if on_ray else Local(processes=2)
+    return lambda: build_views(corpus, specs, folder / "views", engine=engine, progress=False)
+
+
+def building_on_ray(corpus: Path, folder: Path) -> Work:
+    return building(corpus, folder, on_ray=True)
+
+
+def mining(corpus: Path, _: Path) -> Work:
+    import numpy as np
+
+    from opencse.io.corpus import read_texts
+    from opencse.views import DebiasedNegatives
+    from opencse.views.constructor import SourceRow
+    from opencse.views.mining.mined_spec import UNIT, CorpusIndex, Miner
+    from opencse.views.mining.vectors import Embedding, Vectors, _folder, unit_vectors
+    from opencse.views.sentence_store import open_sentence_store
+    from opencse.views.storage import texts_hash
+
+    sentences = open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
+    embedding = Embedding(model="minilm", precision="auto")
+    embedder = embedding.embedder()
+    vectors = Vectors(_folder(sentences, embedding, embedder))
+    distinct = unit_vectors(embedder.encode(sentences.range(0, DISTINCT)))
+    generator = np.random.default_rng(0)
+    for shard in range(vectors.shards):
+        start, stop = vectors.span(shard)
+        noise = generator.normal(scale=0.01, size=(DISTINCT, distinct.shape[1]))
+        noisy = unit_vectors(distinct + noise).astype(np.float16)
+        np.save(vectors.path(shard), noisy[np.arange(start, stop) % DISTINCT])
+    miner = Miner(
+        DebiasedNegatives(model="minilm"), CorpusIndex(sentences=sentences, vectors=vectors, embedding=embedding), 0
+    )
+    units = np.linspace(0, len(sentences) // UNIT - 1, UNITS).astype(int).tolist()
+
+    def draw() -> None:
+        for unit in units:
+            texts = sentences.range(unit * UNIT, (unit + 1) * UNIT)
+            miner([SourceRow(id=unit * UNIT + i, text=text) for i, text in enumerate(texts)])
+
+    return draw
+
+
+STAGES: dict[str, Callable[[Path, Path], Work]] = {
+    "sampling for `debias`": sampling,
+    "sentence store": sentence_store,
+    "token store": token_store,
+    "token store and 20 steps": training,
+    "building two columns": building,
+    "the same on Ray": building_on_ray,
+    "mining 32,768 rows": mining,
+}
+"""What prepares each stage; calling the result is what is timed."""
+
+
+def own_memory(process: str) -> int:
+    """Memory of a process without mapped files, in MiB; 0 if it has ended."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(("RssAnon", "RssShmem"))) >> 10
+
+
+def family() -> list[str]:
+    """This process and all that descend from it, as numbers."""
+    found = [str(os.getpid())]
+    for one in found:
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            try:
+                found += children.read_text(encoding="utf-8").split()
+            except OSError:
+                continue
+    return found
+
+
+@contextmanager
+def watched_memory() -> Iterator[list[int]]:
+    """Yield a list; at the end it holds the largest sum over this process and those that descend from it, in MiB."""
+    peak, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.1):
+            peak[0] = max(peak[0], sum(own_memory(one) for one in family()))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        thread.join()
+
+
+def stage(name: str, corpus: Path) -> dict[str, float]:
+    """Run one stage in this process."""
     folder = Path(os.environ["OPENCSE_CACHE"])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
-    if name == "sampling":
-        sample(corpus, settings, folder / "sample.parquet")
-    elif name == "sentence store":
-        digest, _ = texts_hash(read_texts(corpus))
-        open_sentence_store(read_texts(corpus), digest)
-    else:
-        open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 64, progress=False)
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    work = STAGES[name](corpus, folder)
+    with watched_memory() as peak:
+        started = time.perf_counter()
+        work()
+        seconds = time.perf_counter() - started
     disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return {"seconds": seconds, "more": (peak - before) / 1024, "peak": peak / 1024, "disk": disk / 2**20}
+    return {"seconds": seconds, "peak": peak[0], "disk": disk / 2**20}
+
+
+def measured(name: str, corpus: Path) -> dict[str, float]:
+    """Run one stage in a process of its own, with an empty cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        call = [sys.executable, __file__, str(corpus), "--stage", name]
+        environment = os.environ | {"OPENCSE_CACHE": folder}
+        done = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
+    return json.loads(line.removeprefix("RESULT "))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--sizes", default="10000,100000,1000000")
-    parser.add_argument("--rows", type=int, default=24000)
+    parser.add_argument("--sizes", default="100000,1000000,10000000")
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=[one for one in STAGES if "Ray" not in one])
+    parser.add_argument("--table", type=Path, help="add the rows to this CSV file")
     parser.add_argument("--stage", choices=STAGES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.stage:
-        print("RESULT " + json.dumps(stage(options.stage, options.corpus, options.rows)))
+        print("RESULT " + json.dumps(stage(options.stage, options.corpus)))
         return
-    sizes = [int(size) for size in options.sizes.split(",")]
-    print("| stage | sentences | seconds | peak MiB | of which for the stage | disk MiB | exponent of time |")
-    print("|---|---|---|---|---|---|---|")
-    for name in STAGES:
-        last: tuple[int, float] | None = None
-        for size in sizes:
-            with tempfile.TemporaryDirectory() as folder:
-                corpus = Path(folder) / "corpus.txt"
-                write_corpus(options.corpus, size, corpus)
-                (Path(folder) / "cache").mkdir()
-                call = [sys.executable, __file__, str(corpus), "--stage", name, "--rows", str(options.rows)]
-                environment = os.environ | {"OPENCSE_CACHE": f"{folder}/cache"}
-                done = subprocess.run(call, check=True, capture_output=True, text=True, env=environment)
-            line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
-            found = json.loads(line.removeprefix("RESULT "))
-            exponent = "" if last is None else f"{math.log(found['seconds'] / last[1]) / math.log(size / last[0]):.2f}"
-            last = size, found["seconds"]
-            cells = [f"{found['seconds']:.2f}", f"{found['peak']:.0f}", f"{found['more']:.0f}", f"{found['disk']:.1f}"]
-            print(f"| {name} | {size:,} | {' | '.join(cells)} | {exponent} |", flush=True)
+    rows: dict[str, list[list[str]]] = {name: [] for name in options.stages}
+    last: dict[str, tuple[int, float]] = {}
+    for size in (int(size) for size in options.sizes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            corpus = Path(folder) / "corpus.txt"
+            write_corpus(options.corpus, size, corpus)
+            for name in options.stages:
+                found = measured(name, corpus)
+                exponent = ""
+                if name in last:
+                    exponent = f"{math.log(found['seconds'] / last[name][1]) / math.log(size / last[name][0]):.2f}"
+                last[name] = size, found["seconds"]
+                cells = [f"{found['seconds']:.1f}", exponent, f"{found['peak']:.0f}", f"{found['disk']:.0f}"]
+                rows[name].append([name, f"{size:,}", *cells])
+                print("| " + " | ".join(rows[name][-1]) + " |", flush=True)
+    if options.table:
+        begun = options.table.is_file()
+        with options.table.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([*([] if begun else [HEADER]), *itertools.chain(*rows.values())])
 
 
 if __name__ == "__main__":

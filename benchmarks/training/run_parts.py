@@ -5,6 +5,7 @@
 Each run is a process of its own with an empty cache. With `--against`, the `src` folder of another checkout, the two
 versions alternate, so that a noisy machine is noisy for both; with `--beside` they run at the same time, on one thread
 each. The parts are the medians of `timings` in results.json; a version that does not write them gives its total alone.
+`--keep FOLDER` keeps each run's results, which tell whether both are equally good.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from pathlib import Path
 TOTAL = "total"
 
 
-def run(options: argparse.Namespace, source: Path | None) -> dict[str, float]:
+def run(options: argparse.Namespace, name: str, source: Path | None) -> dict[str, float]:
     """Run the command once; return the seconds of each part and of the whole process."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
@@ -41,6 +43,10 @@ def run(options: argparse.Namespace, source: Path | None) -> dict[str, float]:
         subprocess.run(call, check=True, env=environment, stdout=subprocess.DEVNULL)
         seconds = time.perf_counter() - started
         found = json.loads((out / "results.json").read_text(encoding="utf-8"))
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            shutil.copy(out / "results.json", options.keep / f"{name}.json")
+            (options.keep / f"{name}.seconds").write_text(f"{seconds:.1f}\n", encoding="utf-8")
         return {TOTAL: seconds, **found.get("timings", {})}
 
 
@@ -61,13 +67,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--against", type=Path, help="`src` of another checkout")
     parser.add_argument("--beside", action="store_true", help="both versions at the same time, on one thread each")
+    parser.add_argument("--keep", type=Path, help="folder for results.json and the seconds of each run")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     versions: dict[str, Path | None] = {"opencse": None} | ({"other": options.against} if options.against else {})
     results: dict[str, list[dict[str, float]]] = {name: [] for name in versions}
     for round_ in range(options.rounds):
         with ThreadPoolExecutor(len(versions) if options.beside else 1) as pool:
-            runs = {name: pool.submit(run, options, source) for name, source in versions.items()}
+            runs = {
+                name: pool.submit(run, options, f"{name}-{round_ + 1}", source) for name, source in versions.items()
+            }
         for name, done in runs.items():
             results[name].append(done.result())
             print(f"round {round_ + 1}: {name}: {results[name][-1][TOTAL]:.0f} s", file=sys.stderr)

@@ -198,11 +198,21 @@ def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corp
     own = tmp_path / "own"
     own.mkdir()
     (own / "answers.tsv").write_text("question\tpassage\nIs soup sold?\tSoup is sold.\n\tTea is sold.\n")
+    (own / "searches.txt").write_text("is soup sold\nwho sells tea\n")
+    (own / "documents.txt").write_text("".join(f"Shop {number} sells soup and tea.\n" for number in range(12)))
     settings = [*SMALL, "selection.guard_tolerance=0.3"]
     options = {"backbone": backbone, "out": tmp_path / "out", "overrides": settings, "progress": False}
     result = opencse.run("debias", corpus, guard=own, **options)
     guards = result.run.outcome.guards
-    assert list(guards) == ["guard-questions", "guard-answers", "guard-topics", "guard-long", "own-answers"]
+    assert list(guards) == [
+        "guard-questions",
+        "guard-answers",
+        "guard-topics",
+        "guard-long",
+        "own-answers",
+        "own-searches",
+    ]
+    assert guards["own-searches"][0] == 100
     assert all(after >= before - 0.3 for before, after in guards.values())
     report = (tmp_path / "out" / "report.html").read_text()
     assert "Guards, before" in report

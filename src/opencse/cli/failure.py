@@ -58,7 +58,9 @@ def _near_memory_limit() -> bool:
     used = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if line.startswith("Vm")}
     limits = {"VmSize": resource.RLIMIT_AS, "VmData": resource.RLIMIT_DATA}
     soft = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
-    return any(most != resource.RLIM_INFINITY and 1024 * int(used[name]) > 0.9 * most for name, most in soft.items())
+    return any(
+        most != resource.RLIM_INFINITY and 1024 * int(used.get(name, 0)) > 0.9 * most for name, most in soft.items()
+    )
 
 
 def write_failure_report(error: BaseException) -> Path | None:

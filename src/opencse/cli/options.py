@@ -40,10 +40,11 @@ Data = Annotated[
 Guard = Annotated[
     str | None,
     typer.Option(
-        metavar="FOLDER",
-        help="Your own guards, which must not get worse, beside those that come with opencse: a folder with "
-        "questions.tsv (group, question), answers.tsv (question, passage), topics.tsv (topic, text) or long.tsv "
-        "(summary, text). For recipes that have guards, such as debias.",
+        metavar="PATH",
+        help="Your own guards, which must not get worse, beside those that come with opencse. A file of searches, one "
+        "per line: what each finds first in your texts today is still found. Or a folder with questions.tsv (group, "
+        "question), answers.tsv (question, passage), topics.tsv (topic, text), long.tsv (summary, text), or "
+        "searches.txt and documents.txt. For recipes that have guards, such as debias.",
     ),
 ]
 Variant = Annotated[str, typer.Option(help="`sound`, or `faithful`: the system as published, quirks included.")]

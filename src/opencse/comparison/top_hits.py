@@ -14,6 +14,7 @@ from rich.text import Text
 from opencse.errors import OpencseError
 from opencse.evaluation import Encode
 from opencse.evaluation.compatibility import StoredVectors, stored_vectors
+from opencse.evaluation.task import unit_rows
 from opencse.probing.estimates import Estimate, mean_estimate
 
 TOP = 10
@@ -134,7 +135,7 @@ def compare_searches(
     own = np.array([position.get(query, -1) for query in queries])
     results, matrices = [], []
     for encode in (old, new):
-        vectors = _unit(encode([*texts, *queries]))
+        vectors = unit_rows(encode([*texts, *queries]))
         matrices.append(vectors[: len(texts)])
         similarity = vectors[len(texts) :] @ vectors[: len(texts)].T
         similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
@@ -166,8 +167,3 @@ def _hits(texts: Sequence[str], order: np.ndarray, cosines: np.ndarray, other: n
         SearchHit(text=texts[row], cosine=round(float(cosine), 4), other_rank=ranks.get(row))
         for row, cosine in zip(order.tolist(), cosines, strict=True)
     )
-
-
-def _unit(matrix: np.ndarray) -> np.ndarray:
-    matrix = np.asarray(matrix, dtype=np.float32)
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)

@@ -19,11 +19,10 @@ from opencse.io.cache import cache_place
 from opencse.io.corpus import Corpus, content_hash
 from opencse.io.files import replaced_file
 from opencse.io.reading import existing_path, translate_errors
-from opencse.io.text_column import text_column
+from opencse.io.text_column import query_column, text_column
 
 _VERSION = "2"
 _LONG = 40  # median words above which the rows of a table are paragraphs
-_QUERY_COLUMNS = ("query", "queries", "question", "search")
 _LEAST = 3  # words below which a sentence of a document is a heading
 
 
@@ -94,21 +93,16 @@ def collect_queries(given: Any, *, most: int = 200) -> list[str]:
     texts: Iterable[str]
     if isinstance(given, str | Path):
         file = Corpus(given)
-        texts = file.texts(_query_column(file.columns, file.path))
+        texts = file.texts(query_column(file.columns, file.path))
     else:
         table = _as_table(given)
         columns = [field.name for field in table.schema if _is_string(field.type)]
-        texts = filter(None, table[_query_column(columns, "the table of queries")].to_pylist())
+        texts = filter(None, table[query_column(columns, "the table of queries")].to_pylist())
     found = dict.fromkeys(text.strip() for text in texts if text.strip())
     if not found:
         raise OpencseError(f"{given} has no query", "Give at least one.")
     listed = list(found)
     return listed if len(listed) <= most else [listed[i * len(listed) // most] for i in range(most)]
-
-
-def _query_column(columns: Sequence[str], source: str | Path) -> str:
-    """Return the column of queries, or else that of text."""
-    return next((name for name in _QUERY_COLUMNS if name in columns), None) or text_column(columns, source)
 
 
 def _name(given: Any) -> str:

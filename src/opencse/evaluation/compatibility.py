@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
 
 COMPATIBILITY = "compatibility"
 """Name of the task that measures a mixed index."""
@@ -61,10 +61,7 @@ def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
     """
     if old.shape != new.shape or len(old) < 2:
         return StoredVectors(cosine=None, recall=None, texts=len(old))
-    old, new = (
-        (matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)).astype(np.float32)
-        for matrix in (old, new)
-    )
+    old, new = unit_rows(old), unit_rows(new)
     top = min(_TOP, len(old) - 1)
     among_new, among_old = _nearest(new, new, top), _nearest(new, old, top)
     shared = [len(np.intersect1d(a, b)) / top for a, b in zip(among_new, among_old, strict=True)]

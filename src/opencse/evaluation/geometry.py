@@ -10,7 +10,7 @@ import numpy as np
 
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.pairs import ScoredPairs
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
 
 POSITIVE = 4.0
 """A pair with a score above this is a positive pair, as in SimCSE (Gao et al. 2021)."""
@@ -50,9 +50,11 @@ class GeometryTask:
 
     def score(self, embeddings: Embeddings) -> TaskResult:
         """Return the metrics."""
-        first, second = (_unit(embeddings(side)) for side in (self.pairs.sentence1, self.pairs.sentence2))
+        first, second = (
+            unit_rows(embeddings(side), np.float64) for side in (self.pairs.sentence1, self.pairs.sentence2)
+        )
         sentences = list(dict.fromkeys(self.texts()))
-        x = _unit(embeddings(sentences))
+        x = unit_rows(embeddings(sentences), np.float64)
         positive = self.pairs.gold > POSITIVE
         metrics: dict[str, float | None] = dict.fromkeys(("alignment", "uniformity", "anisotropy", "first_direction"))
         undefined = {}
@@ -113,8 +115,3 @@ def _distribution(values: np.ndarray) -> dict[str, Any]:
         "deviation": float(values.std()),
         "quartiles": np.percentile(values, [25, 50, 75]).tolist(),
     }
-
-
-def _unit(matrix: np.ndarray) -> np.ndarray:
-    matrix = np.asarray(matrix, dtype=np.float64)
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)

@@ -1,7 +1,7 @@
 """Guards: search and classification that a change of a model must not harm.
 
 The bundled guard set was written for this project (docs/data/development-sets.md). A folder of one's own may hold any
-of its four tables.
+of its four tables, and searches without labels.
 """
 
 from __future__ import annotations
@@ -9,52 +9,70 @@ from __future__ import annotations
 import importlib.resources
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from opencse.errors import OpencseError
+from opencse.evaluation.kept_hits import KeptHitsTask
 from opencse.evaluation.neighbours import NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
+from opencse.io.corpus import Corpus, read_texts
 from opencse.io.tables import read_table
+from opencse.io.text_column import query_column
 
 GUARD_TASKS = ("guard-questions", "guard-answers", "guard-topics", "guard-long")
 """The tasks of the bundled guard set."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+_SEARCHES, _DOCUMENTS = "searches.txt", "documents.txt"
+_MOST_SEARCHES, _MOST_DOCUMENTS = 1000, 5000  # from the beginning of each file: a run is scored up to seven times
 _SHORTEST = 5  # words of a sentence that is a query of its own; "Others don't." could stand anywhere
 
 
-def load_guard(folder: str | Path | None = None, *, prefix: str = "guard") -> list[Task]:
+def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documents: Iterable[str] = ()) -> list[Task]:
     """Load guard tasks.
 
     Args:
-        folder: A folder that holds any of these tables; None for the guard set that comes with the package.
+        path: A folder that holds any of these files, or the last of them alone; None for the guard set that comes with
+            the package.
 
             - `questions.tsv` (`group`, `question`): every question searches for the others of its group.
             - `answers.tsv` (`question`, `passage`): every question searches all passages for its own; a row without a
               question is one more passage to search.
             - `topics.tsv` (`topic`, `text`): the ten nearest texts of each text should have its topic.
             - `long.tsv` (`summary`, `text`): the summary and every sentence of a text search for that text.
+            - `searches.txt`, one search per line, without labels: what the untouched model, which is the first that is
+              scored, finds first stays among the ten nearest. They search `documents.txt`, one text per line. The first
+              1,000 searches and 5,000 texts are taken.
 
         prefix: What the names of the tasks begin with, before `-questions` and so on.
+        documents: Texts to search where there is no `documents.txt`.
 
     Returns:
-        The tasks, in the order of `GUARD_TASKS`; of a folder of one's own those whose table is there.
+        The tasks, in the order of `GUARD_TASKS`, and then that of the searches; of a folder of one's own those whose
+        file is there.
 
     Raises:
-        OpencseError: There is none of the tables, or one of them lacks a column or a text.
+        OpencseError: There is none of the files, or one of them lacks a column or a text.
     """
-    chosen = _bundled() if folder is None else Path(folder)
+    chosen = _bundled() if path is None else Path(path)
+    if os.path.isfile(chosen):  # false for any path, where Path.is_file raises
+        return [_searches(f"{prefix}-searches", chosen, documents)]
     found: list[Task] = []
     for name in GUARD_TASKS:
         table = name.removeprefix("guard-")
-        path = chosen / f"{table}.tsv"
-        if os.path.isfile(path):  # false for any path, where Path.is_file raises
-            found.append(_BUILDERS[name](f"{prefix}-{table}", path))
+        file = chosen / f"{table}.tsv"
+        if os.path.isfile(file):
+            found.append(_BUILDERS[name](f"{prefix}-{table}", file))
+    if os.path.isfile(chosen / _SEARCHES):
+        if os.path.isfile(chosen / _DOCUMENTS):
+            documents = read_texts(chosen / _DOCUMENTS)
+        found.append(_searches(f"{prefix}-searches", chosen / _SEARCHES, documents))
     if not found:
         tables = ", ".join(f"{name.removeprefix('guard-')}.tsv" for name in GUARD_TASKS)
-        raise OpencseError(f"{chosen} holds no guard", f"Put one of these tables there: {tables}.")
+        raise OpencseError(f"{chosen} holds no guard", f"Put one of these files there: {tables}, {_SEARCHES}.")
     return found
 
 
@@ -121,6 +139,20 @@ def _long(name: str, path: Path) -> Task:
         relevant=[{place: 1.0} for _, place in queries],
         main="mrr",
     )
+
+
+def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:
+    file = Corpus(path)
+    searches = _first(file.texts(query_column(file.columns, path)), _MOST_SEARCHES)
+    searched = _first(documents, _MOST_DOCUMENTS)
+    if not searched:
+        raise OpencseError(f"{path}: no texts to search", f"Put {_DOCUMENTS} beside it, one text per line.")
+    return KeptHitsTask(name, searches, searched)
+
+
+def _first(texts: Iterable[str], most: int) -> list[str]:
+    """Return the distinct texts among the first ones."""
+    return list(dict.fromkeys(" ".join(text.split()) for text in islice(texts, most)))
 
 
 _BUILDERS: Mapping[str, Callable[[str, Path], Task]] = dict(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
 
 _BLOCK = 512  # rows at a time: bounds the memory of the similarities
 
@@ -79,8 +79,7 @@ def nearest_rows(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         Row numbers (n, k) and their cosines (n, k). Ties at rank k are broken arbitrarily.
     """
-    matrix = np.asarray(matrix, dtype=np.float32)
-    unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+    unit = unit_rows(matrix)
     rows, cosines = [], []
     for start in range(0, len(unit), _BLOCK):
         similarities = unit[start : start + _BLOCK] @ unit.T

@@ -13,7 +13,7 @@ import numpy as np
 from opencse.errors import OpencseError
 from opencse.evaluation.correlation import ROUNDING
 from opencse.evaluation.ranking_measures import measures
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
 
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 
@@ -57,11 +57,11 @@ class RetrievalTask:
 
     def score(self, embeddings: Embeddings) -> TaskResult:
         """Search with every query, and return the metrics."""
-        corpus, spread, results = _unit(embeddings(self.corpus)), 0.0, []
+        corpus, spread, results = unit_rows(embeddings(self.corpus)), 0.0, []
         position = {text: index for index, text in enumerate(self.corpus)}
         for start in range(0, len(self.queries), _BLOCK):
             block = self.queries[start : start + _BLOCK]
-            for offset, cosine in enumerate(_unit(embeddings(block)) @ corpus.T):
+            for offset, cosine in enumerate(unit_rows(embeddings(block)) @ corpus.T):
                 relevance = np.zeros(len(corpus))
                 for index, grade in self.relevant[start + offset].items():
                     relevance[index] = grade
@@ -113,8 +113,10 @@ class RerankingTask:
     def score(self, embeddings: Embeddings) -> TaskResult:
         """Rank the candidates of every query, and return the metrics."""
         spread, results = 0.0, []
-        for query, texts, grades in zip(_unit(embeddings(self.queries)), self.candidates, self.relevance, strict=True):
-            cosine = _unit(embeddings(texts)) @ query
+        for query, texts, grades in zip(
+            unit_rows(embeddings(self.queries)), self.candidates, self.relevance, strict=True
+        ):
+            cosine = unit_rows(embeddings(texts)) @ query
             spread = max(spread, float(np.ptp(cosine)))
             results.append(measures(cosine, np.asarray(grades)))
         rows = zip(self.queries, self.candidates, self.relevance, strict=True)
@@ -152,12 +154,6 @@ def _result(
         undefined=undefined,
         details=details,
     )
-
-
-def _unit(matrix: np.ndarray) -> np.ndarray:
-    """Return rows of unit length, float32; zero rows stay zero."""
-    matrix = np.asarray(matrix, dtype=np.float32)
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
 def _hash(rows: Any) -> str:

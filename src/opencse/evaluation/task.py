@@ -15,6 +15,12 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 """A model: from n texts to a float matrix (n, d)."""
 
 
+def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.ndarray:
+    """Return the rows of a matrix, (n, d), divided by their Euclidean norm; a zero row stays zero."""
+    matrix = np.asarray(matrix, dtype=dtype)
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+
+
 class Embeddings:
     """Lookup of the vectors of encoded texts.
 

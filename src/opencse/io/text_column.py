@@ -21,6 +21,9 @@ TEXT_COLUMNS = (
 )
 """Common names of a column of text, the likeliest first."""
 
+QUERY_COLUMNS = ("query", "queries", "question", "search")
+"""Names of a column of searches."""
+
 
 def text_column(
     columns: Sequence[str], source: str | Path, wanted: str | None = None, *, option: str = "--column"
@@ -49,3 +52,16 @@ def text_column(
     raise OpencseError(
         f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", f"Name it with `{option}`."
     )
+
+
+def query_column(columns: Sequence[str], source: str | Path) -> str:
+    """Return the column that holds searches: the first of `QUERY_COLUMNS`, or else that of text.
+
+    Args:
+        columns: The columns of the table.
+        source: Name of the table, for messages.
+
+    Raises:
+        OpencseError: None of several columns has a known name.
+    """
+    return next((name for name in QUERY_COLUMNS if name in columns), None) or text_column(columns, source)

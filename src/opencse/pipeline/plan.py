@@ -148,7 +148,7 @@ def plan(
     )
     inputs, _ = with_precision(inputs)
     sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-    sizes, first = run_sizes(inputs, read_probe_data(data, pairs), sets, guards(inputs.recipe, guard))
+    sizes, first = run_sizes(inputs, read_probe_data(data, pairs), sets, guards(inputs.recipe, guard, inputs.corpus))
     speed = time_estimate.measure_speed(inputs, first)
     inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, speed=speed)
     resolved, parts = inputs.recipe, inputs.recipe.used_parts

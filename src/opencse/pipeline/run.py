@@ -166,7 +166,7 @@ def run(
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
         sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-        sizes = run_sizes(inputs, probe_data, sets, guards(inputs.recipe, guard))
+        sizes = run_sizes(inputs, probe_data, sets, guards(inputs.recipe, guard, inputs.corpus))
         inputs, budget = _announced(inputs, *sizes, minutes, folder if resume else None, notify, confirm)
         notify(precision_line)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)

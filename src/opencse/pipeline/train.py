@@ -57,8 +57,8 @@ def train(
         dev: Scored pairs that choose the best step: a file, `"stsb"` (STS-B dev below `data`) or `"none"`. By default
             the development sets that the recipe names (`Selection.tasks`) if `data` is given, else none.
         data: The STS files (`opencse.evaluation.load_sts`).
-        guard: A folder of your own guards (`opencse.evaluation.load_guard`), in addition to those that come with
-            opencse, for recipes with guards (`Selection.guard_tolerance`).
+        guard: Your own guards (`opencse.evaluation.load_guard`), in addition to those that come with opencse, for
+            recipes with guards (`Selection.guard_tolerance`): a folder, or a file of searches.
         column: The column that holds the sentence; by default `text`, or the likeliest by name.
         variant: `sound`, or `faithful`: the system as published.
         overrides: `key=value` settings of the recipe.
@@ -132,14 +132,15 @@ def train_on_rows(
         progress: As for `train`.
         notify: As for `train`.
         corpus_name: As for `train`.
-        documents: Texts for which old and new vectors are compared (`Selection.compatible`).
+        documents: Texts for which old and new vectors are compared (`Selection.compatible`), and which your searches
+            search if the guard has no documents of its own.
         record: Further entries of `run.json`.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
     sets = development_sets(dev, data, recipe.selection.tasks)
-    watched = guards(recipe, guard)
+    watched = guards(recipe, guard, documents)
     compatible = recipe.selection.compatible is not None
     if not sets and not watched and not compatible:
         notify(
@@ -173,17 +174,19 @@ def train_on_rows(
     )
 
 
-def guards(recipe: Recipe, folder: str | Path | None) -> list[Task]:
+def guards(recipe: Recipe, own: str | Path | None, documents: Corpus) -> list[Task]:
     """Return the guards of a run: those that come with opencse, and the user's own.
 
     Raises:
         OpencseError: The folder holds no guards, or the recipe uses none.
     """
     if recipe.selection.guard_tolerance is None:
-        if folder is not None:
+        if own is not None:
             raise OpencseError(
                 f"the recipe {recipe.name} uses no guards",
                 "Give it one: --set selection.keep=last --set selection.guard_tolerance=0.3.",
             )
         return []
-    return [*load_guard(), *([] if folder is None else load_guard(folder, prefix="own"))]
+    if own is None:
+        return load_guard()
+    return [*load_guard(), *load_guard(own, prefix="own", documents=documents.texts())]

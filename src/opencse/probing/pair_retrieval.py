@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.evaluation import Embeddings
+from opencse.evaluation.task import unit_rows
 from opencse.probing.estimates import Estimate, mean_estimate
 from opencse.probing.sentences import ProbeSentences
 
@@ -79,7 +80,7 @@ class RetrievalProbe:
         )
 
     def _search(self, queries: list[str], embeddings: Embeddings) -> Iterator[tuple[RetrievedText, ...]]:
-        corpus = _unit(embeddings(self._corpus))
+        corpus = unit_rows(embeddings(self._corpus), np.float64)
         position = {text: index for index, text in enumerate(self._corpus)}
         for start in range(0, len(queries), _BLOCK):
             block = queries[start : start + _BLOCK]
@@ -101,8 +102,3 @@ class RetrievalProbe:
 
 def _rate(values: list[bool]) -> Estimate:
     return mean_estimate(np.array(values, dtype=np.float64), empty="no sentence has a paraphrase and a negation")
-
-
-def _unit(matrix: np.ndarray) -> np.ndarray:
-    matrix = np.asarray(matrix, dtype=np.float64)
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)

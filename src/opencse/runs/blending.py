@@ -12,8 +12,10 @@ import torch
 from torch import Tensor, nn
 
 _PARTS = 20
-MOST_TRIALS = 6  # of `longest_way`: the whole way, and bisection of the parts
 """Interpolation coefficients are multiples of 1/20."""
+
+MOST_TRIALS = 6
+"""Trials of `longest_way` at most: the whole way, and bisection of the parts."""
 
 
 def copy_weights(network: nn.Module) -> dict[str, Tensor]:

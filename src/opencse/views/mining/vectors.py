@@ -93,7 +93,8 @@ class Vectors:
 
 
 def unit_vectors(matrix: np.ndarray) -> np.ndarray:
-    """Return the rows of a matrix, (n, d), divided by their Euclidean norm; a zero row stays zero."""
+    """Return the rows of a matrix, float32 (n, d), divided by their Euclidean norm; a zero row stays zero."""
+    matrix = np.asarray(matrix, dtype=np.float32)
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
