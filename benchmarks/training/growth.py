@@ -61,15 +61,6 @@ def sentence_store(corpus: Path, _: Path) -> Work:
     return lambda: open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
 
 
-def token_store(corpus: Path, _: Path) -> Work:
-    from opencse.data.token_store import TokenSource, open_token_store
-    from opencse.encoder import load_encoder
-    from opencse.io.corpus import Corpus
-
-    tokenizer = load_encoder("minilm").tokenizer
-    return lambda: open_token_store(Corpus(corpus), [TokenSource("text")], tokenizer, 64, progress=False)
-
-
 def training(corpus: Path, folder: Path) -> Work:
     from opencse.training import train_encoder
 
@@ -131,8 +122,7 @@ def mining(corpus: Path, _: Path) -> Work:
 STAGES: dict[str, Callable[[Path, Path], Work]] = {
     "sampling for `debias`": sampling,
     "sentence store": sentence_store,
-    "token store": token_store,
-    "token store and 20 steps": training,
+    "token store, 20 steps of training": training,
     "building two columns": building,
     "the same on Ray": building_on_ray,
     "mining 32,768 rows": mining,
@@ -201,36 +191,52 @@ def measured(name: str, corpus: Path) -> dict[str, float]:
     return json.loads(line.removeprefix("RESULT "))
 
 
+def with_exponents(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows by stage and size, each with the exponent of time between the size before and its own."""
+    places = list(STAGES)
+    ordered = sorted(rows, key=lambda row: (places.index(row[0]), number(row[1])))
+    for before, row in itertools.pairwise(ordered):
+        if before[0] == row[0]:
+            times = math.log(float(row[2]) / float(before[2]))
+            row[3] = f"{times / math.log(number(row[1]) / number(before[1])):.2f}"
+    return ordered
+
+
+def number(cell: str) -> int:
+    return int(cell.replace(",", ""))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--sizes", default="100000,1000000,10000000")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=[one for one in STAGES if "Ray" not in one])
-    parser.add_argument("--table", type=Path, help="add the rows to this CSV file")
+    parser.add_argument("--table", type=Path, help="CSV file to which the rows are added")
     parser.add_argument("--stage", choices=STAGES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.stage:
         print("RESULT " + json.dumps(stage(options.stage, options.corpus)))
         return
-    rows: dict[str, list[list[str]]] = {name: [] for name in options.stages}
-    last: dict[str, tuple[int, float]] = {}
     for size in (int(size) for size in options.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             corpus = Path(folder) / "corpus.txt"
             write_corpus(options.corpus, size, corpus)
             for name in options.stages:
                 found = measured(name, corpus)
-                exponent = ""
-                if name in last:
-                    exponent = f"{math.log(found['seconds'] / last[name][1]) / math.log(size / last[name][0]):.2f}"
-                last[name] = size, found["seconds"]
-                cells = [f"{found['seconds']:.1f}", exponent, f"{found['peak']:.0f}", f"{found['disk']:.0f}"]
-                rows[name].append([name, f"{size:,}", *cells])
-                print("| " + " | ".join(rows[name][-1]) + " |", flush=True)
-    if options.table:
-        begun = options.table.is_file()
-        with options.table.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([*([] if begun else [HEADER]), *itertools.chain(*rows.values())])
+                row = [name, f"{size:,}", f"{found['seconds']:.1f}", "", f"{found['peak']:.0f}", f"{found['disk']:.0f}"]
+                print("| " + " | ".join(row) + " |", flush=True)
+                if options.table:
+                    add_row(options.table, row)
+
+
+def add_row(table: Path, row: list[str]) -> None:
+    """Add a row to a table, in place of one of the same stage and size."""
+    rows: list[list[str]] = []
+    if table.is_file():
+        with table.open(encoding="utf-8", newline="") as file:
+            rows = [known for known in csv.reader(file) if known != HEADER and known[:2] != row[:2]]
+    with table.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([HEADER, *with_exponents([*rows, row])])
 
 
 if __name__ == "__main__":

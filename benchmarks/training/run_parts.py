@@ -5,12 +5,14 @@
 Each run is a process of its own with an empty cache. With `--against`, the `src` folder of another checkout, the two
 versions alternate, so that a noisy machine is noisy for both; with `--beside` they run at the same time, on one thread
 each. The parts are the medians of `timings` in results.json; a version that does not write them gives its total alone.
-`--keep FOLDER` keeps each run's results, which tell whether both are equally good.
+`--keep FOLDER` keeps the folder of each run: `opencse evaluate` and `opencse probe` tell whether both models are as
+good as each other.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import shutil
@@ -44,9 +46,7 @@ def run(options: argparse.Namespace, name: str, source: Path | None) -> dict[str
         seconds = time.perf_counter() - started
         found = json.loads((out / "results.json").read_text(encoding="utf-8"))
         if options.keep:
-            options.keep.mkdir(parents=True, exist_ok=True)
-            shutil.copy(out / "results.json", options.keep / f"{name}.json")
-            (options.keep / f"{name}.seconds").write_text(f"{seconds:.1f}\n", encoding="utf-8")
+            shutil.copytree(out, options.keep / name)
         return {TOTAL: seconds, **found.get("timings", {})}
 
 
@@ -55,6 +55,19 @@ def medians(runs: list[dict[str, float]]) -> dict[str, float]:
     names = {name for one in runs for name in one}
     found = {name: statistics.median(one.get(name, 0.0) for one in runs) for name in names}
     return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def table(runs: dict[str, list[dict[str, float]]]) -> list[list[str]]:
+    """Return the parts of opencse's runs, and how long the other version takes, the header first."""
+    ours = medians(runs["opencse"])
+    shares = [[name, f"{seconds:.0f}", f"{100 * seconds / ours[TOTAL]:.0f}"] for name, seconds in ours.items()]
+    rows = [["part", "seconds", "share, %"], *shares]
+    if "other" in runs:
+        other = statistics.median(one[TOTAL] for one in runs["other"])
+        ratios = [a[TOTAL] / b[TOTAL] for a, b in zip(runs["opencse"], runs["other"], strict=True)]
+        rows.append(["total of the other version", f"{other:.0f}", ""])
+        rows.append(["our total as a share of it", "", f"{100 * statistics.median(ratios):.0f}"])
+    return rows
 
 
 def main() -> None:
@@ -67,27 +80,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--against", type=Path, help="`src` of another checkout")
     parser.add_argument("--beside", action="store_true", help="both versions at the same time, on one thread each")
-    parser.add_argument("--keep", type=Path, help="folder for results.json and the seconds of each run")
+    parser.add_argument("--keep", type=Path, help="folder for the models and results of all runs")
+    parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     versions: dict[str, Path | None] = {"opencse": None} | ({"other": options.against} if options.against else {})
     results: dict[str, list[dict[str, float]]] = {name: [] for name in versions}
-    for round_ in range(options.rounds):
+    for round_ in range(1, options.rounds + 1):
         with ThreadPoolExecutor(len(versions) if options.beside else 1) as pool:
-            runs = {
-                name: pool.submit(run, options, f"{name}-{round_ + 1}", source) for name, source in versions.items()
-            }
+            runs = {name: pool.submit(run, options, f"{name}-{round_}", source) for name, source in versions.items()}
         for name, done in runs.items():
             results[name].append(done.result())
-            print(f"round {round_ + 1}: {name}: {results[name][-1][TOTAL]:.0f} s", file=sys.stderr)
-    ours = medians(results["opencse"])
-    print("| part | seconds | share, % |\n|---|---|---|")
-    for name, seconds in ours.items():
-        print(f"| {name} | {seconds:.1f} | {100 * seconds / ours[TOTAL]:.0f} |")
-    if options.against:
-        ratios = [a[TOTAL] / b[TOTAL] for a, b in zip(results["opencse"], results["other"], strict=True)]
-        span = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        print(f"\ntotal, as a share of the other version's: {statistics.median(ratios):.2f} ({span})")
+            print(f"round {round_}: {name}: {results[name][-1][TOTAL]:.0f} s", file=sys.stderr)
+    rows = table(results)
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    if options.table:
+        with options.table.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
 
 
 if __name__ == "__main__":

@@ -56,6 +56,15 @@ def test_a_table_adds_its_sentences_once(corpus, table, tmp_path) -> None:
     assert texts.count("It is late.") == 1
 
 
+def test_a_large_table_is_sampled(corpus, tmp_path) -> None:
+    path = tmp_path / "large.tsv"
+    path.write_text("text\tback_translation\n" + "".join(f"Late {i}.\tLately {i}.\n" for i in range(40)))
+    settings = [CorpusSettings(rows=5, paraphrases=most) for most in (10, 11, None)]
+    draws = [list(sample(corpus, each, tmp_path / "out.parquet", table=path).texts()) for each in settings]
+    assert [sum(text.startswith("Late") for text in draw) for draw in draws] == [10, 11, 40]
+    assert any(int(text.split()[1].rstrip(".")) >= 11 for text in draws[0] if text.startswith("Late"))  # not the first
+
+
 def test_the_same_input_is_not_assembled_twice_but_another_is(corpus, tmp_path) -> None:
     out = sample(corpus, CorpusSettings(rows=10), tmp_path / "out.parquet").path
     marked = pq.read_table(out)

@@ -43,7 +43,7 @@ def sample(
 ) -> Corpus:
     """Write a sample of a corpus, for which the views of a recipe are built.
 
-    The sentences of a table of paraphrases are added to the `settings.rows` that are sampled.
+    Up to `settings.paraphrases` sentences of a table of paraphrases are added to the `settings.rows` that are sampled.
 
     Args:
         corpus: Raw sentences.
@@ -62,8 +62,9 @@ def sample(
     sources = [corpus.content_hash, content_hash(table) if table is not None else ""]
     words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
     language = [] if pack is ENGLISH else [pack.code, pack.syntax]
+    sizes = [settings.rows, settings.opposites, *([] if table is None else [settings.paraphrases])]
     made_from = hashlib.sha256(
-        json.dumps([sources, settings.rows, settings.opposites, words, settings.clauses, seed, *language]).encode()
+        json.dumps([sources, *sizes, words, settings.clauses, seed, *language]).encode()
     ).hexdigest()
     if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
         return Corpus(out)
@@ -75,7 +76,10 @@ def sample(
         texts = list(dict.fromkeys(whole))
     if table is not None:
         text_column, _ = paraphrase_columns(table)
-        texts += dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip())
+        paraphrased = _Reservoir(settings.paraphrases, rng)
+        for text in dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip()):
+            paraphrased.offer(text)
+        texts += paraphrased.kept
     if not texts:
         raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
     rng.shuffle(texts)

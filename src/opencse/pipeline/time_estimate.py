@@ -90,6 +90,7 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     sampled = sizes.sentences
     if recipe.corpus.rows is not None:
         sampled = min(sampled, recipe.corpus.rows + recipe.corpus.opposites)
+    sampled += recipe.corpus.paraphrases or 0
     texts, steps = _texts_per_row(recipe), total_steps(recipe, sizes)
     parsed = sampled * (recipe.corpus.clauses + 1 / Local().workers) if sizes.builds else 0
     # A teacher encodes each distinct text once, however many rows repeat it.

@@ -36,6 +36,7 @@ class CorpusSettings:
         opposites: So many more sentences, drawn for the adjectives and verbs in them that have an opposite, each
             adjective as often as any other as far as the text has it, and each verb four times as often. An attribute
             ("the dirty water") becomes a sentence of its own ("The water is dirty.").
+        paraphrases: Sentences of a table of paraphrases used at most, drawn at random; all where absent.
         language: Code of the language whose rules build the views (`opencse.views.languages`); `auto` for the likeliest
             one of the text.
         syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
@@ -46,6 +47,7 @@ class CorpusSettings:
     clauses: float = 0.0
     rows: int | None = None
     opposites: int = 0
+    paraphrases: int | None = None
     language: str = "auto"
     syntax: str = ""
     parts: dict[str, MixturePart] = field(default_factory=dict)
@@ -57,3 +59,5 @@ class CorpusSettings:
             raise ValueError("rows must be at least 2")
         if self.opposites < 0:
             raise ValueError("opposites must be at least 0")
+        if self.paraphrases is not None and self.paraphrases < 1:
+            raise ValueError("paraphrases must be at least 1")

@@ -33,6 +33,7 @@ def scaled(recipe: Recipe, share: float, steps: int) -> Recipe:
             corpus,
             rows=None if corpus.rows is None else max(_LEAST_ROWS, ceil(corpus.rows * share)),
             opposites=ceil(corpus.opposites * share),
+            paraphrases=None if corpus.paraphrases is None else ceil(corpus.paraphrases * share),
             parts={name: replace(part, rows=ceil(part.rows * share)) for name, part in corpus.parts.items()},
         ),
         task_vectors=vectors,
