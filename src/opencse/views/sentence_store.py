@@ -16,6 +16,7 @@ import numpy as np
 
 from opencse.engines import Engine
 from opencse.io.cache import sealed_store
+from opencse.io.mapped import advise
 
 _VERSION = 1
 _CHUNK = 8192
@@ -72,10 +73,11 @@ class SentenceStore:
 
     def take(self, ids: np.ndarray) -> list[str]:
         """Return the texts with the given numbers, int64 (m,)."""
-        ends = np.asarray(self._ends[ids]).tolist()
-        starts = np.where(ids > 0, self._ends[np.maximum(ids, 1) - 1], 0).tolist()
+        ends = np.asarray(self._ends[ids])
+        starts = np.where(ids > 0, self._ends[np.maximum(ids, 1) - 1], 0)
+        advise(self._bytes, starts)
         data = memoryview(self._bytes)  # type: ignore[arg-type]  # slices of an array take ten times as long
-        return [str(data[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+        return [str(data[start:end], "utf-8") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def range(self, start: int, stop: int) -> list[str]:
         """Return the texts with the numbers from `start` up to, but not including, `stop`."""

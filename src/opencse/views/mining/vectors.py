@@ -19,6 +19,7 @@ import numpy as np
 from opencse.errors import OpencseError
 from opencse.io.cache import cache_place
 from opencse.io.files import replaced_file, write_json
+from opencse.io.mapped import advise
 from opencse.io.reading import read_json
 from opencse.views.sentence_store import SentenceStore
 
@@ -83,7 +84,9 @@ class Vectors:
         shard_of = ordered // self._shard_rows
         for shard in np.unique(shard_of).tolist():
             first, last = np.searchsorted(shard_of, [shard, shard + 1])
-            out[order[first:last]] = self._shard(shard)[ordered[first:last] - self.span(shard)[0]]
+            vectors, rows = self._shard(shard), ordered[first:last] - self.span(shard)[0]
+            advise(vectors, rows)
+            out[order[first:last]] = vectors[rows]
         return out
 
     def _shard(self, shard: int) -> np.ndarray:
