@@ -7,7 +7,7 @@ a process of its own with an empty cache; models are loaded before the clock sta
 8,192 sentences, repeated with noise, since making them anew is a forward pass; it draws for eight units of 4,096 rows,
 so its exponent tells whether a row costs more in a larger corpus. Memory is what the process itself holds, without the
 pages of mapped files, which the system takes back when it needs them. The exponent of time is that between a size and
-the one before: 0 for constant, 1 for linear growth. The stage `building on Ray` needs Ray.
+the one before: 0 for constant, 1 for linear growth. The stage `the same on Ray` needs Ray.
 """
 
 from __future__ import annotations

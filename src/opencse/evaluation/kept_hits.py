@@ -20,8 +20,7 @@ class KeptHitsTask:
 
     The first model that is scored is the untouched one; it scores 100. Metrics of the others, in percent: `kept@10`
     (the main one) and `kept@1`, the shares of the searches whose first hit by the untouched model is one of the ten
-    nearest texts by cosine, and the nearest. Where a contradiction was the first hit, one of ten leaves room for the
-    text that it stood above.
+    nearest texts by cosine, and the nearest. Ten, because a contradiction that was found first should fall behind.
 
     Args:
         name: Name of the task.
