@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
 
 from opencse.errors import Interrupted, OpencseError
 from opencse.recipes import load_recipe, recipe_names
 from opencse.runs.sampling import BatchSampler
+from opencse.training.network import Network
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import metrics, run, weights, write_corpus
 
@@ -57,7 +60,16 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
 
 
 @pytest.mark.parametrize("name", recipe_names())
-def test_it_trains_as_published(tmp_path, backbone, name: str) -> None:
+def test_it_trains_as_published(tmp_path, backbone, monkeypatch, name: str) -> None:
+    """As on a GPU: without what only CPUs get, and any tensor that is made on the default device is not the model's."""
+    monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
+    forward = Network.forward
+
+    def elsewhere(self: Network, *args: Any) -> Any:
+        with torch.device("meta"):
+            return forward(self, *args)
+
+    monkeypatch.setattr(Network, "forward", elsewhere)
     recipe = load_recipe(name, variant="faithful")
     steps = (
         *STEPS,

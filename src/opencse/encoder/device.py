@@ -62,6 +62,13 @@ def use_device(name: str) -> torch.device:
     return device
 
 
+def move(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return a tensor of the CPU on a device; on its way to a GPU the process goes on with other work."""
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()  # only from pinned memory does a copy not wait for the GPU's earlier work
+    return tensor.to(device, non_blocking=True)
+
+
 def device_name(device: torch.device) -> str:
     """Return the name of a device for users: `cuda:0 (NVIDIA H100)`, `cpu (AMD EPYC, 2 threads)`."""
     if device.type == "cuda":

@@ -78,9 +78,10 @@ class NoiseNegatives:
             anchors: Unit vectors (n, d).
             step: The training step.
         """
-        generator = torch.Generator().manual_seed((self.seed * 0x9E3779B1 + step) % 2**32)  # a 32-bit seed
+        generator = torch.Generator("cpu").manual_seed((self.seed * 0x9E3779B1 + step) % 2**32)  # a 32-bit seed
         count = max(1, round(self.times * len(anchors)))
-        drawn = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64)
+        # On the CPU, so that the noise is the same on every device.
+        drawn = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu")
         noise = F.normalize(drawn, dim=-1).to(anchors)
         anchors = anchors.detach()
         for _ in range(self.steps):

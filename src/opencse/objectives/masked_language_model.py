@@ -70,7 +70,8 @@ class MaskedLanguageModel(Term):
         """See the class; one more pass of the encoder for each view."""
         module = context.modules[self.name]
         assert isinstance(module, MaskedLanguageHead)
-        total, count = embeddings[self.sentences[0]].sum() * 0, torch.zeros(())
+        total = embeddings[self.sentences[0]].sum() * 0
+        count = total.new_zeros(())
         for view in self.sentences:
             ids, mask = context.tokens[view]
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
@@ -82,7 +83,7 @@ class MaskedLanguageModel(Term):
                 logits = module(masked.ids[nonempty], mask[nonempty], chosen[nonempty])
             logits = logits if logits.dtype == torch.float64 else logits.float()
             total = total + F.cross_entropy(logits, ids[chosen], reduction="sum")
-            count = count.to(chosen.device) + chosen.sum()
+            count = count + chosen.sum()
             with torch.no_grad():
                 accuracy = (logits.argmax(-1) == ids[chosen]).sum() / max(int(chosen.sum()), 1)
                 context.report(f"{self.name}/accuracy", accuracy)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from opencse.encoder.device import move
 from opencse.pretraining.masking import mask_sequence
 from opencse.pretraining.settings import InputSettings, Masking
 from opencse.pretraining.store import SentenceIds
@@ -37,7 +38,7 @@ class MaskedInputs:
     def to(self, device: torch.device) -> MaskedInputs:
         """Return the same inputs on a device."""
         tensors = (self.ids, self.mask, self.positions, self.labels)
-        return MaskedInputs(*(t.to(device, non_blocking=True) for t in tensors))
+        return MaskedInputs(*(move(tensor, device) for tensor in tensors))
 
 
 @dataclass

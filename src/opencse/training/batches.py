@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from opencse.data.token_store import TokenStore
+from opencse.encoder.device import move
 from opencse.encoder.prompts import Frame
 from opencse.runs.grouping import length_groups
 
@@ -79,16 +81,11 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """Return the same batch on a device."""
-
-        def move(tensor: Tensor) -> Tensor:
-            return tensor.to(device, non_blocking=True)
-
-        passes = [
-            EncoderPass(p.dropout, [*map(move, p.ids)], [*map(move, p.masks)], move(p.slots)) for p in self.passes
-        ]
-        teachers = {name: {v: move(rows) for v, rows in views.items()} for name, views in self.teachers.items()}
-        tokens = {view: (move(ids), move(mask)) for view, (ids, mask) in self.tokens.items()}
-        return Batch(self.views, self.rows, passes, move(self.present), teachers, tokens)
+        to = partial(move, device=device)
+        passes = [EncoderPass(p.dropout, [*map(to, p.ids)], [*map(to, p.masks)], to(p.slots)) for p in self.passes]
+        teachers = {name: {v: to(rows) for v, rows in views.items()} for name, views in self.teachers.items()}
+        tokens = {view: (to(ids), to(mask)) for view, (ids, mask) in self.tokens.items()}
+        return Batch(self.views, self.rows, passes, to(self.present), teachers, tokens)
 
 
 class Assembler:
