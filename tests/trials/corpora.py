@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.trials.files import (
+    arrow,
+    bad_utf8,
+    column_twice,
+    dictionary_encoded,
+    flipped,
+    gzip_bomb,
+    parquet,
+    saved_dataset,
+    string_views,
+    write_socket,
+    write_sparse,
+    zeroed,
+)
 from tests.trials.trial import Expected, Trial
 from tests.trials.world import World
 
@@ -107,11 +120,11 @@ def _texts(world: World) -> list[tuple[str, str, bytes, Expected]]:
         ("gzip empty", "c.txt.gz", b"", "clear"),
         ("gzip, plain inside", "c.txt.gz", text, "clear"),
         ("gzip, wrong checksum", "c.txt.gz", packed[:-8] + bytes(8), "clear"),
-        ("gzip, flipped", "c.txt.gz", _flipped(packed, len(packed) // 2), "either"),
+        ("gzip, flipped", "c.txt.gz", flipped(packed, len(packed) // 2), "either"),
         ("gzip, rubbish behind", "c.txt.gz", packed + b"rubbish", "clear"),
         ("gzip twice", "c.txt.gz", gzip.compress(packed, mtime=0), "clear"),
         ("gzip called txt", "c.txt", packed, "clear"),
-        ("gzip bomb, one line", "c.txt.gz", _bomb(), "clear"),
+        ("gzip bomb, one line", "c.txt.gz", gzip_bomb(), "clear"),
         ("unknown ending", "c.doc", text, "clear"),
         ("no ending", "c", text, "clear"),
         ("two endings", "c.csv.txt", text, "works"),
@@ -180,8 +193,8 @@ def _tables(world: World) -> list[tuple[str, str, bytes, Expected]]:
 
 
 def _binary(world: World) -> list[tuple[str, str, bytes, Expected]]:
-    good = parquet(world, {"text": list(world.sentences)})
-    snappy = parquet(world, {"text": list(world.sentences) * 50}, compression="snappy")
+    good = parquet({"text": list(world.sentences)})
+    snappy = parquet({"text": list(world.sentences) * 50}, compression="snappy")
     middle, end = len(snappy) // 3, len(good)
     return [
         ("Parquet", "c.parquet", good, "works"),
@@ -197,36 +210,36 @@ def _binary(world: World) -> list[tuple[str, str, bytes, Expected]]:
         ("Parquet called jsonl", "c.jsonl", good, "clear"),
         ("Parquet called csv", "c.csv", good, "clear"),
         ("Parquet called gz", "c.txt.gz", good, "clear"),
-        ("Parquet, zeros in its pages", "c.parquet", _zeroed(snappy, middle, 200), "clear"),
-        ("Parquet, a page flipped", "c.parquet", _flipped(snappy, middle), "either"),
-        ("Parquet, page header flipped", "c.parquet", _flipped(snappy, 5), "either"),
-        ("Parquet, footer flipped", "c.parquet", _flipped(good, end - 40), "either"),
-        ("Parquet, footer zeroed", "c.parquet", _zeroed(good, end - 60, 40), "clear"),
+        ("Parquet, zeros in its pages", "c.parquet", zeroed(snappy, middle, 200), "clear"),
+        ("Parquet, a page flipped", "c.parquet", flipped(snappy, middle), "either"),
+        ("Parquet, page header flipped", "c.parquet", flipped(snappy, 5), "either"),
+        ("Parquet, footer flipped", "c.parquet", flipped(good, end - 40), "either"),
+        ("Parquet, footer zeroed", "c.parquet", zeroed(good, end - 60, 40), "clear"),
         ("Parquet, footer's length huge", "c.parquet", good[:-8] + b"\xff\xff\xff\x7fPAR1", "clear"),
         ("Parquet, footer's length 0", "c.parquet", good[:-8] + bytes(4) + b"PAR1", "clear"),
         ("Parquet, invalid UTF-8", "c.parquet", bad_utf8(world), "clear"),
-        ("Parquet, column twice", "c.parquet", _twice(world), "clear"),
-        ("Parquet, numbers", "c.parquet", parquet(world, {"text": [1, 2, 3]}), "clear"),
-        ("Parquet, lists", "c.parquet", parquet(world, {"text": [["a"], ["b"]]}), "clear"),
-        ("Parquet, structs", "c.parquet", parquet(world, {"text": [{"a": "b"}] * 9}), "clear"),
-        ("Parquet, bytes", "c.parquet", parquet(world, {"text": [b"a", b"\xff"]}), "clear"),
-        ("Parquet, nulls alone", "c.parquet", parquet(world, {"text": [None] * 9}), "clear"),
-        ("Parquet, no rows", "c.parquet", parquet(world, {"text": []}), "clear"),
-        ("Parquet, no columns", "c.parquet", parquet(world, {}), "clear"),
-        ("Parquet, one column of another name", "c.parquet", parquet(world, {"words": ["a"] * 9}), "works"),
-        ("Parquet, dictionary", "c.parquet", _dictionary(world), "either"),
-        ("Parquet, string views", "c.parquet", _views(world), "either"),
+        ("Parquet, column twice", "c.parquet", column_twice(world), "clear"),
+        ("Parquet, numbers", "c.parquet", parquet({"text": [1, 2, 3]}), "clear"),
+        ("Parquet, lists", "c.parquet", parquet({"text": [["a"], ["b"]]}), "clear"),
+        ("Parquet, structs", "c.parquet", parquet({"text": [{"a": "b"}] * 9}), "clear"),
+        ("Parquet, bytes", "c.parquet", parquet({"text": [b"a", b"\xff"]}), "clear"),
+        ("Parquet, nulls alone", "c.parquet", parquet({"text": [None] * 9}), "clear"),
+        ("Parquet, no rows", "c.parquet", parquet({"text": []}), "clear"),
+        ("Parquet, no columns", "c.parquet", parquet({}), "clear"),
+        ("Parquet, one column of another name", "c.parquet", parquet({"words": ["a"] * 9}), "works"),
+        ("Parquet, dictionary", "c.parquet", dictionary_encoded(world), "either"),
+        ("Parquet, string views", "c.parquet", string_views(world), "either"),
         ("Arrow file called parquet", "c.parquet", arrow(world), "clear"),
         ("Arrow file", "c.arrow", arrow(world), "clear"),
     ]
 
 
 def _folders(world: World) -> list[tuple[str, str, Writer, Expected]]:
-    good = parquet(world, {"text": list(world.sentences)})
+    good = parquet({"text": list(world.sentences)})
 
     def dataset(spoil: Writer) -> Writer:
         def write(folder: Path) -> None:
-            shutil.copytree(_dataset(world), folder)
+            shutil.copytree(saved_dataset(world), folder)
             spoil(folder)
 
         return write
@@ -247,7 +260,7 @@ def _folders(world: World) -> list[tuple[str, str, Writer, Expected]]:
 
         return dataset(spoil)
 
-    other = parquet(world, {"words": ["a"] * 9})
+    other = parquet({"words": ["a"] * 9})
     deep = b"[" * 100_000
     state: list[tuple[str, Callable[[bytes], bytes | None]]] = [
         ("gone", lambda _: None),
@@ -268,8 +281,8 @@ def _folders(world: World) -> list[tuple[str, str, Writer, Expected]]:
         ("empty", lambda _: b""),
         ("half", lambda b: b[: len(b) // 2]),
         ("four bytes", lambda b: b[:4]),
-        ("flipped header", lambda b: _flipped(b, 6)),
-        ("flipped middle", lambda b: _flipped(b, len(b) // 2)),
+        ("flipped header", lambda b: flipped(b, 6)),
+        ("flipped middle", lambda b: flipped(b, len(b) // 2)),
         ("zeros", lambda b: bytes(len(b))),
         ("text", lambda _: b"hello\n" * 100),
         ("Parquet", lambda _: good),
@@ -305,7 +318,7 @@ def _places(world: World) -> list[tuple[str, str, Writer, Expected]]:
         ("full device", "c.txt", lambda p: p.symlink_to("/dev/full"), "clear"),
         ("named pipe", "c.txt", lambda p: os.mkfifo(p), "clear"),
         ("named pipe called parquet", "c.parquet", lambda p: os.mkfifo(p), "clear"),
-        ("socket", "c.txt", _socket, "clear"),
+        ("socket", "c.txt", write_socket, "clear"),
         ("folder called txt", "c.txt", lambda p: p.mkdir(), "clear"),
         ("device called parquet", "c.parquet", lambda p: p.symlink_to("/dev/zero"), "clear"),
         ("device called csv", "c.csv", lambda p: p.symlink_to("/dev/zero"), "clear"),
@@ -316,11 +329,16 @@ def _places(world: World) -> list[tuple[str, str, Writer, Expected]]:
         ("name with a line's end", "a\nb.txt", lambda p: p.write_bytes(text), "works"),
         ("name with markup", "[red]a.txt", lambda p: p.write_bytes(text), "works"),
         ("name is not UTF-8", os.fsdecode(b"a\xffb.txt"), lambda p: p.write_bytes(text), "works"),
-        ("folder's name is not UTF-8", os.fsdecode(b"a\xffb"), lambda p: shutil.copytree(_dataset(world), p), "either"),
+        (
+            "folder's name is not UTF-8",
+            os.fsdecode(b"a\xffb"),
+            lambda p: shutil.copytree(saved_dataset(world), p),
+            "either",
+        ),
         ("missing, name is not UTF-8", os.fsdecode(b"a\xffb.txt"), lambda _: None, "clear"),
         ("name with a NUL", "a\0b.txt", lambda _: None, "clear"),
         ("name empty", "", lambda _: None, "clear"),
-        ("sparse file of 1 TB", "c.txt", _sparse, "clear"),
+        ("sparse file of 1 TB", "c.txt", write_sparse, "clear"),
     ]
 
 
@@ -343,92 +361,3 @@ def _pairs() -> dict[str, bytes]:
         "not UTF-8": head + good + b"\xff\ta\t1\n",
         "binary": bytes(range(256)),
     }
-
-
-def _socket(path: Path) -> None:
-    import socket
-
-    socket.socket(socket.AF_UNIX).bind(path.name)
-
-
-def _sparse(path: Path) -> None:
-    with path.open("wb") as file:
-        file.truncate(2**40)
-
-
-def _bomb() -> bytes:
-    return gzip.compress(bytes(2**28), compresslevel=9, mtime=0)
-
-
-def _flipped(content: bytes, at: int) -> bytes:
-    return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
-
-
-def _zeroed(content: bytes, at: int, size: int) -> bytes:
-    return content[:at] + bytes(size) + content[at + size :]
-
-
-def parquet(world: World, columns: dict[str, list], **options: object) -> bytes:
-    """The bytes of a Parquet file."""
-    import pyarrow as pa
-
-    return _as_parquet(pa.table(columns), **options)
-
-
-def _as_parquet(table: object, **options: object) -> bytes:
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(table, sink, **options)
-    return sink.getvalue()
-
-
-def bad_utf8(world: World) -> bytes:
-    """A Parquet file whose text column holds bytes that are not UTF-8."""
-    import pyarrow as pa
-
-    array = pa.array([*(s.encode() for s in world.sentences), b"a \xff b"], pa.binary())
-    return _as_parquet(pa.table({"text": pa.Array.from_buffers(pa.string(), len(array), array.buffers())}))
-
-
-def _twice(world: World) -> bytes:
-    import pyarrow as pa
-
-    column = pa.array(list(world.sentences))
-    return _as_parquet(pa.Table.from_arrays([column, column], names=["text", "text"]))
-
-
-def _dictionary(world: World) -> bytes:
-    import pyarrow as pa
-
-    return _as_parquet(pa.table({"text": pa.array(list(world.sentences)).dictionary_encode()}))
-
-
-def _views(world: World) -> bytes:
-    import pyarrow as pa
-
-    texts = list(world.sentences)
-    try:
-        return _as_parquet(pa.table({"text": pa.array(texts, pa.string_view())}))
-    except pa.ArrowNotImplementedError:  # an older pyarrow reads views only
-        return _as_parquet(pa.table({"text": texts}))
-
-
-def arrow(world: World) -> bytes:
-    """The bytes of an Arrow stream."""
-    import pyarrow as pa
-
-    sink, table = io.BytesIO(), pa.table({"text": list(world.sentences)})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-def _dataset(world: World) -> Path:
-    folder = world.root / "dataset"
-    if not folder.is_dir():
-        import datasets
-
-        datasets.disable_progress_bars()
-        datasets.Dataset.from_dict({"text": list(world.sentences)}).save_to_disk(str(folder))
-    return folder

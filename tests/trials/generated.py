@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.trials.corpora import parquet
+from tests.trials.files import parquet
 from tests.trials.trial import Trial
 from tests.trials.world import World, not_finite
 
@@ -62,7 +62,7 @@ def _makers(world: World) -> dict[str, Maker]:
         "c.jsonl": lines,
         "c.csv": b"text\n" + text,
         "c.tsv": b"text\n" + text,
-        "c.parquet": parquet(world, {"text": list(world.sentences)}),
+        "c.parquet": parquet({"text": list(world.sentences)}),
     }
     checkpoint = "checkpoints/step-00000005/"
     files = [checkpoint + f for f in ("network.safetensors", "state.json", "checksums.json")]
