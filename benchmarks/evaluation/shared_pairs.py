@@ -72,7 +72,8 @@ def triplets(data: Path) -> Iterator[tuple[str, set[Pair]]]:
     for path in sorted((data / "eval" / "NLI").glob("*_triplets.tsv.gz")):
         rows = list(read_rows(path, ("sent0", "sent1", "hard_neg")))
         found = pairs_of((a, b) for a, b, _ in rows) | pairs_of((a, c) for a, _, c in rows)
-        yield f"`simcse-sup`: {path.name.removesuffix('_triplets.tsv.gz').replace('_', ' ').upper()} triplets", found
+        corpus, split, *_ = path.name.split("_")
+        yield f"`simcse-sup`: {corpus.upper()} {split} triplets", found
 
 
 def paraphrased(table: Path | None) -> Iterator[tuple[str, set[Pair]]]:
