@@ -37,7 +37,47 @@ def test_round_trip():
     assert real <= packed.shape[1] < real + 32
     assert not packed[0, real:].any()
     assert torch.equal(packing.unpack(packed), values * mask[..., None])
-    assert packing.positions[0, :12].tolist() == [*range(11), 0]
+    assert packing.positions[0, :12].tolist() == [0, *range(3), *range(7), 0]  # shorter sentences first
+
+
+def test_groups_of_similar_length():
+    lengths = torch.tensor([5, 40, 6, 40, 7, 16, 17, 3, 2, 9, 33, 4, 70])
+    mask = torch.arange(70) < lengths[:, None]
+    packing = Packing.of(mask)
+    assert [group.mask.sum(1).tolist() for group in packing.groups] == [
+        [2, 3, 4, 5, 6, 7, 9, 16],
+        [17, 33, 40, 40, 70],
+    ]
+    ids = torch.arange(1, int(lengths.sum()) + 1)
+    padded = torch.zeros(mask.shape, dtype=torch.long).masked_scatter_(mask, ids)
+    parts = packing.pack(padded[..., None])[0, :, 0].split([group.cells for group in packing.groups] + [4])
+    for group, cells in zip(packing.groups, parts, strict=False):
+        rows = cells[group.slots] * group.mask
+        assert set(rows[group.mask].tolist()) == set(cells.tolist())
+        assert torch.equal(rows.flatten()[group.real], cells)
+
+
+def test_sentences_of_one_length_need_no_mask():
+    (group,) = Packing.of(torch.tensor([[1, 1, 0], [1, 1, 0]])).groups
+    assert group.real is None
+    assert group.mask.shape == (2, 2)
+
+
+def test_long_and_short_sentences_equal_the_padded_batch():
+    torch.manual_seed(3)
+    model = FAMILIES["bert"]().train()
+    lengths = torch.tensor([3, 30, 5, 4, 28, 7, 3, 5, 6, 2, 29, 30, 18, 19, 20, 21, 22, 23, 24, 17])
+    mask = (torch.arange(30) < lengths[:, None]).long()
+    ids = torch.randint(4, 60, mask.shape) * mask + (1 - mask)
+    packed = packed_copy(model)
+    assert len(Packing.of(mask).groups) == 2
+    with dropout_rate(model, 0.0), dropout_rate(packed, 0.0):
+        expected, got = vectors(model, ids, mask), vectors(packed, ids, mask)
+    torch.testing.assert_close(got, expected, rtol=0, atol=1e-5)
+    upstream = torch.randn_like(expected)
+    want = torch.autograd.grad(expected, _used(model), upstream)
+    for ours, theirs in zip(torch.autograd.grad(got, _used(packed), upstream), want, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -17,18 +17,22 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from opencse.encoder.dropout import apply_mask, keep_mask, realised_rate
-from opencse.encoder.packing import ATTENTION, Packing
+from opencse.encoder.dropout import apply_mask, fitting_mask, keep_mask, realised_rate
+from opencse.encoder.packing import ATTENTION, Packing, SentenceGroup
 
 
 class _Attention(torch.autograd.Function):
-    """softmax(q k' + bias) with dropout, times v; q, k, v are (N, L, d) with N = batch x heads."""
+    """softmax(q k' + bias) with dropout, times v; q, k, v are (N, L, d) with N = batch x heads.
+
+    The bias is (batch, 1 or heads, 1 or L, L): it is added in place and never spread over heads and queries.
+    """
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, scaling: float, p: float) -> Tensor:
         q = q * scaling
-        k_t = k.transpose(1, 2)
-        scores = torch.bmm(q, k_t) if bias is None else torch.baddbmm(bias, q, k_t)
+        scores = torch.bmm(q, k.transpose(1, 2))
+        if bias is not None:
+            scores.view(len(bias), -1, *scores.shape[1:]).add_(bias)
         # In fp32, which is more exact, and on CPUs faster than bf16 unless L is a multiple of 32.
         weights = torch.softmax(scores, -1, dtype=torch.float32).to(q.dtype)
         kept, mask, scale = weights, None, 1.0
@@ -46,6 +50,7 @@ class _Attention(torch.autograd.Function):
         grad_weights = torch.bmm(grad, v.transpose(1, 2))
         kept = weights
         if mask is not None:
+            mask = fitting_mask(mask, weights)
             kept, grad_weights = apply_mask(weights, mask), apply_mask(grad_weights, mask)
         grad_v = torch.bmm(kept.transpose(1, 2), grad)
         grad_scores = torch._softmax_backward_data(grad_weights.float(), weights.float(), -1, torch.float32).to(q.dtype)
@@ -53,60 +58,91 @@ class _Attention(torch.autograd.Function):
         return grad_q.mul_(ctx.scaling), grad_k, grad_v.mul_(ctx.scale), None, None, None
 
 
-def _fold_heads(x: Tensor, packing: Packing | None) -> Tensor:
-    """(B, H, L, d), or (1, H, T, d) if packed, as contiguous (B * H, L, d)."""
-    if packing is not None:
-        x = x.transpose(1, 2)[0].index_select(0, packing.slots.flatten())  # (B * L, H, d)
-        x = x.view(*packing.mask.shape, *x.shape[1:]).transpose(1, 2)
+def _fold_heads(x: Tensor, group: SentenceGroup | None) -> Tensor:
+    """(B, H, L, d), or the cells of a group as (1, H, cells, d), as contiguous (B * H, L, d)."""
+    if group is not None:
+        x = x.transpose(1, 2)[0]  # (cells, H, d)
+        x = x if group.real is None else x.index_select(0, group.slots.flatten())
+        x = x.reshape(*group.mask.shape, *x.shape[1:]).transpose(1, 2)
     return x.reshape(-1, *x.shape[2:])
+
+
+def _unfold_heads(x: Tensor, heads: int, group: SentenceGroup | None) -> Tensor:
+    """(B * H, L, d) as (B, L, H, d), or for a group as (1, cells, H, d)."""
+    x = x.view(-1, heads, *x.shape[1:]).transpose(1, 2)
+    if group is None:
+        return x.contiguous()
+    cells = x.reshape(-1, *x.shape[2:])
+    return (cells if group.real is None else cells.index_select(0, group.real)).unsqueeze(0)
 
 
 class _FoldHeads(torch.autograd.Function):
     """`_fold_heads` whose backward is a gather too: each token stands in exactly one cell that is read afterwards."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, packing: Packing | None) -> Tensor:
-        ctx.packing, ctx.heads = packing, x.shape[1]
-        return _fold_heads(x, packing)
+    def forward(ctx: Any, x: Tensor, group: SentenceGroup | None) -> Tensor:
+        ctx.group, ctx.heads = group, x.shape[1]
+        return _fold_heads(x, group)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return _unfold_heads(grad, ctx.heads, ctx.packing).transpose(1, 2), None
+        return _unfold_heads(grad, ctx.heads, ctx.group).transpose(1, 2), None
 
 
 class _UnfoldHeads(torch.autograd.Function):
-    """(B * H, L, d) as (B, L, H, d), or (1, T, H, d) if packed."""
+    """`_unfold_heads`; padding is not read, so what its gradient repeats has no effect: the mask of attention is 0."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, heads: int, packing: Packing | None) -> Tensor:
-        ctx.packing = packing
-        return _unfold_heads(x, heads, packing)
+    def forward(ctx: Any, x: Tensor, heads: int, group: SentenceGroup | None) -> Tensor:
+        ctx.group = group
+        return _unfold_heads(x, heads, group)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        packing: Packing | None = ctx.packing
-        if packing is not None:  # padding cells were not read, so their gradient is 0
-            return _fold_heads(packing.unpack(grad).transpose(1, 2), None), None, None
-        return _fold_heads(grad.transpose(1, 2), None), None, None
+        group: SentenceGroup | None = ctx.group
+        folded = _fold_heads(grad.transpose(1, 2), group)
+        if group is not None and group.real is not None:  # padding was not read, so its gradient is 0
+            cells = folded.view(len(group.mask), -1, *folded.shape[1:])
+            cells.masked_fill_(group.mask.logical_not()[:, None, :, None], 0.0)
+        return folded, None, None
 
 
-def _unfold_heads(x: Tensor, heads: int, packing: Packing | None) -> Tensor:
-    x = x.view(-1, heads, *x.shape[1:]).transpose(1, 2)
-    return x.contiguous() if packing is None else packing.pack(x.contiguous())
+def _bias(mask: Tensor | None, like: Tensor) -> Tensor | None:
+    """A boolean mask (True = attend) or an additive one, (B, 1 or H, 1 or Q, K), as an additive one."""
+    if mask is None or mask.dtype != torch.bool:
+        return mask if mask is None else mask.to(like.dtype)
+    # The lowest finite number, not -inf: a row with nothing to attend to (padding) must not become NaN.
+    lowest = torch.finfo(like.dtype).min
+    return torch.zeros(mask.shape, dtype=like.dtype).masked_fill_(mask.logical_not(), lowest)
 
 
-def _bias(mask: Tensor | None, heads: int, like: Tensor) -> Tensor | None:
-    """A boolean (True = attend) or additive mask (B, 1 or H, Q or 1, K) as additive (B * H, Q, K)."""
-    if mask is None:
-        return None
-    if mask.dtype == torch.bool:
-        # The lowest finite number, not -inf: a row with nothing to attend to (padding) must not become NaN.
-        lowest = torch.finfo(like.dtype).min
-        mask = torch.zeros(mask.shape, dtype=like.dtype).masked_fill_(mask.logical_not(), lowest)
-    rows = mask.to(like.dtype).expand(-1, heads, like.shape[1], like.shape[1])
-    return rows.reshape(-1, *rows.shape[2:])
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    scaling: float,
+    p: float,
+    group: SentenceGroup | None,
+) -> Tensor:
+    """Attention of a padded batch, or of one group of a packed one, as (B, L, H, d) or (1, cells, H, d)."""
+    q, k, v = (_FoldHeads.apply(x, group) for x in (query, key, value))
+    return _UnfoldHeads.apply(_Attention.apply(q, k, v, bias, scaling, p), query.shape[1], group)  # type: ignore[no-any-return]
+
+
+def _attend_packed(query: Tensor, key: Tensor, value: Tensor, scaling: float, p: float, packing: Packing) -> Tensor:
+    """Attention within each sentence of a packed row (1, H, T, d), as (1, T, H, d)."""
+    cells = [group.cells for group in packing.groups]
+    filling = query.shape[2] - sum(cells)
+    parts = zip(packing.groups, *(x.split([*cells, filling], dim=2) for x in (query, key, value)), strict=False)
+    out = []
+    for group, q, k, v in parts:
+        bias = None if group.real is None else _bias(group.mask[:, None, None, :], q)
+        out.append(_attend(q, k, v, bias, scaling, p, group))
+    heads, d = query.shape[1], query.shape[3]
+    return torch.cat([*out, query.new_zeros(1, filling, heads, d)], dim=1)
 
 
 def dropout_attention(
@@ -143,12 +179,10 @@ def dropout_attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
         return out
-    heads = query.shape[1]
-    q, k, v = (_FoldHeads.apply(x, packing) for x in (query, key, value))
-    mask = attention_mask if packing is None else packing.mask[:, None, None, :]
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    out_heads = _Attention.apply(q, k, v, _bias(mask, heads, q), scaling, dropout)
-    return _UnfoldHeads.apply(out_heads, heads, packing), None
+    if packing is not None:
+        return _attend_packed(query, key, value, scaling, dropout, packing), None
+    return _attend(query, key, value, _bias(attention_mask, query), scaling, dropout, None), None
 
 
 AttentionInterface.register(ATTENTION, dropout_attention)

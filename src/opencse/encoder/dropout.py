@@ -76,12 +76,17 @@ def keep_mask(shape: torch.Size | tuple[int, ...], p: float) -> Tensor:
     return torch.ge(draws, threshold, out=draws).neg_().view(shape)
 
 
+def fitting_mask(mask: Tensor, x: Tensor) -> Tensor:
+    """Return a mask of `keep_mask` in the integer type that `apply_mask` needs for `x`; pays if it is applied twice."""
+    return mask.to(torch.int32) if x.dtype == torch.float32 else mask
+
+
 def apply_mask(x: Tensor, mask: Tensor) -> Tensor:
     """Zeroes `x` where `mask` (from `keep_mask`, of the same shape) is 0; a new tensor."""
     if x.element_size() == 2:
         return x.view(torch.int16).bitwise_and(mask).view(x.dtype)
     if x.dtype == torch.float32:
-        return x.view(torch.int32).bitwise_and(mask.to(torch.int32)).view(x.dtype)
+        return x.view(torch.int32).bitwise_and(fitting_mask(mask, x)).view(x.dtype)
     return x * mask.neg().to(x.dtype)
 
 

@@ -23,30 +23,60 @@ ATTENTION = "opencse_dropout"
 _MULTIPLE = 32
 """A packed row is filled up to a multiple of this. Matrix kernels are generated for each new shape, which takes as long
 as a tenth of a small product: a few round shapes come again and again, where exact ones are always new."""
+_LENGTH_STEP, _FEWEST = 16, 8
+"""Sentences of one group of attention have lengths within one step, unless there are fewer than eight of them."""
+
+
+@dataclass(frozen=True)
+class SentenceGroup:
+    """Sentences of similar length, one after another in a packed row, which attention pads to the longest of them.
+
+    Attributes:
+        cells: Number of tokens, which is that of cells in the packed row.
+        mask: True for real tokens, (n, longest).
+        slots: Cell of each token, counted from the group's first; 0 for padding, (n, longest).
+        real: Index of each token in the flattened padded group, (cells,); None if nothing is padded.
+    """
+
+    cells: int
+    mask: Tensor
+    slots: Tensor
+    real: Tensor | None
+
+    @classmethod
+    def of(cls, lengths: Tensor) -> SentenceGroup:
+        """Lays out sentences of these lengths, (n,)."""
+        mask = torch.arange(int(lengths.max())) < lengths[:, None]
+        flat = mask.flatten()
+        real = None if bool(flat.all()) else flat.nonzero()[:, 0]
+        return cls(int(lengths.sum()), mask, ((flat.cumsum(0) - 1) * flat).view(mask.shape), real)
 
 
 @dataclass(frozen=True)
 class Packing:
     """Where each token of a padded (B, L) batch stands in the packed row of its real tokens.
 
-    The row has T cells, a multiple of 32: the real tokens, then cells of zeros that nothing reads.
+    The row has T cells, a multiple of 32: the real tokens, shorter sentences first, then cells of zeros that nothing
+    reads.
 
     Attributes:
         mask: True for real tokens, (B, L).
         tokens: Index of each real token in the flattened padded batch, (tokens,).
-        slots: Index in the packed row of each cell of the padded batch, 0 for padding, (B, L).
+        groups: The sentences in their order in the row.
     """
 
     mask: Tensor
     tokens: Tensor
-    slots: Tensor
+    groups: tuple[SentenceGroup, ...]
 
     @classmethod
     def of(cls, attention_mask: Tensor) -> Packing:
         """Lays out a batch, given its attention mask (B, L) of 1 for real tokens and 0 for padding."""
         mask = attention_mask.bool()
-        flat = mask.flatten()
-        return cls(mask=mask, tokens=flat.nonzero()[:, 0], slots=((flat.cumsum(0) - 1) * flat).view(mask.shape))
+        lengths, order = mask.sum(1).sort(stable=True)
+        cells = torch.arange(mask.numel(), device=mask.device).view(mask.shape)
+        groups = tuple(SentenceGroup.of(part) for part in _similar(lengths.cpu()))
+        return cls(mask=mask, tokens=cells[order][mask[order]], groups=groups)
 
     @property
     def positions(self) -> Tensor:
@@ -64,6 +94,21 @@ class Packing:
         padded = values.new_zeros(self.mask.numel(), *values.shape[2:])
         real = values[0, : len(self.tokens)]
         return padded.index_copy(0, self.tokens, real).view(*self.mask.shape, *values.shape[2:])
+
+
+def _similar(lengths: Tensor) -> list[Tensor]:
+    """Split ascending lengths (B,) where the next multiple of 16 changes; a group has eight sentences, or is the last.
+
+    The work of attention grows with the square of the length, so a batch padded to its longest sentence is mostly
+    padding there. Groups of very few sentences would cost more calls than they save.
+    """
+    steps = (lengths + _LENGTH_STEP - 1) // _LENGTH_STEP
+    cuts, begin = [], 0
+    for end in (steps.diff().nonzero()[:, 0] + 1).tolist():
+        if end - begin >= _FEWEST:
+            cuts.append(end - begin)
+            begin = end
+    return list(lengths.split([*cuts, len(lengths) - begin]))
 
 
 def first_position(model: nn.Module) -> int:
