@@ -129,7 +129,8 @@ def _attend(
 ) -> Tensor:
     """Attention of a padded batch, or of one group of a packed one, as (B, L, H, d) or (1, cells, H, d)."""
     q, k, v = (_FoldHeads.apply(x, group) for x in (query, key, value))
-    return _UnfoldHeads.apply(_Attention.apply(q, k, v, bias, scaling, p), query.shape[1], group)  # type: ignore[no-any-return]
+    out: Tensor = _UnfoldHeads.apply(_Attention.apply(q, k, v, bias, scaling, p), query.shape[1], group)
+    return out
 
 
 def _attend_packed(query: Tensor, key: Tensor, value: Tensor, scaling: float, p: float, packing: Packing) -> Tensor:
