@@ -206,7 +206,7 @@ PUBLISHED: dict[str, Values] = {
         ("terms.distillation.temperature", "coded"): 0.05,
         ("terms.distillation.reduction", "coded"): "list",
         ("terms.distillation.epsilon", "coded"): 1e-07,
-        ("terms.ranking_consistency.form", "published"): "divergence",
+        ("terms.ranking_consistency.form", "published"): "jensen_shannon",
         ("terms.ranking_consistency.form", "coded"): "entropy",
         ("terms.ranking_consistency.weight", "coded"): 1.0,
     },

@@ -44,7 +44,8 @@ def show(
     """Print a recipe as it would be used, with all inherited settings.
 
     With --published: the settings of paper, README and code, beside those of the recipe and of its faithful variant.
-    An empty cell means that nothing is said, "absent" that the recipe leaves the setting to the model or lacks it.
+    An empty cell means that nothing is said, "absent" that the recipe leaves the setting to the model or lacks it. A
+    source that begins with the name of another recipe is inherited from it. --family shows one kind of backbone.
     """
     from opencse.errors import OpencseError
     from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe

@@ -1,9 +1,10 @@
 """Settings of papers and their public code, compared with those of a recipe (`published/NAME.toml`).
 
-A table holds one entry for each setting. `published` is the value of the paper or its README, `coded` that of code and
-scripts where it differs or the paper is silent; either is one value for all families of backbones, or one for each. The
-recipe's `faithful` variant has what was coded, else what was published. `ours` is what it has instead, with the reason
-in `why`, which likewise is for all families or for each. The value "absent" stands for a setting that a recipe leaves to the backbone or does not have.
+A table holds one entry for each setting. `published` is the value of the paper or its README, `coded` that of code
+and scripts where it differs or the paper is silent; either is one value for all families of backbones, or one for
+each. The recipe's `faithful` variant has what was coded, else what was published. `ours` is what it has instead, with
+the reason in `why`, which likewise is for all families or for each. The value "absent" stands for a setting that a
+recipe leaves to the backbone or does not have.
 """
 
 from __future__ import annotations
