@@ -11,8 +11,16 @@ def test_published_settings_stand_beside_the_recipes_own() -> None:
     result = CliRunner().invoke(app, ["recipes", "show", "dclr", "--published", "--family", "roberta-base"])
     assert result.exit_code == 0
     (lr,) = (line for line in result.output.splitlines() if line.startswith("optimizer.lr"))
-    assert lr.split()[1:] == ["roberta-base", "3e-05", "3e-05", "3e-05", "run.sh"]
+    assert lr.split()[1:6] == ["roberta-base", "3e-05", "3e-05", "3e-05", "run.sh"]
     assert "bert-large" not in result.output
+
+
+def test_source_and_reason_of_an_exception_are_both_shown() -> None:
+    result = CliRunner().invoke(app, ["recipes", "show", "san-rankcse", "--published", "--family", "bert-base"])
+    (teacher,) = (line for line in result.output.splitlines() if line.startswith("teachers.b.model"))
+    assert "a large SAN-SimCSE model" in teacher
+    assert "SAN's scripts 4184, 4601, 47103 and 48101;" in teacher
+    assert "the authors' second teacher is not public" in result.output
 
 
 def test_a_recipe_of_no_paper_has_nothing_to_compare() -> None:

@@ -41,7 +41,12 @@ def show(
         ),
     ] = False,
 ) -> None:
-    """Print a recipe as it would be used, with all inherited settings."""
+    """Print a recipe as it would be used, with all inherited settings.
+
+    With --published: the settings of paper, README and code, beside those of the recipe and of its faithful variant.
+    An empty cell means that nothing is said, "absent" that the recipe leaves the setting to the model or lacks it. A
+    source that begins with the name of another recipe is inherited from it. --family shows one kind of backbone.
+    """
     from opencse.errors import OpencseError
     from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe
     from opencse.settings.decode import unknown_name_error
@@ -76,7 +81,7 @@ def _show_published(name: str, family: str | None) -> None:
         table.add_column(heading, overflow="fold")
     for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
         values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))
-        table.add_row(entry.key, entry.family, *values, entry.source or entry.why)
+        table.add_row(entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why))))
     if not table.row_count:
         typer.echo(f"nothing was published for {name} with the family {family}")
     # Wide enough for whole cells if the output is not a terminal.

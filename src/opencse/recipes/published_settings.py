@@ -1,9 +1,10 @@
 """Settings of papers and their public code, compared with those of a recipe (`published/NAME.toml`).
 
-A table holds one entry for each setting. `published` is the value of the paper or its README, `coded` that of code and
-scripts where it differs or the paper is silent; either is one value for all families of backbones, or one for each. The
-recipe's `faithful` variant has what was coded, else what was published. `ours` is what it has instead, with the reason
-in `why`. The value "absent" stands for a setting that a recipe leaves to the backbone or does not have.
+A table holds one entry for each setting. `published` is the value of the paper or its README, `coded` that of code
+and scripts where it differs or the paper is silent; either is one value for all families of backbones, or one for
+each. The recipe's `faithful` variant has what was coded, else what was published. `ours` is what it has instead, with
+the reason in `why`, which likewise is for all families or for each. The value "absent" stands for a setting that a
+recipe leaves to the backbone or does not have.
 """
 
 from __future__ import annotations
@@ -121,7 +122,11 @@ def _of_family(settings: Mapping[str, Mapping[str, Any]], family: str) -> Iterat
         values = {name: _value(entry.get(name), family) for name in _VALUES}
         if any(value is not None for value in values.values()):
             yield PublishedSetting(
-                key=key, family=family, source=entry.get("source", ""), why=entry.get("why", ""), **values
+                key=key,
+                family=family,
+                source=entry.get("source", ""),
+                why=_value(entry.get("why", ""), family) or "",
+                **values,
             )
 
 
