@@ -19,6 +19,7 @@ from transformers.masking_utils import sdpa_mask
 
 from opencse.encoder.dropout import apply_mask, keep_mask, realised_rate
 from opencse.encoder.packing import ATTENTION, Packing
+from opencse.encoder.sequence_attention import sequence_attention
 
 
 class _Attention(torch.autograd.Function):
@@ -143,6 +144,8 @@ def dropout_attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
         return out
+    if packing is not None and packing.sequences is not None:
+        return sequence_attention(query, key, value, packing.sequences, dropout, scaling), None
     heads = query.shape[1]
     q, k, v = (_FoldHeads.apply(x, packing) for x in (query, key, value))
     mask = attention_mask if packing is None else packing.mask[:, None, None, :]
@@ -151,8 +154,20 @@ def dropout_attention(
     return _UnfoldHeads.apply(out_heads, heads, packing), None
 
 
+def attention_mask(*args: Any, attention_mask: Tensor | None = None, **kwargs: Any) -> Tensor | None:
+    """Mask function in the form that transformers' `AttentionMaskInterface` asks for.
+
+    transformers leaves the mask out if it is all ones, which it must read from the device. That pays where all texts
+    of a batch have one length, as in inference (`opencse.encoder.token_batches`), but not in a training step.
+    """
+    if attention_mask is not None and attention_mask.device.type != "cpu" and not torch.is_inference_mode_enabled():
+        kwargs["allow_is_bidirectional_skip"] = False
+    mask: Tensor | None = sdpa_mask(*args, attention_mask=attention_mask, **kwargs)
+    return mask
+
+
 AttentionInterface.register(ATTENTION, dropout_attention)
-AttentionMaskInterface.register(ATTENTION, sdpa_mask)
+AttentionMaskInterface.register(ATTENTION, attention_mask)
 
 
 def use_dropout_attention(model: nn.Module) -> bool:
