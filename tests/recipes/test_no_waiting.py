@@ -9,6 +9,7 @@ import torch
 
 from opencse.objectives import Contrastive
 from opencse.recipes import load_recipe, recipe_names
+from opencse.runs.loop import TrainingLoop
 from tests.tiny import tiny_bert
 from tests.training.dry_run import Prepared, blocking_copies, prepare
 from tests.training.helpers import run, write_corpus
@@ -32,6 +33,26 @@ def test_no_step_waits_for_the_device(tmp_path, backbone, name: str) -> None:
     prepared = prepared_run(tmp_path, backbone, name)
     assert prepared.assembler([0, 1, 2]).passes[0].packings[0].sequences is not None
     assert blocking_copies(prepared, tmp_path) == []
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", recipe_names())
+def test_no_step_waits_for_a_gpu(tmp_path, backbone, monkeypatch, name: str) -> None:
+    """Where there is one, PyTorch itself tells of each wait."""
+    recipe, step = load_recipe(name), TrainingLoop._step
+
+    def watched(self: TrainingLoop) -> None:
+        torch.cuda.set_sync_debug_mode("error" if self.state.step else "default")
+        try:
+            step(self)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    monkeypatch.setattr(TrainingLoop, "_step", watched)
+    settings = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
+    corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    trained = run(corpus, backbone, tmp_path / "run", "training.max_steps=3", *settings, recipe=name)
+    assert trained.outcome.steps == 3
 
 
 def test_a_step_that_waits_is_found(tmp_path, backbone, monkeypatch) -> None:
