@@ -104,15 +104,15 @@ def kernels_agree(device: torch.device, dtype: torch.dtype, heads: int, width: i
         return out.transpose(1, 2) * packing.mask[:, :, None, None]
 
     def packed(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
-        rows = [packing.pack(x.transpose(1, 2)).transpose(1, 2) for x in (q, k, v)]
+        q, k, v = (packing.pack(x.transpose(1, 2)).transpose(1, 2) for x in (q, k, v))
         assert packing.sequences is not None
-        return packing.unpack(sequence_attention(*rows, packing.sequences, dropout, None))
+        return packing.unpack(sequence_attention(q, k, v, packing.sequences, dropout, None))
 
     devices = [] if device.type == "cpu" else [device]
     with _silent(), torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices):
         try:
             expected, got = _with_gradients(padded, *inputs), _with_gradients(packed, *inputs)
-            dropped = packed(*inputs[:3], dropout=0.5)
+            dropped = packed(inputs[0], inputs[1], inputs[2], dropout=0.5)
         except _ERRORS:
             return False
     near = all(float((a - b).norm()) <= _TOLERANCE * float(b.norm()) for a, b in zip(got, expected, strict=True))

@@ -84,9 +84,11 @@ class AlternatingNormalization(Term):
         negatives = [(target[view], known[view]) for view in self.negatives]
         losses, cosines = [], []
         for positive in self.positives:
-            both = true_cells(host[self.anchor] & host[positive], device)
+            valid = host[self.anchor] & host[positive]
+            both = true_cells(valid, device)
             for a, b in ((self.anchor, positive), (positive, self.anchor)):
-                losses.append(self._direction(target[a], plain[b], (target[b], known[b]), negatives, both))
+                kept = true_cells(self._has_negatives(host, b)[valid], device) if self.decoupled else None
+                losses.append(self._direction(target[a], plain[b], (target[b], known[b]), negatives, both, kept))
             cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[both])
         pairs = torch.cat(cosines)
         if pairs.numel() == 0:
@@ -108,6 +110,18 @@ class AlternatingNormalization(Term):
         return {
             view: mask if enough and counts[view] > too_few else torch.zeros_like(mask) for view, mask in masks.items()
         }
+
+    def _has_negatives(self, host: dict[str, Tensor], opposite: str) -> Tensor:
+        """Return the mask (B,) of the rows with a negative, without which the published form has no denominator.
+
+        Args:
+            host: Masks of the rows of each view, on the host.
+            opposite: The view whose other rows are negatives.
+        """
+        found = host[opposite].sum() - host[opposite].long() > 0
+        for view in self.negatives:
+            found = found | (host[view] if self.negative_scope == "own" else host[view].any())
+        return found
 
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
         """Return the unit vectors z of a view, (B, d), zero outside the rows with the numbers `valid`.
@@ -131,8 +145,9 @@ class AlternatingNormalization(Term):
         others: tuple[Tensor, Tensor],
         negatives: Sequence[tuple[Tensor, Tensor]],
         valid: Tensor,
+        kept: Tensor | None,
     ) -> Tensor:
-        """Return D(a, b) of the rows with the numbers `valid`, (n,)."""
+        """Return D(a, b) of the rows with the numbers `valid`, (n,), or only of those at the positions `kept`."""
         own = torch.eye(len(a), dtype=torch.bool, device=a.device)
         blocks = [_logits(a, others[0], others[1] & ~own, self.temperature)]
         for mined, mined_present in negatives:
@@ -142,9 +157,8 @@ class AlternatingNormalization(Term):
         if not self.decoupled:
             blocks.append(positive)
         denominators = torch.cat(blocks, dim=1)[valid]
-        if self.decoupled:  # a row without negatives has no denominator
-            has_negatives = denominators.isfinite().any(dim=1)
-            return torch.logsumexp(denominators[has_negatives], dim=1) - positive[valid][has_negatives].squeeze(1)
+        if kept is not None:
+            return torch.logsumexp(denominators[kept], dim=1) - positive[valid][kept].squeeze(1)
         return torch.logsumexp(denominators, dim=1) - positive[valid].squeeze(1)
 
 

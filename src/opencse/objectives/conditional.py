@@ -144,7 +144,7 @@ class TokenGenerator(Frozen):
         for rows, longest in zip(order.split(_ROWS), lengths.split(_ROWS), strict=True):
             width = int(longest[-1])
             chosen_part = chosen[rows, :width]
-            logits = self._logits(*(move(x[rows, :width], device) for x in (ids, mask)), chosen_part)
+            logits = self._logits(move(ids[rows, :width], device), move(mask[rows, :width], device), chosen_part)
             if temperature is None:
                 tokens = logits.argmax(-1)
             elif len(logits):
