@@ -178,7 +178,7 @@ def operations(model: str, lines: list[str], batch: int) -> float:
     """Mean operations of a step of `batch` sentences in two views."""
     from opencse.encoder import load_encoder
 
-    encoder = load_encoder(model)
+    encoder = load_encoder(model, pooling="mean")  # a model with random weights has none
     config = encoder[0].auto_model.config
     weights = sum(
         p.numel() for n, p in encoder.named_parameters() if p.ndim == 2 and "embeddings" not in n and "pooler" not in n

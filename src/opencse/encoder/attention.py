@@ -154,7 +154,7 @@ def dropout_attention(
     return _UnfoldHeads.apply(out_heads, heads, packing), None
 
 
-def attention_mask(*args: Any, attention_mask: Tensor | None = None, **kwargs: Any) -> Tensor | None:
+def attention_mask(*, attention_mask: Tensor | None = None, **kwargs: Any) -> Tensor | None:
     """Mask function in the form that transformers' `AttentionMaskInterface` asks for.
 
     transformers leaves the mask out if it is all ones, which it must read from the device. That pays where all texts
@@ -162,7 +162,7 @@ def attention_mask(*args: Any, attention_mask: Tensor | None = None, **kwargs: A
     """
     if attention_mask is not None and attention_mask.device.type != "cpu" and not torch.is_inference_mode_enabled():
         kwargs["allow_is_bidirectional_skip"] = False
-    mask: Tensor | None = sdpa_mask(*args, attention_mask=attention_mask, **kwargs)
+    mask: Tensor | None = sdpa_mask(attention_mask=attention_mask, **kwargs)
     return mask
 
 
