@@ -124,7 +124,7 @@ def test_impossible_settings_are_refused(settings) -> None:
 def test_few_rows_are_normalised_by_the_statistics_of_all_views() -> None:
     """Over two rows of its own, every feature of a batch-normalised vector is +1 or -1."""
     x = {view: torch.tensor(a) for view, a in draw(VIEWS, rows=6).items()}
-    two = torch.tensor([True, True, False, False, False, False])
+    two = torch.tensor([0, 1])  # row numbers
     every = torch.cat([x[v] if v != "positive_1" else x[v][two] for v in VIEWS])
     own = term(min_rows=2)._target(x["positive_1"], two, every)[two]
     torch.testing.assert_close(own.abs(), torch.full_like(own, 4**-0.5), rtol=0, atol=0.02)

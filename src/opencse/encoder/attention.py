@@ -19,6 +19,7 @@ from transformers.masking_utils import sdpa_mask
 
 from opencse.encoder.dropout import apply_mask, fitting_mask, keep_mask, realised_rate
 from opencse.encoder.packing import ATTENTION, Packing, SentenceGroup
+from opencse.encoder.sequence_attention import sequence_attention
 
 
 class _Attention(torch.autograd.Function):
@@ -115,7 +116,7 @@ def _bias(mask: Tensor | None, like: Tensor) -> Tensor | None:
         return mask if mask is None else mask.to(like.dtype)
     # The lowest finite number, not -inf: a row with nothing to attend to (padding) must not become NaN.
     lowest = torch.finfo(like.dtype).min
-    return torch.zeros(mask.shape, dtype=like.dtype).masked_fill_(mask.logical_not(), lowest)
+    return torch.zeros(mask.shape, dtype=like.dtype, device=mask.device).masked_fill_(mask.logical_not(), lowest)
 
 
 def _attend(
@@ -180,14 +181,28 @@ def dropout_attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
         return out
+    if packing is not None and packing.sequences is not None:
+        return sequence_attention(query, key, value, packing.sequences, dropout, scaling), None
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     if packing is not None:
         return _attend_packed(query, key, value, scaling, dropout, packing), None
     return _attend(query, key, value, _bias(attention_mask, query), scaling, dropout, None), None
 
 
+def attention_mask(*, attention_mask: Tensor | None = None, **kwargs: Any) -> Tensor | None:
+    """Mask function in the form that transformers' `AttentionMaskInterface` asks for.
+
+    transformers leaves the mask out if it is all ones, which it must read from the device. That pays where all texts
+    of a batch have one length, as in inference (`opencse.encoder.token_batches`), but not in a training step.
+    """
+    if attention_mask is not None and attention_mask.device.type != "cpu" and not torch.is_inference_mode_enabled():
+        kwargs["allow_is_bidirectional_skip"] = False
+    mask: Tensor | None = sdpa_mask(attention_mask=attention_mask, **kwargs)
+    return mask
+
+
 AttentionInterface.register(ATTENTION, dropout_attention)
-AttentionMaskInterface.register(ATTENTION, sdpa_mask)
+AttentionMaskInterface.register(ATTENTION, attention_mask)
 
 
 def use_dropout_attention(model: nn.Module) -> bool:

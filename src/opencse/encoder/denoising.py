@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from opencse.encoder.device import move
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import first_position
 from opencse.encoder.prompts import Frame
@@ -51,20 +52,20 @@ class TemplateDenoising(nn.Module):
     def delta(self, lengths: Tensor) -> Tensor:
         """Return δ(ℓ), (n, width), for the numbers of tokens of n sentences, in one pass over the distinct lengths.
 
-        In training mode dropout applies, with one mask for all sentences of one length, and gradients flow.
+        In training mode dropout applies, with one mask for all sentences of one length, and gradients flow. The lengths
+        should be on the CPU: if they are not, the process waits for their device.
         """
-        distinct, inverse = lengths.unique(return_inverse=True)
+        distinct, inverse = lengths.cpu().unique(return_inverse=True)
         before, after = len(self.frame.before), len(self.frame.after)
-        device = lengths.device
-        ids = torch.tensor([*self.frame.before, *self.frame.after], device=device).expand(len(distinct), -1)
-        position_ids = torch.arange(before + after, device=device).expand(len(distinct), -1).clone()
-        position_ids[:, before:] += distinct[:, None]
+        template = torch.tensor([*self.frame.before, *self.frame.after], device="cpu").expand(len(distinct), -1)
+        positions = torch.arange(before + after, device="cpu").expand(len(distinct), -1).clone()
+        positions[:, before:] += distinct[:, None]
         model: Any = self._transformer[0]
+        device = next(model.parameters()).device
+        ids, position_ids, inverse = (move(x, device) for x in (template, positions + self._start, inverse))
         ones = torch.ones_like(ids)
         with dropout_rate(model, self._dropout):
-            hidden = model(
-                input_ids=ids, attention_mask=ones, position_ids=position_ids + self._start
-            ).last_hidden_state
+            hidden = model(input_ids=ids, attention_mask=ones, position_ids=position_ids).last_hidden_state
         return hidden[:, before + self._mask][inverse]
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from typing import Any
 import torch
 
 from opencse.errors import OpencseError
+from opencse.objectives.host import move
 
 AUTO = "auto"
+__all__ = ["AUTO", "choose_device", "device_name", "move", "processor_fields", "processor_name", "use_device"]
 
 
 def choose_device(name: str = AUTO) -> torch.device:
@@ -60,13 +62,6 @@ def use_device(name: str) -> torch.device:
     if device.type == "cpu" or device.index is not None or "LOCAL_RANK" not in os.environ:
         os.environ["ACCELERATE_TORCH_DEVICE"] = str(device)
     return device
-
-
-def move(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Return a tensor of the CPU on a device; on its way to a GPU the process goes on with other work."""
-    if device.type == "cuda":
-        tensor = tensor.pin_memory()  # only from pinned memory does a copy not wait for the GPU's earlier work
-    return tensor.to(device, non_blocking=True)
 
 
 def device_name(device: torch.device) -> str:

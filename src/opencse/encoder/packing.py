@@ -8,13 +8,18 @@ the padded batch, up to rounding.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from opencse.encoder.device import move
 
 ATTENTION = "opencse_dropout"
 """Name of `opencse.encoder.attention.dropout_attention` in transformers' registry."""
@@ -46,10 +51,36 @@ class SentenceGroup:
     @classmethod
     def of(cls, lengths: Tensor) -> SentenceGroup:
         """Lays out sentences of these lengths, (n,)."""
-        mask = torch.arange(int(lengths.max())) < lengths[:, None]
+        mask = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
         flat = mask.flatten()
         real = None if bool(flat.all()) else flat.nonzero()[:, 0]
         return cls(int(lengths.sum()), mask, ((flat.cumsum(0) - 1) * flat).view(mask.shape), real)
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Where the sentences of a packed row begin, for kernels for sequences of varying length.
+
+    Attributes:
+        offsets: First cell of each sentence, and the number of cells, (sentences + 1,); cells of zeros at the end count
+            as one more sentence, so that every cell belongs to one.
+        longest: Cells of the longest sentence.
+    """
+
+    offsets: Tensor
+    longest: int
+
+    @classmethod
+    def of(cls, lengths: Tensor) -> Sequences:
+        """Sentences of these lengths (n,), on the CPU, in their order in the row."""
+        lengths = torch.cat([lengths, -lengths.sum(0, keepdim=True) % _MULTIPLE])
+        lengths = lengths[lengths > 0]  # the kernels refuse empty sentences
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        return cls(offsets, int(lengths.max()))
+
+    def to(self, device: torch.device) -> Sequences:
+        """The same sentences for a row on a device."""
+        return Sequences(move(self.offsets, device), self.longest)
 
 
 @dataclass(frozen=True)
@@ -63,20 +94,32 @@ class Packing:
         mask: True for real tokens, (B, L).
         tokens: Index of each real token in the flattened padded batch, (tokens,).
         groups: The sentences in their order in the row.
+        sequences: Where they begin, for kernels that take no mask.
     """
 
     mask: Tensor
     tokens: Tensor
     groups: tuple[SentenceGroup, ...]
+    sequences: Sequences | None = None
 
     @classmethod
-    def of(cls, attention_mask: Tensor) -> Packing:
-        """Lays out a batch, given its attention mask (B, L) of 1 for real tokens and 0 for padding."""
+    def of(cls, attention_mask: Tensor, sequences: bool = False) -> Packing:
+        """Lays out a batch, given its attention mask (B, L) of 1 for real tokens and 0 for padding.
+
+        Args:
+            attention_mask: Should be on the CPU: the layout of one on a GPU would be waited for.
+            sequences: Whether to note where the sentences stand.
+        """
         mask = attention_mask.bool()
         lengths, order = mask.sum(1).sort(stable=True)
         cells = torch.arange(mask.numel(), device=mask.device).view(mask.shape)
-        groups = tuple(SentenceGroup.of(part) for part in _similar(lengths.cpu()))
-        return cls(mask=mask, tokens=cells[order][mask[order]], groups=groups)
+        groups = tuple(SentenceGroup.of(part) for part in _similar(lengths))
+        return cls(mask, cells[order][mask[order]], groups, Sequences.of(lengths) if sequences else None)
+
+    def to(self, device: torch.device) -> Packing:
+        """The same layout for a batch on a device whose kernels take no mask."""
+        assert self.sequences is not None
+        return Packing(move(self.mask, device), move(self.tokens, device), (), self.sequences.to(device))
 
     @property
     def positions(self) -> Tensor:
@@ -111,6 +154,26 @@ def _similar(lengths: Tensor) -> list[Tensor]:
     return list(lengths.split([*cuts, len(lengths) - begin]))
 
 
+_given: ContextVar[tuple[Tensor, Packing] | None] = ContextVar("packing", default=None)
+
+
+@contextlib.contextmanager
+def packed_as(mask: Tensor, packing: Packing | None) -> Iterator[None]:
+    """Tells encoders the layout of a batch, so that they need not read its mask.
+
+    On an accelerator, only such batches are packed.
+
+    Args:
+        mask: The attention mask (B, L) of the batch: this very object is passed to the encoder.
+        packing: Its layout, on the same device; None if it is not known.
+    """
+    token = _given.set(None if packing is None else (mask, packing))
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
 def first_position(model: nn.Module) -> int:
     """The first position id: RoBERTa and its relatives count from `padding_idx + 1`, all others from 0."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
@@ -138,14 +201,24 @@ def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
         return None
     if kwargs.get("position_ids") is not None or kwargs.get("return_dict") is False:
         return None
-    if ids.device.type != "cpu" or ids.shape != mask.shape or bool(mask.all()):
+    packing = _layout(ids, mask)
+    if packing is None:
         return None
-    packing = Packing.of(mask)
     packed = {name: value for name, value in kwargs.items() if name != "attention_mask"}
     for name in ("input_ids", "token_type_ids"):
         if isinstance(packed.get(name), Tensor):
             packed[name] = packing.pack(packed[name])
     return packed | {"position_ids": packing.positions + first_position(model), "packing": packing}
+
+
+def _layout(ids: Tensor, mask: Tensor) -> Packing | None:
+    """The given layout of this mask, or on a CPU its own; None where nothing is to be packed."""
+    given = _given.get()
+    if given is not None and given[0] is mask:
+        return given[1]
+    if ids.device.type != "cpu" or ids.shape != mask.shape or bool(mask.all()):
+        return None
+    return Packing.of(mask)
 
 
 def _unpack_outputs(model: nn.Module, packing: Packing, output: Any) -> Any:
@@ -164,11 +237,11 @@ def is_packed(model: nn.Module) -> bool:
 
 
 def use_packing(model: nn.Module) -> bool:
-    """Makes `model` compute real tokens only when it trains on a CPU, in place; callers see no difference.
+    """Makes `model` compute real tokens only when it trains, in place; callers see no difference.
 
     They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and get padded hidden
-    states back, zero at padding. The model's `forward` itself is replaced: sentence-transformers calls that, past all
-    hooks.
+    states back, zero at padding. On an accelerator, batches are packed only inside `packed_as`. The model's `forward`
+    itself is replaced: sentence-transformers calls that, past all hooks.
 
     Args:
         model: A transformers encoder, after `opencse.encoder.attention.use_dropout_attention`.

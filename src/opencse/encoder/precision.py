@@ -19,6 +19,19 @@ TrainingPrecision = Literal["fp32", "bf16", "fp16"]
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
+def autocast_type(name: TrainingPrecision) -> torch.dtype:
+    """Return the data type of the matrix products in a precision."""
+    return _DTYPES[name]
+
+
+def accelerator_autocast(name: str, device: torch.device) -> torch.autocast:
+    """Return the autocast context of a precision on an accelerator; on a CPU it changes nothing.
+
+    For a step whose result is thrown away: kernels on an accelerator were tried in the precision of the run only.
+    """
+    return torch.autocast(device.type, _DTYPES[name], enabled=device.type != "cpu" and name != "fp32")
+
+
 def _cast_to_autocast_type(module: nn.Module, args: Any, output: Tensor) -> Tensor:
     if output.device.type == "cpu" and output.dtype == torch.float32 and torch.is_autocast_enabled("cpu"):
         return output.to(torch.get_autocast_dtype("cpu"))

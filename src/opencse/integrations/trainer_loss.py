@@ -95,7 +95,7 @@ class RecipeLoss(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
             projector = build_projector(recipe.encoder.projector, width)
-            modules = term_modules(recipe, model, projector, backbone)
+            modules = term_modules(recipe, model, projector, backbone, model.device)
         network = Network(model, projector, Objective(recipe.terms), modules)
         del network.encoder  # it is `self.model`, and must not be found twice
         self.network = network.to(model.device)

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.objectives.host import move, true_cells
 from opencse.objectives.term import Context, Embeddings, Term
 
 _EPSILON = 1e-5  # that of batch_norm
@@ -74,41 +75,66 @@ class AlternatingNormalization(Term):
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(m B² d) for m positives."""
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
-        too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
-        known = {view: present[view] & (present[view].sum() > too_few) for view in self.views}
-        all_vectors = torch.cat([embeddings[view][known[view]] for view in self.views])
-        if len(all_vectors) < 2:
-            known = {view: torch.zeros_like(known[view]) for view in self.views}
-        target = {view: self._target(embeddings[view], known[view], all_vectors) for view in self.views}
+        host = self._known(present, context)
+        device = embeddings[self.anchor].device
+        known = {view: move(mask, device) for view, mask in host.items()}
+        rows = {view: true_cells(mask, device) for view, mask in host.items()}
+        all_vectors = torch.cat([embeddings[view][rows[view]] for view in self.views])
+        target = {view: self._target(embeddings[view], rows[view], all_vectors) for view in self.views}
         negatives = [(target[view], known[view]) for view in self.negatives]
         losses, cosines = [], []
         for positive in self.positives:
-            valid = known[self.anchor] & known[positive]
+            valid = host[self.anchor] & host[positive]
+            both = true_cells(valid, device)
             for a, b in ((self.anchor, positive), (positive, self.anchor)):
-                losses.append(self._direction(target[a], plain[b], (target[b], known[b]), negatives, valid))
-            cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[valid])
+                kept = true_cells(self._has_negatives(host, b)[valid], device) if self.decoupled else None
+                losses.append(self._direction(target[a], plain[b], (target[b], known[b]), negatives, both, kept))
+            cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[both])
         pairs = torch.cat(cosines)
         if pairs.numel() == 0:
             return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
         with torch.no_grad():
             context.report(f"{self.name}/cos_positive", pairs.mean())
-            for view, (mined, mined_present) in zip(self.negatives, negatives, strict=True):
-                own = (target[self.anchor] * mined).sum(dim=-1)[known[self.anchor] & mined_present]
+            for view, (mined, _) in zip(self.negatives, negatives, strict=True):
+                both = true_cells(host[self.anchor] & host[view], device)
+                own = (target[self.anchor] * mined).sum(dim=-1)[both]
                 context.report(f"{self.name}/cos_{view}", own.sum() / max(len(own), 1))
         return torch.cat(losses).sum() / pairs.numel()
 
+    def _known(self, present: Embeddings, context: Context) -> dict[str, Tensor]:
+        """Return the mask of the rows of each view that are used, on the host; none if they have no variance."""
+        too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
+        masks = {view: context.host_mask(present, view) for view in self.views}
+        counts = {view: int(mask.sum()) for view, mask in masks.items()}
+        enough = sum(count for count in counts.values() if count > too_few) >= 2
+        return {
+            view: mask if enough and counts[view] > too_few else torch.zeros_like(mask) for view, mask in masks.items()
+        }
+
+    def _has_negatives(self, host: dict[str, Tensor], opposite: str) -> Tensor:
+        """Return the mask (B,) of the rows with a negative, without which the published form has no denominator.
+
+        Args:
+            host: Masks of the rows of each view, on the host.
+            opposite: The view whose other rows are negatives.
+        """
+        found = host[opposite].sum() - host[opposite].long() > 0
+        for view in self.negatives:
+            found = found | (host[view] if self.negative_scope == "own" else host[view].any())
+        return found
+
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
-        """Return the unit vectors z of a view, (B, d), zero outside the rows `valid`.
+        """Return the unit vectors z of a view, (B, d), zero outside the rows with the numbers `valid`.
 
         The statistics are those of these rows, or of the vectors of all views if there are too few of them.
         """
-        if self.normalize and valid.any():
-            if valid.sum() >= self.min_rows:
+        if self.normalize and len(valid):
+            if len(valid) >= self.min_rows:
                 rows = F.batch_norm(vectors[valid], None, None, training=True)
             else:
                 variance, mean = torch.var_mean(all_vectors, dim=0, correction=0)
                 rows = (vectors[valid] - mean) * (variance + _EPSILON).rsqrt()
-            vectors = torch.zeros_like(vectors).index_put((valid.nonzero().squeeze(1),), rows)
+            vectors = torch.zeros_like(vectors).index_put((valid,), rows)
         unit = F.normalize(vectors, dim=-1)
         return unit.detach() if self.stop_gradient else unit
 
@@ -119,9 +145,10 @@ class AlternatingNormalization(Term):
         others: tuple[Tensor, Tensor],
         negatives: Sequence[tuple[Tensor, Tensor]],
         valid: Tensor,
+        kept: Tensor | None,
     ) -> Tensor:
-        """Return D(a, b) of the rows `valid`, (n,)."""
-        own = torch.eye(len(valid), dtype=torch.bool, device=a.device)
+        """Return D(a, b) of the rows with the numbers `valid`, (n,), or only of those at the positions `kept`."""
+        own = torch.eye(len(a), dtype=torch.bool, device=a.device)
         blocks = [_logits(a, others[0], others[1] & ~own, self.temperature)]
         for mined, mined_present in negatives:
             allowed = own & mined_present if self.negative_scope == "own" else mined_present.expand_as(own)
@@ -130,9 +157,8 @@ class AlternatingNormalization(Term):
         if not self.decoupled:
             blocks.append(positive)
         denominators = torch.cat(blocks, dim=1)[valid]
-        if self.decoupled:  # a row without negatives has no denominator
-            has_negatives = denominators.isfinite().any(dim=1)
-            return torch.logsumexp(denominators[has_negatives], dim=1) - positive[valid][has_negatives].squeeze(1)
+        if kept is not None:
+            return torch.logsumexp(denominators[kept], dim=1) - positive[valid][kept].squeeze(1)
         return torch.logsumexp(denominators, dim=1) - positive[valid].squeeze(1)
 
 

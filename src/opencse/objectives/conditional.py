@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.objectives.frozen import Frozen
+from opencse.objectives.host import move, true_cells
 
 _ROWS = 16  # rows per pass of the generator, because logits over the vocabulary take much memory
 
@@ -51,7 +52,7 @@ class ConditionalTransformer(nn.Module):
             ids: Token ids, (n, L).
             mask: Attention mask, (n, L).
             vectors: (n, width), one for each sequence.
-            counted: (n, L) bool, the tokens to predict.
+            counted: (n, L) bool, the tokens to predict; should be on the CPU.
             whole: Also compute padding that could be skipped.
 
         Returns:
@@ -74,7 +75,7 @@ class ConditionalTransformer(nn.Module):
                 out = self.transformer(input_ids=ids, attention_mask=mask)
         finally:
             handle.remove()
-        return self.head(out.last_hidden_state[counted])
+        return self.head(out.last_hidden_state.flatten(0, 1)[true_cells(counted, ids.device)])
 
 
 class _VocabularyHead(nn.Module):
@@ -128,33 +129,36 @@ class TokenGenerator(Frozen):
         """Replace the chosen tokens by predictions.
 
         Args:
-            ids: Token ids, (n, L).
-            mask: Attention mask, (n, L); real tokens come first.
-            chosen: (n, L) bool; padding stays unchanged.
+            ids: Token ids, (n, L), on the CPU.
+            mask: Attention mask, (n, L), on the CPU; real tokens come first.
+            chosen: (n, L) bool, on the CPU; padding stays unchanged.
             temperature: Temperature of the softmax to sample from; None for the most probable token.
 
         Returns:
-            The ids (n, L) with the chosen tokens replaced.
+            The ids (n, L) with the chosen tokens replaced, on the device of the model.
         """
-        filled = ids.clone()
+        device = next(self.module.parameters()).device
+        filled = move(ids, device).clone()
+        cells = torch.arange(ids.numel(), device="cpu").view(ids.shape)
         lengths, order = mask.sum(1).sort(stable=True)  # rows of similar length together, for less padding
         for rows, longest in zip(order.split(_ROWS), lengths.split(_ROWS), strict=True):
             width = int(longest[-1])
             chosen_part = chosen[rows, :width]
-            logits = self._logits(ids[rows, :width], mask[rows, :width], chosen_part)
+            logits = self._logits(move(ids[rows, :width], device), move(mask[rows, :width], device), chosen_part)
             if temperature is None:
                 tokens = logits.argmax(-1)
             elif len(logits):
                 tokens = sample_classes((logits.float() / temperature).softmax(-1))
             else:
                 continue
-            filled[rows, :width] = ids[rows, :width].masked_scatter(chosen_part, tokens)
+            filled.view(-1).index_copy_(0, move(cells[rows, :width][chosen_part], device), tokens)
         return filled
 
     def _logits(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
         """Return the logits (chosen tokens, vocabulary); a separate head is computed for these tokens only."""
         model: Any = self.module
+        cells = true_cells(chosen, ids.device)
         if self._head[0] is None:
-            return model(input_ids=ids, attention_mask=mask).logits[chosen]
+            return model(input_ids=ids, attention_mask=mask).logits.flatten(0, 1)[cells]
         hidden = model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return self._head[0](hidden[chosen])
+        return self._head[0](hidden.flatten(0, 1)[cells])

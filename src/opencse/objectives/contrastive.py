@@ -109,19 +109,19 @@ class Contrastive(Term):
         unit = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         cosines = unit[self.anchor] @ unit[self.positive].T
         hard = [unit[self.anchor] @ unit[view].T for view in self.negatives]
-        valid = present[self.anchor] & present[self.positive]
-        if not valid.any():
+        rows = context.rows(present, self.anchor, self.positive)
+        if not len(rows):
             return cosines.sum() * 0
-        self._report(cosines, hard, present, valid, context)
+        self._report(cosines, hard, present, rows, context)
         weights = self._log_weights(cosines, present, context)
-        noise = self._noise(unit[self.anchor], valid, context)
+        noise = self._noise(unit[self.anchor], rows, context)
         temperatures = self.negative_temperatures[: len(self.negatives)]
         if self.angular_margin:
             with_margin = add_angle(cosines.diagonal(), self.angular_margin)
             cosines = cosines.diagonal_scatter(with_margin)
 
         def loss(margin: Margin | None) -> Tensor:
-            shifted, others = self._shifted(cosines, present[self.positive], margin)
+            shifted, others = self._shifted(cosines, margin, present, self.positive, context)
             blocks = [
                 shifted / self.temperature + weights,
                 *(unit[self.anchor] @ v.T / self.temperature for v in noise),
@@ -130,39 +130,45 @@ class Contrastive(Term):
                 self._hard_logits(block if others is None else block + others, present[view], temperature)
                 for view, block, temperature in zip(self.negatives, hard, temperatures, strict=True)
             ]
-            forward = self._cross_entropy(blocks, present[self.positive], valid)
+            forward = self._cross_entropy(blocks, present[self.positive], rows)
             if not self.symmetric:
                 return forward
-            shifted, _ = self._shifted(cosines.T, present[self.anchor], margin)
+            shifted, _ = self._shifted(cosines.T, margin, present, self.anchor, context)
             blocks = [shifted / self.temperature + weights.T]
             blocks += [unit[self.positive] @ v.T / self.temperature for v in noise]
-            return (forward + self._cross_entropy(blocks, present[self.anchor], valid)) / 2
+            return (forward + self._cross_entropy(blocks, present[self.anchor], rows)) / 2
 
         if self.margin is None:
             return loss(None)
         return (loss(None) + loss(self.margin)) / 2 if self.margin.mix else loss(self.margin)
 
-    def _shifted(self, cosines: Tensor, candidates: Tensor, margin: Margin | None) -> tuple[Tensor, Tensor | None]:
-        return (cosines, None) if margin is None else margin.shift(cosines, int(candidates.sum()))
+    def _shifted(
+        self, cosines: Tensor, margin: Margin | None, present: Embeddings, candidates: str, context: Context
+    ) -> tuple[Tensor, Tensor | None]:
+        if margin is None:
+            return cosines, None
+        return margin.shift(cosines, len(context.host_rows(present, candidates)))
 
     def _log_weights(self, cosines: Tensor, present: Embeddings, context: Context) -> Tensor:
         """Return the logarithms of the weights of in-batch candidates, (B, B), or a zero that broadcasts."""
         if self.false_negatives is None:
             return cosines.new_zeros(1, 1)
         log_weights = self.false_negatives.log_weights(
-            context.teachers[self.false_negatives.teacher], present, self.anchor, self.positive
+            context.teachers[self.false_negatives.teacher],
+            context.rows(present, self.anchor),
+            self.anchor,
+            self.positive,
         )
         context.report(
             f"{self.name}/false_negatives", (log_weights < 0).sum() / max(log_weights.numel() - len(log_weights), 1)
         )
         return log_weights.to(cosines.dtype)
 
-    def _noise(self, anchors: Tensor, valid: Tensor, context: Context) -> list[Tensor]:
-        return [] if self.noise is None else [self.noise.draw(anchors[valid], context.step)]
+    def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
+        return [] if self.noise is None else [self.noise.draw(anchors[rows], context.step)]
 
-    def _cross_entropy(self, blocks: list[Tensor], candidates: Tensor, valid: Tensor) -> Tensor:
-        """Return the mean cross-entropy of the rows `valid`, whose targets are the diagonal of the first block."""
-        rows = valid.nonzero().squeeze(1)
+    def _cross_entropy(self, blocks: list[Tensor], candidates: Tensor, rows: Tensor) -> Tensor:
+        """Return the mean cross-entropy of some rows, whose targets are the diagonal of the first block."""
         logits = torch.cat([blocks[0].masked_fill(~candidates, -math.inf), *blocks[1:]], dim=1)
         return F.cross_entropy(logits[rows], rows)
 
@@ -174,12 +180,10 @@ class Contrastive(Term):
         allowed = present.expand_as(own) if self.negative_scope == "all" else own & present
         return logits.masked_fill(~allowed, -math.inf)
 
-    def _report(
-        self, cosines: Tensor, hard: list[Tensor], present: Embeddings, valid: Tensor, context: Context
-    ) -> None:
+    def _report(self, cosines: Tensor, hard: list[Tensor], present: Embeddings, rows: Tensor, context: Context) -> None:
         """Report the cosines of positives, other pairs and hard negatives, and the accuracy over candidates."""
         with torch.no_grad():
-            block = cosines.detach()[valid][:, valid]
+            block = cosines.detach()[rows][:, rows]
             count = len(block)
             nearest = block.argmax(dim=1) == torch.arange(len(block), device=block.device)
             context.report(f"{self.name}/accuracy", nearest.sum() / count)
@@ -187,5 +191,5 @@ class Contrastive(Term):
             others = (block.sum() - block.diagonal().sum()) / max(count * (count - 1), 1)
             context.report(f"{self.name}/cos_other", others)
             for view, own in zip(self.negatives, hard, strict=True):
-                both = valid & present[view]
-                context.report(f"{self.name}/cos_{view}", own.diagonal()[both].sum() / both.sum().clamp(min=1))
+                both = context.rows(present, self.anchor, self.positive, view)
+                context.report(f"{self.name}/cos_{view}", own.diagonal()[both].sum() / max(len(both), 1))

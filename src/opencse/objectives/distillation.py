@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from opencse.objectives.host import move
 from opencse.objectives.teacher_weights import LearnedWeights, Policy, PolicyWeights, TeacherWeights
 from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 
@@ -118,7 +119,8 @@ class Distillation(Term):
             weights = context.teacher_weights[self.weights_from].to(all_lists.student)
         elif module is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
-            weights = all_lists.student.new_tensor([w / sum(fixed) for w in fixed])
+            shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=all_lists.student.dtype, device="cpu")
+            weights = move(shares, all_lists.student.device)
         else:
             with torch.no_grad():
                 losses = torch.stack([self.list_loss(each) for each in lists])
@@ -138,12 +140,13 @@ class Distillation(Term):
 
     def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
         """Return the lists of all anchors; None if no anchor has a candidate."""
-        rows, columns = present[self.anchor].nonzero().squeeze(1), present[self.candidates].nonzero().squeeze(1)
+        rows, columns = (context.host_rows(present, view) for view in self.views)
         kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
         if not kept.any():
             return None
         nonempty = kept.any(dim=1)
-        rows, kept = rows[nonempty], kept[nonempty]
+        device = embeddings[self.anchor].device
+        rows, columns, kept = (move(x, device) for x in (rows[nonempty], columns, kept[nonempty]))
         student = _cosines(embeddings, self.views, rows, columns)
         each = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
         teachers = torch.stack(each).detach() / (self.teacher_temperature or self.temperature)

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.objectives.host import move
 from opencse.objectives.term import Embeddings
 
 
@@ -35,9 +36,16 @@ class FalseNegatives:
         if not 0 <= self.weight <= 1:
             raise ValueError("weight must be between 0 and 1")
 
-    def log_weights(self, teachers: Embeddings, present: Embeddings, anchor: str, positive: str) -> Tensor:
-        """Return the logarithms of the weights of in-batch candidates, (B, B); 0 for positives and true negatives."""
-        mean = teachers[anchor][present[anchor]].mean(dim=0) if self.center else 0.0
+    def log_weights(self, teachers: Embeddings, anchors: Tensor, anchor: str, positive: str) -> Tensor:
+        """Return the logarithms of the weights of in-batch candidates, (B, B); 0 for positives and true negatives.
+
+        Args:
+            teachers: Vectors (B, d_t) by view.
+            anchors: Numbers of the rows that have an anchor.
+            anchor: View of the anchors.
+            positive: View of the candidates.
+        """
+        mean = teachers[anchor][anchors].mean(dim=0) if self.center else 0.0
         a, b = (F.normalize(teachers[view] - mean, dim=-1) for view in (anchor, positive))
         cosines = a @ b.T
         own = torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
@@ -82,7 +90,7 @@ class NoiseNegatives:
         count = max(1, round(self.times * len(anchors)))
         # On the CPU, so that the noise is the same on every device.
         drawn = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu")
-        noise = F.normalize(drawn, dim=-1).to(anchors)
+        noise = move(F.normalize(drawn, dim=-1).to(anchors.dtype), anchors.device)
         anchors = anchors.detach()
         for _ in range(self.steps):
             noise = F.normalize(noise + self.step_size * F.normalize(self._gradient(anchors, noise), dim=-1), dim=-1)

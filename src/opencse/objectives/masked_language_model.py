@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.objectives.edits import mask_tokens, sample_tokens
+from opencse.objectives.host import move, true_cells
 from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 from opencse.objectives.vocabulary import VocabularyModule
 
@@ -73,19 +74,21 @@ class MaskedLanguageModel(Term):
         total = embeddings[self.sentences[0]].sum() * 0
         count = total.new_zeros(())
         for view in self.sentences:
-            ids, mask = context.tokens[view]
+            ids, mask = context.tokens_on_host(view)
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
             masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
             nonempty = mask.any(1)
             if not nonempty.any():
                 continue
+            inputs, attended = (move(x[nonempty], total.device) for x in (masked.ids, mask))
             with context.precision():
-                logits = module(masked.ids[nonempty], mask[nonempty], chosen[nonempty])
+                logits = module(inputs, attended, chosen[nonempty])
             logits = logits if logits.dtype == torch.float64 else logits.float()
-            total = total + F.cross_entropy(logits, ids[chosen], reduction="sum")
-            count = count + chosen.sum()
+            labels = move(ids[chosen], total.device)
+            total = total + F.cross_entropy(logits, labels, reduction="sum")
+            count = count + len(labels)
             with torch.no_grad():
-                accuracy = (logits.argmax(-1) == ids[chosen]).sum() / max(int(chosen.sum()), 1)
+                accuracy = (logits.argmax(-1) == labels).sum() / max(len(labels), 1)
                 context.report(f"{self.name}/accuracy", accuracy)
         return context.processes.mean(total, count)
 
@@ -105,6 +108,6 @@ class MaskedLanguageHead(VocabularyModule):
         self.head = head
 
     def forward(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
-        """Return the logits (chosen tokens, vocabulary) of sequences (n, L)."""
+        """Return the logits (chosen tokens, vocabulary) of sequences (n, L); `chosen` should be on the CPU."""
         hidden = self._transformer[0](input_ids=ids, attention_mask=mask).last_hidden_state
-        return self.head(hidden[chosen])
+        return self.head(hidden.flatten(0, 1)[true_cells(chosen, hidden.device)])

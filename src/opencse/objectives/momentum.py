@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.objectives.contrastive import Contrastive
+from opencse.objectives.host import HostInteger, true_cells
 from opencse.objectives.term import Context, Embeddings, TermBuildContext
 
 
@@ -65,13 +67,13 @@ class MomentumContrastive(Contrastive):
         module.follow(context.step)
         (view,) = self.tokens
         loss = super().__call__(embeddings, present, context)
-        module.enqueue(self._encoded(module, present[view], view, context))
-        context.report(f"{self.name}/queue", module.vectors.new_tensor(float(len(module.vectors))))
+        module.enqueue(self._encoded(module, context.rows(present, view), view, context))
+        context.report(f"{self.name}/queue", module.vectors.new_full((), float(len(module.vectors))))
         return loss
 
-    def _noise(self, anchors: Tensor, valid: Tensor, context: Context) -> list[Tensor]:
+    def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
         queue = self._module(context).vectors.clone()  # the queue changes before the gradient is computed
-        return [*super()._noise(anchors, valid, context), F.normalize(queue, dim=-1).to(anchors.dtype)]
+        return [*super()._noise(anchors, rows, context), F.normalize(queue, dim=-1).to(anchors.dtype)]
 
     def _module(self, context: Context) -> MomentumQueue:
         module = context.modules[self.name]
@@ -80,9 +82,9 @@ class MomentumContrastive(Contrastive):
 
     @torch.no_grad()
     def _encoded(self, module: MomentumQueue, present: Tensor, view: str, context: Context) -> Tensor:
-        """Return the vectors of the momentum encoder for the present rows of the global batch."""
+        """Return the vectors of the momentum encoder for rows of the global batch, given their numbers."""
         ids, mask = context.tokens[view]
-        nonempty = mask.any(dim=1)
+        nonempty = true_cells(context.tokens_on_host(view)[1].any(dim=1), ids.device)
         with context.precision():
             vectors = module.encode(ids[nonempty], mask[nonempty])
         rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.dtype)
@@ -109,8 +111,24 @@ class MomentumQueue(nn.Module):
         self.requires_grad_(False).eval()
         self._momentum = momentum
         self.register_buffer("queue", torch.zeros(size, width))
-        self.register_buffer("count", torch.zeros((), dtype=torch.long))
-        self.register_buffer("followed", torch.zeros((), dtype=torch.long))
+        for name in ("count", "followed"):
+            self.register_buffer(name, torch.zeros((), dtype=torch.long))
+        self._integers = {name: HostInteger(0, self._buffer(name)) for name in ("count", "followed")}
+
+    def _buffer(self, name: str) -> Tensor:
+        found = getattr(self, name)
+        assert isinstance(found, Tensor)
+        return found
+
+    def _integer(self, name: str) -> int:
+        return self._integers[name].get(self._buffer(name))
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> MomentumQueue:
+        values = {name: self._integer(name) for name in self._integers}
+        super()._apply(fn, recurse)
+        for name, value in values.items():  # on another device it would have to be read
+            self._integers[name].moved(self._buffer(name), value)
+        return self
 
     def train(self, mode: bool = True) -> MomentumQueue:
         """Stay in evaluation mode, so that dropout is off."""
@@ -124,17 +142,14 @@ class MomentumQueue(nn.Module):
     @property
     def vectors(self) -> Tensor:
         """Embeddings in the queue, oldest first, (n, width)."""
-        assert isinstance(self.queue, Tensor)
-        assert isinstance(self.count, Tensor)
-        return self.queue[: int(self.count)]
+        return self._buffer("queue")[: self._integer("count")]
 
     @torch.no_grad()
     def follow(self, step: int) -> None:
         """Move towards the trained weights, once for each optimiser step."""
-        assert isinstance(self.followed, Tensor)
-        if step == int(self.followed):
+        if step == self._integer("followed"):
             return
-        self.followed.fill_(step)
+        self._integers["followed"].set(self._buffer("followed"), step)
         parts: Any = self._online[0]
         for average, current in zip(self.encoder, parts, strict=True):
             for weight, new in zip(average.parameters(), current.parameters(), strict=True):
@@ -156,8 +171,7 @@ class MomentumQueue(nn.Module):
     @torch.no_grad()
     def enqueue(self, vectors: Tensor) -> None:
         """Add vectors (n, width) to the queue; the oldest leave."""
-        assert isinstance(self.queue, Tensor)
-        assert isinstance(self.count, Tensor)
-        kept = torch.cat([self.vectors, vectors.to(self.dtype)])[-len(self.queue) :]
-        self.queue[: len(kept)] = kept
-        self.count.fill_(len(kept))
+        queue = self._buffer("queue")
+        kept = torch.cat([self.vectors, vectors.to(self.dtype)])[-len(queue) :]
+        queue[: len(kept)] = kept
+        self._integers["count"].set(self._buffer("count"), len(kept))

@@ -72,7 +72,7 @@ class PairPreserving(Term):
         overlaps = self._overlaps(context, dtype) if self.less_overlap else {}
         errors = []
         for first, second in self.pairs:
-            both = present[first] & present[second]
+            both = context.rows(present, first, second)
             cosines = F.cosine_similarity(embeddings[first][both], embeddings[second][both], dim=-1)
             error = cosines - F.cosine_similarity(teacher[first][both], teacher[second][both], dim=-1).to(cosines.dtype)
             if overlaps:

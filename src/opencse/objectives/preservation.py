@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.objectives.host import move
 from opencse.objectives.term import Context, Embeddings, Term
 
 
@@ -45,8 +46,9 @@ class _Preservation(Term):
     def _vectors(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, Tensor]:
         """Return the unit vectors (n, d) and (n, d_t) of student and teacher for the present rows of all views."""
         teacher = context.teachers[self.teacher]
-        student = torch.cat([embeddings[view][present[view]] for view in self.views])
-        target = torch.cat([teacher[view][present[view]] for view in self.views]).to(student.dtype)
+        rows = {view: context.rows(present, view) for view in self.views}
+        student = torch.cat([embeddings[view][rows[view]] for view in self.views])
+        target = torch.cat([teacher[view][rows[view]] for view in self.views]).to(student.dtype)
         return F.normalize(student, dim=-1), F.normalize(target, dim=-1)
 
 
@@ -87,11 +89,12 @@ class SimilarityPreserving(_Preservation):
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(n² d) for the n vectors of the kept views."""
         student, teacher = self._vectors(embeddings, present, context)
-        rows = torch.cat([present[view].nonzero().squeeze(1) for view in self.views])
+        rows = torch.cat([context.host_rows(present, view) for view in self.views])
         kept = rows[:, None] != rows
-        count = kept.sum()
+        count = int(kept.sum())
         if count == 0:
             return student.sum() * 0
+        kept = move(kept, student.device)
         error = student @ student.T - teacher @ teacher.T
         mean = error.square().masked_fill(~kept, 0).sum() / count
         context.report(f"{self.name}/rms", mean.sqrt())

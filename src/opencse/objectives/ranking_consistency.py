@@ -59,10 +59,10 @@ class RankingConsistency(Term):
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; needs O(B² d) time and O(B²) memory."""
-        valid = present[self.anchor] & present[self.positive]
-        if not valid.any():
+        rows = context.rows(present, self.anchor, self.positive)
+        if not len(rows):
             return (embeddings[self.anchor].sum() + embeddings[self.positive].sum()) * 0
-        a, b = (F.normalize(embeddings[view][valid], dim=-1) for view in self.views)
+        a, b = (F.normalize(embeddings[view][rows], dim=-1) for view in self.views)
         scores = a @ b.T / self.temperature
         log_p, log_q = F.log_softmax(scores, dim=1), F.log_softmax(scores.T, dim=1)
         if self.form == "entropy":

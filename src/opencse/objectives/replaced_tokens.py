@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from opencse.objectives.conditional import ConditionalTransformer, TokenGenerator
 from opencse.objectives.edits import EditedTokens, delete_tokens, insert_tokens, mask_tokens, sample_tokens
+from opencse.objectives.host import move, true_cells
 from opencse.objectives.term import Context, Embeddings, Term, TermBuildContext
 from opencse.objectives.vocabulary import VocabularyModule
 
@@ -108,26 +109,34 @@ class ReplacedTokenDetection(Term):
         own = context.processes.own_rows
         pairs = list(zip(self.sentences, self.tokens, strict=True))
         vectors = torch.cat([own(embeddings[sentence]) for sentence, _ in pairs])
-        valid = torch.cat([own(present[sentence] & present[text]) for sentence, text in pairs])
-        ids, mask = module.join([context.tokens[text] for _, text in pairs])
-        any_valid = valid.any()
+        # Tokens are edited on the host, which then knows every shape; only the generator's predictions stay away.
+        valid = torch.cat([own(context.host_mask(present, sentence, text)) for sentence, text in pairs])
+        ids, mask = module.join([context.tokens_on_host(text) for _, text in pairs])
+        any_valid = bool(valid.any())
         if not any_valid:  # the other processes wait for the gradients of this one
-            valid = torch.arange(len(valid), device=valid.device) == 0
+            valid = torch.arange(len(valid), device="cpu") == 0
             mask = mask.clone()
             mask[0, 0] = 1
         ids, mask = ids[valid], mask[valid]
         width = int(mask.sum(1).max())
+        device = vectors.device
         with context.precision():
             edit, labels, counted = self._edit(ids[:, :width], mask[:, :width], module)
-            logits = module.predict(edit.ids, edit.mask, vectors[valid], counted, whole=self.counted == "all")
+            inputs, attended, labels = (move(x, device) for x in (edit.ids, edit.mask, labels))
+            told = vectors[true_cells(valid, device)]
+            logits = module.predict(inputs, attended, told, counted, whole=self.counted == "all")
         logits = logits if logits.dtype == torch.float64 else logits.float()
-        total = F.cross_entropy(logits, labels[counted], reduction="sum")
-        self._report(logits, labels[counted], context)
-        count = counted.sum() if any_valid else counted.sum() * 0
+        labels = labels.flatten()[true_cells(counted, device)]
+        total = F.cross_entropy(logits, labels, reduction="sum")
+        self._report(logits, labels, context)
+        count = total.new_full((), len(labels) if any_valid else 0, dtype=torch.long)
         return context.processes.mean(total if any_valid else total * 0, count)
 
     def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> tuple[EditedTokens, Tensor, Tensor]:
-        """Return the discriminator's input ids, the label of every token, and the mask of tokens that count."""
+        """Return the discriminator's input ids, the label of every token, and the mask of tokens that count.
+
+        The mask is on the CPU, as are `ids` and `mask`; what depends on the generator is on its device.
+        """
         content = module.is_content(ids) & mask.bool()
         chosen = sample_tokens(content, self.ratio)
         if self.task == "delete":
@@ -143,9 +152,10 @@ class ReplacedTokenDetection(Term):
         filled = self._filled(masked, chosen, module)
         if self.task == "corrective_lm":
             return EditedTokens(filled, mask, chosen), ids, chosen
+        original, real = move(ids, filled.device), move(mask, filled.device)
         if self.fill == "all":
-            filled = filled * mask  # as published: padding becomes token 0
-        replaced = (filled != ids) & mask.bool()
+            filled = filled * real  # as published: padding becomes token 0
+        replaced = (filled != original) & real.bool()
         all_tokens = torch.ones_like(content)
         return EditedTokens(filled, mask, replaced), replaced.long(), all_tokens if self.counted == "all" else content
 
@@ -161,9 +171,8 @@ class ReplacedTokenDetection(Term):
         if self.counted == "all":
             return torch.ones_like(edit.marked)
         # A deleted last token shows at the token after it, which may be a special token.
-        content = module.is_content(edit.ids) | (
-            edit.marked if self.task == "delete" else torch.zeros_like(edit.marked)
-        )
+        ids = edit.ids.cpu()  # waits for the generator's predictions, if tokens were inserted
+        content = module.is_content(ids) | (edit.marked if self.task == "delete" else torch.zeros_like(edit.marked))
         return content & edit.mask.bool()
 
     def _report(self, logits: Tensor, labels: Tensor, context: Context) -> None:

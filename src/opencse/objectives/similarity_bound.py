@@ -57,7 +57,7 @@ class SimilarityBound(Term):
         """See the class; cost is O(B d) for each pair."""
         by_pair = []
         for first, second in self.pairs:
-            both = present[first] & present[second]
+            both = context.rows(present, first, second)
             cosines = F.cosine_similarity(embeddings[first][both], embeddings[second][both], dim=-1)
             by_pair.append(cosines)
             if len(cosines):

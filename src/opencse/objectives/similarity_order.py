@@ -53,8 +53,7 @@ class SimilarityOrder(Term):
         cosines = {(a, b): F.cosine_similarity(embeddings[a], embeddings[b], dim=-1) for a, b in pairs}
         gaps = []
         for near, far in product(self.closer, self.farther):
-            valid = present[near[0]] & present[near[1]] & present[far[0]] & present[far[1]]
-            gaps.append((cosines[near] - cosines[far])[valid])
+            gaps.append((cosines[near] - cosines[far])[context.rows(present, *near, *far)])
         gap = torch.cat(gaps)
         if len(gap) == 0:
             return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0

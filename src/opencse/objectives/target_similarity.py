@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from opencse.objectives.host import move
 from opencse.objectives.term import Context, Embeddings, Term
 
 
@@ -95,7 +96,7 @@ class TargetSimilarity(Term):
     ) -> Tensor:
         """Return the errors (n,) of the rows that have both views."""
         first, second = pair
-        both = present[first] & present[second]
+        both = context.rows(present, first, second)
 
         def cosines(vectors: Embeddings) -> Tensor:
             return F.cosine_similarity(vectors[first][both], vectors[second][both], dim=-1)
@@ -109,11 +110,15 @@ class TargetSimilarity(Term):
 
     def _across(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """Return the errors (m,) of all unordered pairs of embeddings of different rows."""
-        rows = torch.cat([present[view].nonzero().squeeze(1) for view in self.across])
-        first, second = torch.triu(rows[:, None] != rows, diagonal=1).nonzero(as_tuple=True)
+        by_view = {view: context.host_rows(present, view) for view in self.across}
+        rows = torch.cat(list(by_view.values()))
+        device = embeddings[self.across[0]].device
+        pairs = torch.triu(rows[:, None] != rows, diagonal=1).nonzero(as_tuple=True)
+        first, second = (move(side, device) for side in pairs)
+        kept = {view: move(rows, device) for view, rows in by_view.items()}
 
         def cosines(vectors: Embeddings) -> Tensor:
-            unit = F.normalize(torch.cat([vectors[view][present[view]] for view in self.across]), dim=-1)
+            unit = F.normalize(torch.cat([vectors[view][kept[view]] for view in self.across]), dim=-1)
             return (unit @ unit.T)[first, second]
 
         student = cosines(embeddings)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
+
+from opencse.objectives.host import move
 
 Embeddings = Mapping[str, Tensor]
 
@@ -42,6 +46,8 @@ class Context:
         teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row lacks the view.
         tokens: Token ids (b, L) and attention mask of the rows of this process, for the views in `Term.tokens`; the
             mask is zero if a row lacks the view.
+        host_present: Masks (B,) of the rows that have a view, as CPU tensors, by view; see `rows`.
+        host_tokens: The values of `tokens` as CPU tensors; see `tokens_on_host`.
         modules: Modules built by `Term.module`, by term name.
         processes: Communication for terms that compute on the rows of this process.
         precision: Autocast context of the encoder; losses are computed in full precision.
@@ -53,6 +59,8 @@ class Context:
     progress: float = 0.0
     teachers: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
     tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    host_present: Mapping[str, Tensor] = field(default_factory=dict)
+    host_tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
     modules: Mapping[str, nn.Module] = field(default_factory=dict)
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
@@ -62,6 +70,34 @@ class Context:
     def report(self, name: str, value: Tensor) -> None:
         """Record a diagnostic, such as an in-batch accuracy, for the log."""
         self.reports[name] = value.detach()
+
+    def rows(self, present: Embeddings, *views: str) -> Tensor:
+        """Return the numbers (n,) of the rows that have all of these views, on the device of the masks.
+
+        Use it in place of masks where a shape depends on them: `x[context.rows(present, "anchor")]` does not wait for
+        the device, `x[present["anchor"]]` does.
+
+        Args:
+            present: The masks given to the term.
+            *views: At least one view.
+        """
+        return move(self.host_rows(present, *views), present[views[0]].device)
+
+    def host_rows(self, present: Embeddings, *views: str) -> Tensor:
+        """Return the row numbers of `rows` as a CPU tensor."""
+        return self.host_mask(present, *views).nonzero().squeeze(1)
+
+    def host_mask(self, present: Embeddings, *views: str) -> Tensor:
+        """Return the mask (B,) of the rows that have all of these views as a CPU tensor."""
+        masks = [self.host_present[v] if v in self.host_present else present[v].cpu() for v in views]
+        return functools.reduce(torch.logical_and, masks)
+
+    def tokens_on_host(self, view: str) -> tuple[Tensor, Tensor]:
+        """Return token ids and attention mask of a view as CPU tensors."""
+        if view in self.host_tokens:
+            return self.host_tokens[view]
+        ids, mask = self.tokens[view]
+        return ids.cpu(), mask.cpu()
 
 
 @dataclass(frozen=True)

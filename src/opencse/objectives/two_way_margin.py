@@ -53,10 +53,10 @@ class TwoWayMargin(Term):
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(B d)."""
-        valid = present[self.anchor] & present[self.closer] & present[self.farther]
-        if not valid.any():
+        rows = context.rows(present, *self.views)
+        if not len(rows):
             return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
-        unit = {view: F.normalize(embeddings[view][valid], dim=-1) for view in self.views}
+        unit = {view: F.normalize(embeddings[view][rows], dim=-1) for view in self.views}
         near = (unit[self.anchor] * unit[self.closer]).sum(dim=-1)
         far = (unit[self.anchor] * unit[self.farther]).sum(dim=-1)
         gap, (lower, upper) = near - far, self.margin

@@ -22,9 +22,10 @@ class VocabularyModule(nn.Module):
         special = torch.zeros(self.vocabulary, dtype=torch.bool)
         special[tokenizer.all_special_ids] = True
         self.register_buffer("_special", special, persistent=False)
+        self._special_on_host = special  # not a buffer: it stays on the CPU
 
     def is_content(self, ids: Tensor) -> Tensor:
         """Return a mask of the ids that are not special tokens, of the shape of `ids`."""
-        special = self._special
+        special = self._special_on_host if ids.device.type == "cpu" else self._special
         assert isinstance(special, Tensor)
         return ~special[ids]

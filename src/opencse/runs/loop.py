@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from opencse.encoder.precision import MixedPrecision
+from opencse.encoder.precision import MixedPrecision, accelerator_autocast
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.progress import Phase, timed
@@ -352,7 +352,8 @@ class TrainingLoop:
         with torch.random.fork_rng(devices=[]):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
-            loss, _ = self.network(batch, Context())
+            with accelerator_autocast(self.settings.training.precision, self.accelerator.device):
+                loss, _ = self.network(batch, Context())
             loss.backward()
         for parameter in self.network.parameters():
             if parameter.grad is None:

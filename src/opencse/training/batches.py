@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from opencse.data.token_store import TokenStore
 from opencse.encoder.device import move
+from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
 from opencse.runs.grouping import length_groups
 
@@ -51,12 +53,25 @@ class EncoderPass:
         ids: Token ids of each group, (n, length).
         masks: Attention mask of each group, (n, length).
         slots: The view x row slot of each encoded row, in the order of the groups, (rows,).
+        packings: Layout of each group without padding, for accelerators; empty elsewhere.
     """
 
     dropout: float | None
     ids: list[Tensor]
     masks: list[Tensor]
     slots: Tensor
+    packings: list[Packing] = field(default_factory=list)
+
+    @property
+    def groups(self) -> Iterator[tuple[Tensor, Tensor, Packing | None]]:
+        """Token ids, attention mask and layout of each group."""
+        return zip_longest(self.ids, self.masks, self.packings)
+
+    def to(self, device: torch.device) -> EncoderPass:
+        """Return the same inputs on a device."""
+        ids, masks = ([move(tensor, device) for tensor in tensors] for tensors in (self.ids, self.masks))
+        packings = [packing.to(device) for packing in self.packings]
+        return EncoderPass(self.dropout, ids, masks, move(self.slots, device), packings)
 
 
 @dataclass
@@ -70,6 +85,7 @@ class Batch:
         present: Mask of the views that each row has, (views, rows).
         teachers: Vectors by teacher and view, (rows, d_t) fp32; zero if a row lacks the view.
         tokens: Token ids and attention mask, each (rows, length), of the views whose tokens a term reads.
+        host: The batch as it was on the CPU, so that nothing must be read from the device; None if it never was there.
     """
 
     views: tuple[str, ...]
@@ -78,14 +94,15 @@ class Batch:
     present: Tensor
     teachers: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     tokens: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    host: Batch | None = None
 
     def to(self, device: torch.device) -> Batch:
         """Return the same batch on a device."""
         to = partial(move, device=device)
-        passes = [EncoderPass(p.dropout, [*map(to, p.ids)], [*map(to, p.masks)], to(p.slots)) for p in self.passes]
+        passes = [encoder_pass.to(device) for encoder_pass in self.passes]
         teachers = {name: {v: to(rows) for v, rows in views.items()} for name, views in self.teachers.items()}
         tokens = {view: (to(ids), to(mask)) for view, (ids, mask) in self.tokens.items()}
-        return Batch(self.views, self.rows, passes, to(self.present), teachers, tokens)
+        return Batch(self.views, self.rows, passes, to(self.present), teachers, tokens, host=self)
 
 
 class Assembler:
@@ -99,6 +116,7 @@ class Assembler:
             longest row.
         teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
         tokens: Views whose tokens a term reads.
+        packed: Lay out each group without padding, for encoders that run packed on an accelerator.
     """
 
     def __init__(
@@ -109,9 +127,10 @@ class Assembler:
         group_overhead: float | None = None,
         teachers: Mapping[str, Mapping[str, np.ndarray]] | None = None,
         tokens: Collection[str] = (),
+        packed: bool = False,
     ) -> None:
         self._store, self._views, self._pad_id, self._overhead = store, views, pad_id, group_overhead
-        self._teachers, self._tokens = teachers or {}, tokens
+        self._teachers, self._tokens, self._packed = teachers or {}, tokens, packed
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Return the batch of these rows of the store."""
@@ -149,7 +168,8 @@ class Assembler:
             block, mask = self._padded([items[i][1] for i in part])
             ids.append(block)
             masks.append(mask)
-        return EncoderPass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]))
+        packings = [Packing.of(mask, sequences=True) for mask in masks] if self._packed else []
+        return EncoderPass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]), packings)
 
     def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """Return ids and attention mask (sequences, longest), at least one token wide."""

@@ -62,6 +62,19 @@ def gather_detached(rows: Tensor) -> Tensor:
     return gather_rows(rows.detach())
 
 
+def gather_mask(mask: Tensor, host: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return a mask (n, ...) of the rows of all processes, on its device and on the CPU.
+
+    Args:
+        mask: The mask of this process's rows.
+        host: The same as a CPU tensor; None if it must be read from the device.
+    """
+    if _single_process():
+        return mask, mask.cpu() if host is None else host
+    gathered = _gathered(mask)
+    return gathered, gathered.cpu()  # waits for the device: the host knows the rows of this process only
+
+
 def own_rows(rows: Tensor) -> Tensor:
     """Return this process's part of a tensor (B, ...) over the global batch; the reverse of `gather_rows`."""
     return rows if _single_process() else _OwnRows.apply(rows)

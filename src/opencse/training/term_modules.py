@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import nn
 
 from opencse.encoder import load_encoder
+from opencse.encoder.attention import use_dropout_attention
 from opencse.errors import OpencseError
 from opencse.models.masked_lm import load_masked_lm
 from opencse.objectives import TermBuildContext
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def term_modules(
-    recipe: Recipe, encoder: SentenceTransformer, projector: nn.Module, backbone: str | Path
+    recipe: Recipe,
+    encoder: SentenceTransformer,
+    projector: nn.Module,
+    backbone: str | Path,
+    device: torch.device,
 ) -> dict[str, nn.Module]:
     """Return the modules of the terms, by term name.
 
@@ -28,6 +34,7 @@ def term_modules(
         encoder: The encoder with its initial weights.
         projector: The projector after the encoder.
         backbone: The model that the encoder was loaded from.
+        device: The device of the training steps.
 
     Raises:
         OpencseError: A term cannot be built with this encoder; the message names it.
@@ -42,7 +49,7 @@ def term_modules(
         projector=projector,
         transformer=transformer,
         tokenizer=tokenizer,
-        masked_lm=partial(_masked_lm, tokenizer, backbone),
+        masked_lm=partial(_masked_lm, tokenizer, backbone, device),
         seed=recipe.training.seed,
     )
     modules = {}
@@ -63,7 +70,7 @@ def _width(encoder: SentenceTransformer) -> int:
     return width
 
 
-def _masked_lm(tokenizer: Any, backbone: str | Path, name: str) -> nn.Module:
+def _masked_lm(tokenizer: Any, backbone: str | Path, device: torch.device, name: str) -> nn.Module:
     """Return a masked language model with the vocabulary of the tokenizer; `backbone` names the model of the run."""
     remedy = "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
     try:
@@ -77,4 +84,6 @@ def _masked_lm(tokenizer: Any, backbone: str | Path, name: str) -> nn.Module:
             remedy,
         )
     assert isinstance(model, nn.Module)
+    if device.type != "cpu":
+        use_dropout_attention(model)  # transformers' own would read every mask from the device
     return model

@@ -13,6 +13,8 @@ from opencse.data.token_store import TokenSource, TokenStore, open_token_store
 from opencse.encoder import backbone_config, build_projector, exported_projector, load_encoder, save_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
+from opencse.encoder.precision import autocast_type
+from opencse.encoder.sequence_attention import supports_packing_on
 from opencse.encoder.weights_hash import weights_hash
 from opencse.io.corpus import Corpus
 from opencse.io.lock import locks
@@ -166,10 +168,10 @@ class _TrainedModel:
             width = self.encoder.get_embedding_dimension()
             assert width is not None
             self.encoder.append(exported_projector(width).to(self.encoder.device))
-        self.packed: bool = prepare_for_training(self.encoder) and session.on_cpu
+        self.packed: bool = prepare_for_training(self.encoder) and _packs(self.encoder, recipe, session)
         self.sources, self.views = sources_and_views(recipe, self.encoder, backbone)
         self._denoisers = _denoisers(recipe, self.encoder, self.views)
-        self.network = _network(recipe, self.encoder, backbone, self._denoisers)
+        self.network = _network(recipe, self.encoder, backbone, self._denoisers, session.device)
 
     @property
     def scored(self) -> SentenceTransformer:
@@ -223,7 +225,18 @@ class _TrainingText:
             group_overhead=_GROUP_OVERHEAD[session.on_cpu] if grouped else None,
             teachers=self.vectors,
             tokens=[view for view in model.views if any(view in term.tokens for term in self._recipe.terms)],
+            packed=model.packed and not session.on_cpu,
         )
+
+
+def _packs(encoder: SentenceTransformer, recipe: Recipe, session: TrainingSession) -> bool:
+    """Return whether the encoder trains on packed batches on the device of the session."""
+    precision = recipe.training.precision
+    assert precision != "auto"  # settled before
+    packs = supports_packing_on(encoder, session.device, autocast_type(precision))
+    if not packs:
+        session.notify(f"{session.device}: sentences are padded, because PyTorch has no kernel here that packs them")
+    return packs
 
 
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:
@@ -275,12 +288,16 @@ def _denoisers(
 
 
 def _network(
-    recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path, denoisers: Mapping[str, TemplateDenoising]
+    recipe: Recipe,
+    encoder: SentenceTransformer,
+    backbone: str | Path,
+    denoisers: Mapping[str, TemplateDenoising],
+    device: torch.device,
 ) -> Network:
     width = encoder.get_embedding_dimension()
     assert width is not None
     torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
     kind = "none" if recipe.encoder.keep_projector else recipe.encoder.projector
     projector = build_projector(kind, width)
-    modules = term_modules(recipe, encoder, projector, backbone)
+    modules = term_modules(recipe, encoder, projector, backbone, device)
     return Network(encoder, projector, Objective(recipe.terms), modules, denoisers)

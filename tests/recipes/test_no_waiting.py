@@ -1,0 +1,78 @@
+"""No training step waits for the device: on a GPU, the host would then stop launching work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from opencse.objectives import Contrastive
+from opencse.recipes import load_recipe, recipe_names
+from opencse.runs.loop import TrainingLoop
+from tests.tiny import tiny_bert
+from tests.training.dry_run import Prepared, blocking_copies, prepare
+from tests.training.helpers import run, write_corpus
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    return tiny_bert(tmp_path_factory.mktemp("bert") / "model", layers=1)
+
+
+def prepared_run(folder, backbone, name: str, *settings: str, variant: str = "sound") -> Prepared:
+    recipe = load_recipe(name, variant=variant)
+    if recipe.encoder.pooling == "backbone":  # a plain encoder has none
+        settings = (*settings, "encoder.pooling=mean")
+    corpus = write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    return prepare(lambda: run(corpus, backbone, folder / "run", *settings, recipe=name, variant=variant))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_no_step_waits_for_the_device(tmp_path, backbone, name: str) -> None:
+    prepared = prepared_run(tmp_path, backbone, name)
+    assert prepared.assembler([0, 1, 2]).passes[0].packings[0].sequences is not None
+    assert blocking_copies(prepared, tmp_path) == []
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", recipe_names())
+def test_no_step_waits_for_a_gpu(tmp_path, backbone, monkeypatch, name: str) -> None:
+    """Where there is one, PyTorch itself tells of each wait."""
+    recipe, step = load_recipe(name), TrainingLoop._step
+
+    def watched(self: TrainingLoop) -> None:
+        torch.cuda.set_sync_debug_mode("error" if self.state.step else "default")
+        try:
+            step(self)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    monkeypatch.setattr(TrainingLoop, "_step", watched)
+    settings = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []
+    corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    trained = run(corpus, backbone, tmp_path / "run", "training.max_steps=3", *settings, recipe=name)
+    assert trained.outcome.steps == 3
+
+
+def test_a_step_that_waits_is_found(tmp_path, backbone, monkeypatch) -> None:
+    prepared = prepared_run(tmp_path, backbone, "simcse")
+    report = Contrastive._report
+
+    def copies(self: Contrastive, cosines: torch.Tensor, *args: Any) -> None:
+        report(self, cosines + torch.tensor([1.0], device=cosines.device), *args)
+
+    def copies_rows(self: Contrastive, cosines: torch.Tensor, hard: Any, present: Any, rows: Any, context: Any) -> None:
+        report(self, cosines, hard, present, torch.arange(len(rows)), context)
+
+    def reads(self: Contrastive, cosines: torch.Tensor, *args: Any) -> None:
+        report(self, cosines * float(cosines.sum()), *args)
+
+    for wrong in (copies, copies_rows):
+        monkeypatch.setattr(Contrastive, "_report", wrong)
+        found = blocking_copies(prepared, tmp_path)
+        assert found
+        assert all("test_no_waiting.py" in line for line in found)
+    monkeypatch.setattr(Contrastive, "_report", reads)
+    with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
+        blocking_copies(prepared, tmp_path)
