@@ -11,7 +11,7 @@ from opencse.recipes import load_recipe
 from opencse.runs.precision import begun_precision, settle_training_precision
 from opencse.settings import Training
 from opencse.training import TrainingRun, train_encoder
-from opencse.training.other_runs import train_task_vectors
+from opencse.training.train import train_task_vectors
 from tests.tiny import WORDS, tiny_bert
 
 

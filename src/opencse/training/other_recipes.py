@@ -1,54 +1,31 @@
-"""Runs of other recipes that a run depends on: task vectors, and models for mining."""
+"""The other recipes that a run depends on: those of its task vectors, and those of the models that mine for it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from opencse.io.corpus import Corpus
 from opencse.recipes import Recipe, load_recipe
-from opencse.runs.session import Notify
 
 
-def train_task_vectors(recipe: Recipe, corpus: Corpus, out: Path, **options: Any) -> dict[str, Path]:
-    """Train the recipes of the task vectors on the run's rows, with its seed and pooling; unfinished ones are resumed.
-
-    Args:
-        recipe: Recipe of the run.
-        corpus: Rows of the run.
-        out: Folder of the run.
-        **options: As for `train_first_stages`.
-    """
-    models = {}
-    for name, vector in recipe.task_vectors.items():
-        if vector.weight:
-            pooling = f"encoder.pooling={recipe.encoder.pooling}"
-            other = _other(recipe, vector.recipe, pooling, *vector.set)
-            purpose = f"for the task vector '{name}'"
-            models[name] = _train(other, corpus, out / "task_vectors" / name, purpose, **options)
-    return models
+def task_vector_recipes(recipe: Recipe) -> dict[str, Recipe]:
+    """Return the recipes of the task vectors with a weight, by name; each has the seed and pooling of the run."""
+    pooling = f"encoder.pooling={recipe.encoder.pooling}"
+    vectors = {name: vector for name, vector in recipe.task_vectors.items() if vector.weight}
+    return {name: _other(recipe, vector.recipe, pooling, *vector.set) for name, vector in vectors.items()}
 
 
-def train_first_stages(
-    recipe: Recipe, specs: Mapping[str, Any], corpus: Corpus, out: Path, **options: Any
-) -> dict[str, Path]:
-    """Train the first stages of a recipe that its constructors use; unfinished ones are resumed.
+def first_stage_recipes(recipe: Recipe, specs: Mapping[str, Any]) -> dict[str, Recipe]:
+    """Return the recipes of the first stages that some constructors use, by name.
 
     Args:
         recipe: Recipe of the run, with its `first_stages`, family and seed.
         specs: The constructors to build, by name.
-        corpus: As for `train_encoder`, before any column is built.
-        out: Folder of the run; the models are trained in `first_stages/` below it.
-        **options: `backbone`, `dev`, `progress`, `overwrite`, `notify`: as for `train_encoder`.
     """
-    models = {}
-    for name in dict.fromkeys(getattr(spec, "model", "") for spec in specs.values()):
-        if name in recipe.first_stages:
-            other = _other(recipe, recipe.first_stages[name].recipe, *recipe.first_stages[name].set)
-            models[name] = _train(other, corpus, out / "first_stages" / name, "first, for mining", **options)
-    return models
+    used = dict.fromkeys(getattr(spec, "model", "") for spec in specs.values())
+    stages = {name: recipe.first_stages[name] for name in used if name in recipe.first_stages}
+    return {name: _other(recipe, stage.recipe, *stage.set) for name, stage in stages.items()}
 
 
 def _other(recipe: Recipe, name: str, *settings: str) -> Recipe:
@@ -60,13 +37,3 @@ def _other(recipe: Recipe, name: str, *settings: str) -> Recipe:
         return other
     steps = min(recipe.training.max_steps, other.training.max_steps or recipe.training.max_steps)
     return replace(other, training=replace(other.training, max_steps=steps))
-
-
-def _train(
-    recipe: Recipe, corpus: Corpus, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
-) -> Path:
-    from opencse.training.train import train_encoder
-
-    resume = not overwrite and (folder / "run.json").is_file()
-    notify(f"training {recipe.name} {purpose}")
-    return train_encoder(recipe, corpus, out=folder, resume=resume, overwrite=overwrite, notify=notify, **options).model

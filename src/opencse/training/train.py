@@ -25,7 +25,7 @@ from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import corpus_language, encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.network import Network
-from opencse.training.other_runs import train_task_vectors
+from opencse.training.other_recipes import task_vector_recipes
 from opencse.training.task_vectors import weighted_sum
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
@@ -152,6 +152,40 @@ def train_encoder(
         added=added,
     )
     return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
+
+
+def train_task_vectors(recipe: Recipe, corpus: Corpus, out: Path, **options: Any) -> dict[str, Path]:
+    """Train the recipes of the task vectors on the run's rows, with its seed and pooling; unfinished ones are resumed.
+
+    Args:
+        recipe: Recipe of the run.
+        corpus: Rows of the run.
+        out: Folder of the run.
+        **options: As for `train_other`.
+    """
+    return {
+        name: train_other(other, corpus, out / "task_vectors" / name, f"for the task vector '{name}'", **options)
+        for name, other in task_vector_recipes(recipe).items()
+    }
+
+
+def train_other(
+    recipe: Recipe, corpus: Corpus, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
+) -> Path:
+    """Train another recipe that a run depends on, and return its model; an unfinished training is resumed.
+
+    Args:
+        recipe: The other recipe, resolved.
+        corpus: Rows with its columns.
+        folder: Folder of its run.
+        purpose: What the model is for, as the end of a sentence.
+        overwrite: Replace a run in `folder`.
+        notify: As for `train_encoder`.
+        **options: `backbone`, `dev`, `progress`: as for `train_encoder`.
+    """
+    resume = not overwrite and (folder / "run.json").is_file()
+    notify(f"training {recipe.name} {purpose}")
+    return train_encoder(recipe, corpus, out=folder, resume=resume, overwrite=overwrite, notify=notify, **options).model
 
 
 class _TrainedModel:
