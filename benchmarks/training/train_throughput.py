@@ -43,8 +43,8 @@ def texts(corpus: str, count: int) -> list[str]:
 def train_opencse(model: str, lines: list[str], steps: int, precision: str) -> list[float]:
     import torch
 
+    import opencse
     from opencse.runs.loop import TrainingLoop
-    from opencse.training import train_encoder
 
     times: list[float] = []
     original = TrainingLoop._step
@@ -63,7 +63,8 @@ def train_opencse(model: str, lines: list[str], steps: int, precision: str) -> l
         os.environ["OPENCSE_CACHE"] = folder
         settings = [f"training.batch_size={BATCH}", f"encoder.max_length={LENGTH}", f"training.max_steps={steps}"]
         settings += [f"training.precision={precision}", "training.checkpoint_every=0"]
-        train_encoder("simcse", corpus, backbone=model, out=Path(folder) / "out", overrides=settings, progress=False)
+        out = Path(folder) / "out"
+        opencse.train("simcse", corpus, backbone=model, out=out, overrides=settings, progress=False)
     return times
 
 

@@ -10,7 +10,10 @@ from typing import Any, ClassVar
 import torch.nn.functional as F
 from safetensors.numpy import load_file
 
+from opencse.encoder import backbone_config
+from opencse.io.corpus import Corpus
 from opencse.objectives import Term
+from opencse.recipes import Recipe, family_of, load_recipe
 from opencse.training import TrainingRun, train_encoder
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
@@ -29,7 +32,9 @@ def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text
     return path
 
 
-def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "simcse", **options: Any) -> TrainingRun:
+def run(
+    corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str | Recipe = "simcse", **options: Any
+) -> TrainingRun:
     """Train for a few steps in fp32 on batches of 8."""
     base = [
         "training.batch_size=8",
@@ -38,9 +43,9 @@ def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "
         "training.checkpoint_every=3",
         "optimizer.lr=1e-3",
     ]
-    return train_encoder(
-        recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options
-    )
+    if not isinstance(recipe, Recipe):
+        recipe = load_recipe(recipe, family=family_of(backbone_config(backbone)), overrides=[*base, *settings])
+    return train_encoder(recipe, Corpus(corpus), backbone=backbone, out=out, progress=False, **options)
 
 
 def weights(run_folder: Path) -> dict[str, Any]:

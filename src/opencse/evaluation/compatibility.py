@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -50,6 +51,11 @@ class StoredVectors:
         if self.recall < _COMPATIBLE:
             return f"{finding} Embed your documents again with the new model; don't mix vectors of both."
         return f"{finding} Old vectors can stay in use while documents are embedded again."
+
+
+def compared_texts(texts: Iterable[str]) -> list[str]:
+    """Return the texts of a corpus whose old and new vectors are compared: the distinct ones among the first."""
+    return list(dict.fromkeys(islice(texts, TEXTS)))
 
 
 def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:

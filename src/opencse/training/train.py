@@ -18,11 +18,12 @@ from opencse.io.corpus import Corpus
 from opencse.io.lock import locks
 from opencse.objectives import Objective
 from opencse.progress import timed
-from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
+from opencse.recipes import Recipe, dump_recipe
 from opencse.runs.loop import TrainingOutcome
 from opencse.runs.session import Notify, TrainingSession
+from opencse.syntax.language import ENOUGH_TEXTS, likely_language
 from opencse.training.batches import Assembler, ViewTokens
-from opencse.training.card import corpus_language, encoder_card
+from opencse.training.card import encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.network import Network
 from opencse.training.other_recipes import task_vector_recipes
@@ -48,12 +49,14 @@ class TrainingRun:
         recipe: The recipe as resolved for the backbone.
         outcome: Steps, scores and time.
         warnings: Warnings for the user.
+        early_warnings: Those of them that `notify` received before the first step.
     """
 
     folder: Path
     recipe: Recipe
     outcome: TrainingOutcome
     warnings: tuple[str, ...] = ()
+    early_warnings: tuple[str, ...] = ()
 
     @property
     def model(self) -> Path:
@@ -63,16 +66,14 @@ class TrainingRun:
 
 @locks("out")
 def train_encoder(
-    recipe: str | Path | Recipe,
-    corpus: Corpus | str | Path,
+    recipe: Recipe,
+    corpus: Corpus,
     *,
     backbone: str | Path,
     out: str | Path,
     dev: Callable[[SentenceTransformer], Scorer] | None = None,
     guards: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
     watch: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
-    variant: str = "sound",
-    overrides: Sequence[str] = (),
     resume: bool = False,
     overwrite: bool = False,
     track: Sequence[str] = (),
@@ -84,8 +85,8 @@ def train_encoder(
     """Train a sentence encoder on rows that have every column of the recipe's views.
 
     Args:
-        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are ignored).
-        corpus: A corpus, or its path in any format of `opencse.io.corpus`.
+        recipe: The resolved recipe.
+        corpus: The rows, opened.
         backbone: A folder, a hub id or a bundled name.
         out: Folder of the run; new, unless `resume` or `overwrite` is set.
         dev: Function from the encoder to a function that scores its current weights, higher is better; the weights of
@@ -93,8 +94,6 @@ def train_encoder(
         guards: Function from the encoder to a function that scores its current weights by guard, for recipes that keep
             the last step (`Selection.guard_tolerance`).
         watch: Function from the encoder to a function that measures its current weights by name, for `metrics.jsonl`.
-        variant: `sound` or `faithful`.
-        overrides: `key=value` settings.
         resume: Continue from the last checkpoint in `out`, if there is one.
         overwrite: Replace the run in `out`.
         track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
@@ -110,10 +109,6 @@ def train_encoder(
         OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
     session = TrainingSession(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
-    corpus = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-    if not isinstance(recipe, Recipe):
-        family = family_of(backbone_config(backbone))
-        recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
     for warning in recipe.warnings():
         session.notify(f"warning: {warning}")
     check_batch(recipe, session.accelerator.num_processes)
@@ -151,7 +146,8 @@ def train_encoder(
         watch=dict if watch is None else watch(model.scored),
         added=added,
     )
-    return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
+    warnings = (*text.warnings, *score_warnings(outcome, recipe))
+    return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
 
 
 def train_task_vectors(recipe: Recipe, corpus: Corpus, out: Path, **options: Any) -> dict[str, Path]:
@@ -240,12 +236,12 @@ class _TrainingText:
             with timed("teachers"):
                 self.vectors = teacher_vectors(recipe, teachers, corpus, self.sources, progress=bar)
         self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
-        self.language = corpus_language(corpus)
-        self.warnings = [
+        self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
+        self.warnings = tuple(
             f"no sentence has the view '{name}': it has no effect"
             for name, view in model.views.items()
             if not self.store.present(view.source)
-        ]
+        )
 
     def assembler(self, model: _TrainedModel, session: TrainingSession) -> Assembler:
         """Return the builder of batches."""
