@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import pytest
 import torch.nn.functional as F
 from safetensors.numpy import load_file
 
+from opencse.data.token_store import TokenSource, TokenStore, open_token_store
 from opencse.encoder import backbone_config
 from opencse.io.corpus import Corpus
 from opencse.objectives import Term
 from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.runs.sampling import BatchSampler
 from opencse.training import TrainingRun, train_encoder
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
@@ -30,6 +34,12 @@ def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text
                 record[column] = None if c and i % 5 == 0 else " ".join([*words, WORDS[i % len(WORDS)]])
             file.write(json.dumps(record) + "\n")
     return path
+
+
+def token_store(folder: Path, columns: tuple[str, ...], encoder: Any) -> TokenStore:
+    """The columns of `write_corpus`, tokenised for an encoder; rows may lack all but the text."""
+    sources = [TokenSource(column, optional=column != "text") for column in columns]
+    return open_token_store(Corpus(folder / "corpus.jsonl"), sources, encoder.tokenizer, 20, progress=False)
 
 
 def run(
@@ -56,6 +66,18 @@ def metrics(run_folder: Path) -> list[dict[str, Any]]:
     """The log without what depends on the clock."""
     lines = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in line.items() if k != "seconds"} for line in lines]
+
+
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt a run at a step, as Ctrl-C does."""
+    original = BatchSampler.batch
+
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
+        if at == step and self._epoch >= 0:
+            raise KeyboardInterrupt
+        return original(self, at)
+
+    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 def fake_dev(encoder: Any) -> Any:

@@ -16,11 +16,10 @@ from opencse.data.token_store import TokenSource
 from opencse.errors import OpencseError
 from opencse.io.corpus import Corpus, read_rows
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.runs.sampling import BatchSampler
 from opencse.training import teachers as module
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
-from tests.training.helpers import Imitate, metrics, run, weights, write_corpus
+from tests.training.helpers import Imitate, crash_at, metrics, run, weights, write_corpus
 
 
 def recipe(**teacher: object) -> Recipe:
@@ -154,17 +153,6 @@ def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, m
     changed = write_corpus(tmp_path, 66, ("text", "other"))
     with pytest.raises(TypeError):
         vectors(made, student, changed)
-
-
-def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = BatchSampler.batch
-
-    def batch(self: BatchSampler, at: int) -> np.ndarray:
-        if at == step and self._epoch >= 0:
-            raise KeyboardInterrupt
-        return original(self, at)
-
-    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, student, wise, corpus, monkeypatch) -> None:
