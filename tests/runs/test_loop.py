@@ -15,9 +15,9 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
 from opencse.errors import Interrupted, OpencseError
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import load_weights
 from opencse.runs.folder import TRAINED_WEIGHTS
-from opencse.runs.sampling import BatchSampler
 from tests.tiny import tiny_bert
 from tests.training.helpers import crash_at, fake_dev, metrics, run, weights, write_corpus
 

@@ -17,7 +17,7 @@ from opencse.encoder import backbone_config
 from opencse.io.corpus import Corpus
 from opencse.objectives import Term
 from opencse.recipes import Recipe, family_of, load_recipe
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.training import TrainingRun, train_encoder
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()

@@ -123,7 +123,7 @@ FALLING = """
 import os
 import signal
 from opencse.cli.main import main
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.batch_sampler import BatchSampler
 original = BatchSampler.batch
 def batch(self, step):
     if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:

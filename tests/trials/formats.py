@@ -90,7 +90,7 @@ def _corpus(path: Path) -> None:
 
 def _documents(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
     from opencse.data.documents import Documents
-    from opencse.data.given import collect_queries
+    from opencse.data.user_text import collect_queries
 
     html = "".join(f"<h2>{t}</h2><p title='a'>{t} &amp; &#233; more.<!-- x --></p>" for t in TEXTS)
     markdown = "---\ntitle: x\n---\n" + "".join(f"# {t}\n\n{t}, **so** it is. `code`\n\n```\nx\n```\n" for t in TEXTS)

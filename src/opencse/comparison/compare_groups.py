@@ -10,11 +10,11 @@ from opencse.comparison.comparison_table import Comparison, GroupRow
 from opencse.comparison.run_groups import Group, RunRecord
 from opencse.comparison.statistics import paired_bootstrap, spread, welch
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings, Encode, ScoredPairs
+from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine, spearman
 
 Cosines = list[np.ndarray]
-Scores = dict[RunRecord, Mapping[str, float | None]]
+RunScores = dict[RunRecord, Mapping[str, float | None]]
 
 
 def pair_cosines(
@@ -29,7 +29,7 @@ def pair_cosines(
     texts = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))
     cosines = {}
     for run, load in encoders.items():
-        embeddings = Embeddings(texts, np.asarray(load()(texts)))
+        embeddings = TextEmbeddings(texts, np.asarray(load()(texts)))
         cosines[run] = [paired_cosine(embeddings(each.sentence1), embeddings(each.sentence2)) for each in sets]
     return cosines
 
@@ -59,7 +59,7 @@ def compare_groups(
         raise OpencseError("there is no run to compare", "Name run folders.")
     if cosines is not None:
         suite = "sts" if {each.name for each in sets} >= {"STS12", "STS-B"} else "pairs"
-        scores: Scores = {run: _from_pairs(sets, values) for run, values in cosines.items()}
+        scores: RunScores = {run: _from_pairs(sets, values) for run, values in cosines.items()}
     else:
         suite = suite or _common_suite(groups)
         scores = {run: _suite_scores(run, suite) for group in groups for run in group.runs}
@@ -84,7 +84,7 @@ def _row(
     baseline: Group | None,
     suite: str,
     tasks: Sequence[str],
-    scores: Scores,
+    scores: RunScores,
     golds: Sequence[np.ndarray],
     cosines: Mapping[RunRecord, Cosines] | None,
     resamples: int,
@@ -156,7 +156,7 @@ def _suite_scores(run: RunRecord, suite: str) -> Mapping[str, float | None]:
     return run.after[suite]
 
 
-def _common_tasks(scores: Scores) -> list[str]:
+def _common_tasks(scores: RunScores) -> list[str]:
     first, *others = scores.items()
     for run, found in others:
         if set(found) != set(first[1]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
@@ -12,11 +12,10 @@ from opencse.data.mixture import mix_rows
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
 from opencse.io.corpus import Corpus
+from opencse.progress import Notify
 from opencse.recipes import Recipe, load_recipe
 from opencse.views import build_views
 from opencse.views.languages import LanguagePack
-
-Notify = Callable[[str], None]
 
 
 def recipe_for_corpus(

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
 
 COMPATIBILITY = "compatibility"
 """Name of the task that measures a mixed index."""
@@ -76,7 +76,7 @@ def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CompatibilityTask:
-    """Recall of a new model's queries among vectors that the old model made, in percent.
+    """Recall of a new model's queries among vectors of the old model, in percent.
 
     Args:
         items: Distinct texts, each a document and a query.
@@ -84,7 +84,7 @@ class CompatibilityTask:
         name: Name of the task.
 
     Raises:
-        OpencseError: There are too few texts for ten nearest to mean something.
+        OpencseError: There are fewer texts than a measurement of the ten nearest needs.
     """
 
     items: Sequence[str]
@@ -102,7 +102,7 @@ class CompatibilityTask:
         """Yield the texts."""
         yield from self.items
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Measure the recall of a mixed index, and the mean cosine of old and new vectors."""
         found = stored_vectors(self.old, embeddings(self.items))
         undefined = {} if found.recall is not None else {"recall": "old and new vectors differ in dimension"}

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from opencse.data.columns import chosen_specs, with_models
-from opencse.data.given import open_corpus
+from opencse.data.user_text import open_corpus
 from opencse.encoder.given import model_source
 from opencse.engines import Engine
 from opencse.errors import OpencseError
+from opencse.progress import Notify
 from opencse.recipes import load_recipe
-from opencse.runs.session import Notify
 from opencse.syntax.language import ENOUGH_TEXTS
 from opencse.views import ConstructorSpec, build_views
 from opencse.views.languages import choose_language

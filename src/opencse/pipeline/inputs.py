@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from opencse.data.columns import missing_specs
-from opencse.data.given import open_corpus
 from opencse.data.label_rows import with_labels
 from opencse.data.labels import Labels, read_labels
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import recipe_for_corpus
+from opencse.data.user_text import open_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.device import choose_device
 from opencse.encoder.given import model_source

@@ -21,11 +21,10 @@ from opencse.pipeline.time_budget import TimeBudget, announce, begun_budget, fit
 from opencse.pipeline.time_estimate import RunSizes
 from opencse.pipeline.train import train_on_rows
 from opencse.pipeline.validation import read_validation
-from opencse.progress import collect, timed
+from opencse.progress import Notify, collect, timed
 from opencse.recipes import Recipe
 from opencse.runs.folder import check_folder
-from opencse.runs.precision import begun_precision
-from opencse.runs.session import Notify
+from opencse.runs.settled_precision import begun_precision
 from opencse.training import train_first_stages
 
 
@@ -176,7 +175,7 @@ def _announced(
 
 
 def _remarks(inputs: RunInputs, rows: Corpus, notify: Notify) -> list[str]:
-    """Say what the user's labels add to the rows, if there are any."""
+    """Notify the user of the share of labels in the rows; return the note for the report."""
     if inputs.labels is None:
         return []
     remark = labels_note(inputs.recipe, inputs.labels, rows.rows(inputs.labels.columns))

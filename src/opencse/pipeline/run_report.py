@@ -40,7 +40,7 @@ def measure_and_report(
 
 
 def _unmeasured(trained: TrainingRun, scores: Mapping[str, ProbeScores]) -> Iterator[str]:
-    """Yield what the run did not measure, with the option that measures it."""
+    """Yield a line for each missing measurement, with the option that adds it."""
     if not trained.outcome.guards and trained.outcome.first_score is None:
         yield _UNGUARDED
     if not any(found.sts for found in scores.values()):
@@ -48,6 +48,6 @@ def _unmeasured(trained: TrainingRun, scores: Mapping[str, ProbeScores]) -> Iter
 
 
 def _guard_note(outcome: TrainingOutcome) -> list[str]:
-    """Say what the guards allowed, if there were any."""
+    """Return a line with the scores of the guards before and after; nothing without guards."""
     scores = (f"{name} {before:.1f} → {after:.1f}" for name, (before, after) in outcome.guards.items())
     return [f"Guards, before → after: {', '.join(scores)}."] if outcome.guards else []

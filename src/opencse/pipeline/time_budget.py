@@ -23,9 +23,9 @@ from opencse.pipeline.time_estimate import (
 )
 from opencse.pipeline.validation import ValidationData
 from opencse.probing import ProbeData
+from opencse.progress import Notify
 from opencse.progress.phase import duration
 from opencse.recipes import scaled
-from opencse.runs.session import Notify
 from opencse.settings.numbers import check_minutes
 
 _VERSIONS = 7  # of a probed sentence: itself and its transformations
@@ -101,7 +101,7 @@ def fit_to_minutes(
         speed: The speed of the machine, if it is known.
 
     Raises:
-        OpencseError: The minutes are too few.
+        OpencseError: The time is too short for a fiftieth of the recipe.
     """
     if minutes is not None:
         check_minutes(minutes)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opencse.data.given import open_corpus
+from opencse.data.user_text import open_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.embedder import Precision
 from opencse.encoder.given import model_source
@@ -14,8 +14,8 @@ from opencse.io.corpus import Corpus
 from opencse.pipeline.inputs import with_seed
 from opencse.pipeline.validation import ValidationData, read_validation
 from opencse.pipeline.watch import watched_measures
+from opencse.progress import Notify
 from opencse.recipes import Recipe, family_of, load_recipe
-from opencse.runs.session import Notify
 from opencse.training import TrainingRun, train_encoder
 
 
@@ -96,7 +96,7 @@ def train_on_rows(
     Args:
         recipe: The resolved recipe.
         rows: Rows with every column of the recipe.
-        validation: What the model is scored on while it trains.
+        validation: The data on which the model is scored while it trains.
         notify: As for `train`.
         **options: As for `opencse.training.train_encoder`.
 

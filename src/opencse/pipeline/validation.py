@@ -1,4 +1,4 @@
-"""What a model is scored on while it trains: development pairs, guards, and texts whose stored vectors must stay."""
+"""Validation data of a training run: development pairs, guards, and texts whose stored vectors must stay usable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationData:
-    """What a model is scored on while it trains.
+    """The data on which a model is scored while it trains.
 
     Attributes:
         development: Scored pairs, which choose the step that is kept.
@@ -65,7 +65,7 @@ def read_validation(
     data: str | Path | None,
     guard: str | Path | None,
 ) -> ValidationData:
-    """Read what a model is scored on while it trains.
+    """Read the data on which a model is scored while it trains.
 
     Args:
         recipe: The resolved recipe.

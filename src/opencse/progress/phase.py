@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from types import TracebackType
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+Notify = Callable[[str], None]
+"""Receives short notes for the user."""
 
 EVERY = 30.0
 """Seconds between two lines of one phase where there is no terminal."""

@@ -17,10 +17,10 @@ from opencse.encoder.weights_hash import weights_hash
 from opencse.io.corpus import Corpus
 from opencse.io.lock import locks
 from opencse.objectives import Objective
-from opencse.progress import timed
+from opencse.progress import Notify, timed
 from opencse.recipes import Recipe, dump_recipe
 from opencse.runs.loop import TrainingOutcome
-from opencse.runs.session import Notify, TrainingSession
+from opencse.runs.session import TrainingSession
 from opencse.syntax.language import ENOUGH_TEXTS, likely_language
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import encoder_card

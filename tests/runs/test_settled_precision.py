@@ -9,7 +9,7 @@ from accelerate import Accelerator
 from opencse.encoder import precision_choice
 from opencse.io.corpus import Corpus
 from opencse.recipes import load_recipe
-from opencse.runs.precision import begun_precision, settle_training_precision
+from opencse.runs.settled_precision import begun_precision, settle_training_precision
 from opencse.settings import Training
 from opencse.training import TrainingRun, train_encoder
 from opencse.training.train import train_task_vectors
