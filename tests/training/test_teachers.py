@@ -12,7 +12,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-from opencse.data.token_store import TokenSource
+from opencse.data.token_store import TokenSource, UsableRows
 from opencse.errors import OpencseError
 from opencse.io.corpus import Corpus, read_rows
 from opencse.recipes import Recipe, Teacher, load_recipe
@@ -61,7 +61,7 @@ SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
     loaded = load_teachers(made, student, "cpu")
-    return teacher_vectors(made, loaded, Corpus(corpus), SOURCES, progress=False)["wise"]
+    return teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)["wise"]
 
 
 def test_the_vectors_are_the_teachers_own(student, wise, corpus) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opencse.data.token_store import TokenSource, TokenStore, open_token_store
+from opencse.data.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.encoder import backbone_config, build_projector, exported_projector, load_encoder, save_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
@@ -234,7 +234,7 @@ class _TrainingText:
                     progress=bar,
                 )
             with timed("teachers"):
-                self.vectors = teacher_vectors(recipe, teachers, corpus, self.sources, progress=bar)
+                self.vectors = teacher_vectors(recipe, teachers, UsableRows(corpus, self.sources), progress=bar)
         self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
         self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
         self.warnings = tuple(
