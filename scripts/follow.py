@@ -52,7 +52,7 @@ def floors(files: dict[str, Path]) -> dict[str, int]:
     """Return for each package the length of the longest chain of imports below it; a circle counts as one package."""
     graph: dict[str, set[str]] = {}
     for name, path in files.items():
-        used = {package_of(other) for other in imports(path, files, anywhere=True)}
+        used = {package_of(other) for other in imports(path, files)}
         graph.setdefault(package_of(name), set()).update(used - {package_of(name)})
     joined = {member: min(circle) for circle in circles(graph) for member in circle}
     below: dict[str, set[str]] = {}

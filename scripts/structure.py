@@ -2,8 +2,8 @@
 
     python scripts/structure.py [CHECKOUT]
 
-A circle is a set of files, or of packages, that import each other. The layers of the packages are kept by
-`tests/test_architecture.py`.
+A circle is a set of files, or of packages, that import each other, be it in a function or for type checking only.
+`tests/test_architecture.py` keeps the layers of the packages, and fails on a circle of files.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ Graph = dict[str, set[str]]
 def main(checkout: Path) -> None:
     source = checkout / "src"
     modules = {name_of(path, source): path for path in sorted((source / "opencse").rglob("*.py"))}
-    files: Graph = {name: set(imports(path, modules)) - {name} for name, path in modules.items()}
+    files = file_graph(modules)
     packages: Graph = {}
-    for name, path in modules.items():
-        used = imports(path, modules, anywhere=True)
+    for name, used in files.items():
         packages.setdefault(package_of(name), set()).update(package_of(other) for other in used)
     packages = {name: used - {name, "opencse"} for name, used in packages.items()}
     lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules.items()}
@@ -32,7 +31,7 @@ def main(checkout: Path) -> None:
     longest_function = max(functions, key=lambda found: found[1])
     print(f"files                 {len(modules)}")
     print(f"imports               {sum(map(len, files.values()))}")
-    print(f"circles of files      {len(circles(files))}")
+    print(f"circles of files      {len(circles(files))}  {circles(files) or ''}")
     print(f"circles of packages   {len(circles(packages))}  {circles(packages) or ''}")
     print(f"lines                 {sum(lines.values())}")
     print(f"largest folder        {flat[largest_folder]} files ({largest_folder})")
@@ -40,6 +39,11 @@ def main(checkout: Path) -> None:
     print(f"longest function      {longest_function[1]} lines ({longest_function[0]})")
     print(f"functions > 60 lines  {sum(length > 60 for _, length in functions)}")
     print(f"docstrings 'What …'   {sum(what_docstrings(path) for path in modules.values())}")
+
+
+def file_graph(modules: dict[str, Path]) -> Graph:
+    """Return the modules that each module imports: at its top, in its functions, or for type checking only."""
+    return {name: set(imports(path, modules)) - {name} for name, path in modules.items()}
 
 
 def name_of(path: Path, source: Path) -> str:
@@ -53,23 +57,15 @@ def package_of(name: str) -> str:
     return name.split(".")[1] if "." in name else name
 
 
-def imports(path: Path, modules: dict[str, Path], *, anywhere: bool = False) -> Iterator[str]:
-    """Yield the modules of opencse that a file imports when it is imported itself, or `anywhere` in its functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree) if anywhere else top_level(tree):
+def imports(path: Path, modules: dict[str, Path]) -> Iterator[str]:
+    """Yield the modules of opencse that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "opencse":
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in modules else node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
-
-
-def top_level(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the statements outside functions and outside `if TYPE_CHECKING:`."""
-    for node in tree.body:
-        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)):
-            yield node
 
 
 def functions_of(name: str, path: Path) -> Iterator[tuple[str, int]]:

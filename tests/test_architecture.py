@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+from structure import circles, file_graph, name_of
+
 SOURCE = Path(__file__).parents[1] / "src"
 LAYERS = (
-    ("errors", "progress"),
+    ("errors", "progress", "version"),
     ("io", "surface", "engines", "models", "objectives", "settings"),
     ("syntax", "encoder"),
     ("views",),
@@ -57,6 +62,25 @@ def test_packages_import_only_packages_of_lower_layers() -> None:
         if other != package and FLOOR[other] >= FLOOR[package]
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_circle_of_files() -> None:
+    files = {name_of(path, SOURCE): path for path in sorted((SOURCE / "opencse").rglob("*.py"))}
+    assert not circles(file_graph(files))
+
+
+def test_a_circle_is_found_in_functions_and_in_imports_for_type_checking(tmp_path) -> None:
+    (tmp_path / "opencse").mkdir()
+    content = {
+        "one": "def f():\n    from opencse.two import g\n",
+        "two": "from opencse import three\n",
+        "three": "if TYPE_CHECKING:\n    from opencse.one import f\n",
+        "four": "from opencse.one import f\n",
+    }
+    files = {f"opencse.{name}": tmp_path / "opencse" / f"{name}.py" for name in content}
+    for name, text in content.items():
+        files[f"opencse.{name}"].write_text(text)
+    assert circles(file_graph(files)) == [["opencse.one", "opencse.three", "opencse.two"]]
 
 
 # Within views: a part imports only parts to its left; the registry (views/__init__.py) imports all of them.

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from opencse.data.documents import DocumentPassage, read_passages
+from opencse.data.documents import DocumentPassage, Documents
 from opencse.errors import OpencseError
 from opencse.io.tables import read_table
 from opencse.probing.contradictions import CONTRADICTIONS, SentenceRewriter, rewrite_sentences
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.mode == "score":
             print("\n".join(score([each for path in options.judged for each in read_judged(path)])))
             return
-        passages = list(islice(read_passages(options.texts), MOST_PASSAGES))
+        passages = list(islice(Documents(options.texts).passages(), MOST_PASSAGES))
         print("\t".join(COLUMNS))
         for row in draw(passages, options.count, options.seed, options.language):
             print("\t".join((*row, "")))

@@ -120,7 +120,7 @@ def transfer(options: argparse.Namespace, model: str, file: Path) -> None:
 
 def reweighting(options: argparse.Namespace) -> None:
     """Weights that make opposed pairs differ most, as strong as STS-B dev allows; then the measures of a run."""
-    from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
+    from opencse.evaluation import PairsTask, TextEmbeddings, distinct_texts, load_sts
     from opencse.io.corpus import column_names, read_rows
     from opencse.probing import ProbeSuite, load_probe_data
     from opencse.reports import write_report
@@ -145,7 +145,7 @@ def reweighting(options: argparse.Namespace) -> None:
     dev = PairsTask(pairs=load_sts(options.data, tasks=["STS-B"], split="dev")[0])
     texts = distinct_texts([dev])
     vectors = unit(encode(texts))
-    scores = {a: dev.score(Embeddings(texts, vectors * ratio ** (a / 2))).score for a in np.arange(0, 8.5, 0.5)}
+    scores = {a: dev.score(TextEmbeddings(texts, vectors * ratio ** (a / 2))).score for a in np.arange(0, 8.5, 0.5)}
     power = max(a for a, score in scores.items() if score >= scores[0] - TOLERANCE)
 
     def weighted(texts: list[str]) -> np.ndarray:

@@ -21,7 +21,7 @@ from wording import Development
 
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import Embeddings, PairsTask, distinct_texts, load_sts
+from opencse.evaluation import PairsTask, TextEmbeddings, distinct_texts, load_sts
 from opencse.probing import ProbeSuite, load_probe_data
 from opencse.runs.blending import copy_weights, interpolate, longest_way
 from opencse.runs.checkpoint import load_weights
@@ -55,7 +55,7 @@ class Run:
 
     def score(self) -> float:
         """STS-B dev of the encoder as it is."""
-        score = self.task.score(Embeddings(self.texts, Embedder(self.encoder).encode(self.texts))).score
+        score = self.task.score(TextEmbeddings(self.texts, Embedder(self.encoder).encode(self.texts))).score
         assert score is not None
         return score
 

@@ -47,12 +47,12 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples of `opencse probe`, by what the anchor is."""
-    from opencse.probing.negated_antonyms import antonym_quadruples
+    from opencse.probing.negated_antonyms import antonym_choices
 
     names = {"affirmed": "affirmed", "negated": "denied", "verbs": "verbs"}
     return {
         names[form]: [(row.sentence, row.paraphrase, *row.contradictions) for row in rows]
-        for form, rows in antonym_quadruples().items()
+        for form, rows in antonym_choices().items()
     }
 
 

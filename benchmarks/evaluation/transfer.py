@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.evaluation import CrossValidation, Embeddings, TransferTask, distinct_texts, load_labelled
+from opencse.evaluation import CrossValidation, TextEmbeddings, TransferTask, distinct_texts, load_labelled
 from opencse.evaluation.labelled import features
 from reference import senteval
 from reference.senteval import SEED
 
 
-def literal(task: TransferTask, embeddings: Embeddings, outer: int) -> tuple[list[float], float]:
+def literal(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tuple[list[float], float]:
     """Accuracy of each fold that was done (or of the test part), and processor seconds for the whole task."""
     data = task.data
     parts = [(features(embeddings, part), data.indices(part)) for _, part in data.parts()]
@@ -42,7 +42,7 @@ def literal(task: TransferTask, embeddings: Embeddings, outer: int) -> tuple[lis
     return [100 * float((predicted == parts[-1][1]).mean())], time.process_time() - started
 
 
-def together(task: TransferTask, embeddings: Embeddings, outer: int) -> tuple[list[float], float]:
+def together(task: TransferTask, embeddings: TextEmbeddings, outer: int) -> tuple[list[float], float]:
     """The same by opencse."""
     started = time.process_time()
     found, tested = task.predict(embeddings)
@@ -67,7 +67,7 @@ def main() -> None:
         for classifier in ("senteval", "sklearn")
     }
     texts = distinct_texts(tasks["senteval"])
-    embeddings = Embeddings(texts, Embedder(load_encoder(arguments.model), precision="bf16")(texts))
+    embeddings = TextEmbeddings(texts, Embedder(load_encoder(arguments.model), precision="bf16")(texts))
     print("| task | loops | together | difference | loops, s | together, s | times fewer | sklearn | s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for task, fast in zip(tasks["senteval"], tasks["sklearn"], strict=True):

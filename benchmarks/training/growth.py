@@ -62,10 +62,10 @@ def sentence_store(corpus: Path, _: Path) -> Work:
 
 
 def training(corpus: Path, folder: Path) -> Work:
-    from opencse.training import train_encoder
+    import opencse
 
     settings = ["training.max_steps=20", "training.batch_size=64"]
-    return lambda: train_encoder(
+    return lambda: opencse.train(
         "simcse", corpus, backbone="mini-mlm", out=folder / "run", overrides=settings, progress=False
     )
 

@@ -50,8 +50,8 @@ WORK = {
 
 def train(name: str, precision: str, corpus: Path, steps: int, watch: Callable[[Callable[[], None]], None]) -> None:
     """Train for `steps` steps; each is handed to `watch`, which runs it."""
+    import opencse
     from opencse.runs.loop import TrainingLoop
-    from opencse.training import train_encoder
 
     recipe, batch, length = SETTINGS[name]
     original = TrainingLoop._step
@@ -62,7 +62,7 @@ def train(name: str, precision: str, corpus: Path, steps: int, watch: Callable[[
         with tempfile.TemporaryDirectory() as folder:
             os.environ["OPENCSE_CACHE"] = folder
             out = Path(folder) / "out"
-            train_encoder(recipe, corpus, backbone="minilm", out=out, overrides=settings, progress=False)
+            opencse.train(recipe, corpus, backbone="minilm", out=out, overrides=settings, progress=False)
     finally:
         TrainingLoop._step = original
 

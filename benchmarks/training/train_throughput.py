@@ -82,8 +82,8 @@ class Stopwatch:
 
 
 def train_opencse(model: str, lines: list[str], steps: int, precision: str, batch: int) -> float:
+    import opencse
     from opencse.runs.loop import TrainingLoop
-    from opencse.training import train_encoder
 
     watch = Stopwatch(steps)
     original = TrainingLoop._step
@@ -99,7 +99,8 @@ def train_opencse(model: str, lines: list[str], steps: int, precision: str, batc
         os.environ["OPENCSE_CACHE"] = folder
         settings = [f"training.batch_size={batch}", f"encoder.max_length={LENGTH}", f"training.max_steps={steps}"]
         settings += [f"training.precision={precision}", "training.checkpoint_every=0"]
-        train_encoder("simcse", corpus, backbone=model, out=Path(folder) / "out", overrides=settings, progress=False)
+        out = Path(folder) / "out"
+        opencse.train("simcse", corpus, backbone=model, out=out, overrides=settings, progress=False)
     return watch.seconds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+from opencse.version import __version__
 
 if TYPE_CHECKING:
     from opencse.errors import OpencseError

@@ -29,4 +29,4 @@ def _shortened(text: str) -> str:
 
 
 class Interrupted(Exception):
-    """A run was interrupted after it had written a checkpoint, from which it can go on."""
+    """A run was interrupted after it had written a checkpoint, from which it can be resumed."""

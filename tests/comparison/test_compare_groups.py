@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from opencse.comparison import compare_groups, group_runs, pair_cosines, read_run
-from opencse.comparison.curves import save_curves
-from opencse.comparison.tables import comma_separated, latex, markdown
+from opencse.comparison.comparison_table import comma_separated, latex, markdown
+from opencse.comparison.run_curves import save_curves
 from opencse.errors import OpencseError
 from tests.comparison.folders import seven, write_run
 from tests.probing.helpers import bag_of_words, pairs

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.data.documents import is_prose, read_passages
+from opencse.data.documents import Documents
 from opencse.errors import OpencseError
 
 MARKDOWN = """---
@@ -30,13 +30,13 @@ HTML = """<html><head><title>T</title><style>p {color: red}</style></head><body>
 
 
 def texts(path, **options) -> list[str]:
-    return [passage.text for passage in read_passages(path, **options)]
+    return [passage.text for passage in Documents(path).passages(**options)]
 
 
 def test_markdown_without_markup_and_code(tmp_path) -> None:
     path = tmp_path / "a.md"
     path.write_text(MARKDOWN)
-    (found,) = read_passages(path)
+    (found,) = Documents(path).passages()
     assert "Refunds are allowed within 30 days." in found.sentences
     assert "Ask support for the form." in found.sentences
     assert "Nine euros." in found.sentences
@@ -47,13 +47,13 @@ def test_markdown_without_markup_and_code(tmp_path) -> None:
 def test_html_that_the_parser_gives_up_is_named(tmp_path) -> None:
     (tmp_path / "page.html").write_text("<p>Ask early.</p><![a c>d")
     with pytest.raises(OpencseError, match=r"page\.html: no valid HTML"):
-        list(read_passages(tmp_path / "page.html"))
+        list(Documents(tmp_path / "page.html").passages())
 
 
 def test_html_without_menus_scripts_and_styles(tmp_path) -> None:
     path = tmp_path / "a.html"
     path.write_text(HTML)
-    (found,) = read_passages(path)
+    (found,) = Documents(path).passages()
     assert "Staff get 25 days of leave & more." in found.sentences
     assert "Ask early." in found.sentences
     assert not any(word in found.text for word in ("Menu", "var", "color"))
@@ -62,7 +62,7 @@ def test_html_without_menus_scripts_and_styles(tmp_path) -> None:
 def test_passages_hold_so_many_words_and_whole_sentences(tmp_path) -> None:
     path = tmp_path / "a.md"
     path.write_text(" ".join(f"This is sentence number {i}." for i in range(10)))
-    found = list(read_passages(path, words=12))
+    found = list(Documents(path).passages(words=12))
     assert [len(passage.sentences) for passage in found] == [2, 2, 2, 2, 2]
     assert found[0].sentences == ("This is sentence number 0.", "This is sentence number 1.")
 
@@ -76,7 +76,7 @@ def test_short_lines_are_texts_of_their_own_and_wrapped_ones_are_joined(tmp_path
 def test_long_lines_are_split(tmp_path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(" ".join(f"Dr. Smith wrote line {i}." for i in range(20)))
-    (found,) = read_passages(path)
+    (found,) = Documents(path).passages()
     assert len(found.sentences) == 20
 
 
@@ -87,7 +87,7 @@ def test_a_folder_of_many_formats(tmp_path) -> None:
     pq.write_table(pa.table({"sentence": ["Third text."]}), tmp_path / "d.parquet")
     (tmp_path / "image.png").write_bytes(b"\x89")
     (tmp_path / ".hidden.md").write_text("Hidden.")
-    assert is_prose(tmp_path)
+    assert Documents(tmp_path).are_prose
     assert texts(tmp_path) == ["First text.", "Second text.", "Third text."]
 
 
@@ -110,7 +110,7 @@ def test_nothing_to_read(tmp_path, make) -> None:
 
 def test_german_ordinals_and_abbreviations_end_no_sentence(tmp_path) -> None:
     (tmp_path / "a.md").write_text("Der Vertrag endet am 3. Mai. Er gilt z. B. nicht für die Kunden, die wir haben.")
-    (passage,) = read_passages(tmp_path)
+    (passage,) = Documents(tmp_path).passages()
     assert passage.sentences == (
         "Der Vertrag endet am 3. Mai.",
         "Er gilt z. B. nicht für die Kunden, die wir haben.",

@@ -49,7 +49,7 @@ def test_labels_are_drawn_among_rows_without_parts(pairs, tmp_path) -> None:
     assert texts.count("Refunds are allowed.") == 4, "two labels, twice each"
     assert len(texts) == 40
     assert texts[-4:] != ["Refunds are allowed."] * 4
-    assert labels_note(recipe, rows, pairs) == (
+    assert labels_note(recipe, pairs, rows.rows(pairs.columns)) == (
         "Labels: 2 of labels.csv (1 same, 1 opposite), in 4 of 40 training rows (10.0%). "
         "Weights of their terms: labels_same 3, labels_opposite 3."
     )

@@ -12,7 +12,7 @@ from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, load_encoder
 from opencse.io.cache import cache_root
 from opencse.io.corpus import Corpus
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.training.batches import Assembler, ViewTokens
 from tests.tiny import tiny_bert
 

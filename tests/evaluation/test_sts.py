@@ -9,7 +9,7 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, distinct_texts, evaluate_tasks, load_sts, score
+from opencse.evaluation import PairsTask, ScoredPairs, TextEmbeddings, distinct_texts, evaluate_tasks, load_sts, score
 from opencse.evaluation.correlation import paired_cosine, pearson, spearman
 from tests.evaluation.toy import sentences
 
@@ -97,8 +97,8 @@ def test_cosine_of_a_zero_vector_is_zero():
 
 def test_damaged_output_of_a_model_is_an_error():
     with pytest.raises(OpencseError, match="not finite, for the text 'b'"):
-        Embeddings(["a", "b"], np.array([[1.0], [math.nan]]))
+        TextEmbeddings(["a", "b"], np.array([[1.0], [math.nan]]))
     with pytest.raises(OpencseError, match="1 vectors for 2"):
-        Embeddings(["a", "b"], np.ones((1, 2)))
+        TextEmbeddings(["a", "b"], np.ones((1, 2)))
     with pytest.raises(OpencseError, match="nothing to evaluate"):
         evaluate_tasks(lambda texts: np.ones((len(texts), 1)), [])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from opencse.errors import OpencseError
-from opencse.evaluation import CrossValidation, Embeddings, LabelledSet, LabelledTexts, TransferTask, evaluate_tasks
+from opencse.evaluation import CrossValidation, LabelledSet, LabelledTexts, TextEmbeddings, TransferTask, evaluate_tasks
 from opencse.evaluation.labelled import features
 from opencse.evaluation.linear_probes import ClassifierTraining
 
@@ -53,7 +53,7 @@ def test_pairs_have_senteval_features_and_f1():
     train, test = labelled(40, pairs=True), labelled(30, 40, pairs=True)
     task = TransferTask(data=LabelledSet(name="MRPC", train=train, test=test), protocol=HOW)
     texts = list(task.texts())
-    embeddings = Embeddings(texts, np.asarray(encode(texts)))
+    embeddings = TextEmbeddings(texts, np.asarray(encode(texts)))
     u, v = embeddings(test.texts), embeddings(test.seconds)
     assert features(embeddings, test) == pytest.approx(np.hstack([abs(u - v), u * v]), rel=1e-5, abs=1e-5)
     found, _ = task.predict(embeddings)

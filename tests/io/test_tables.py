@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.io.tables import file_extension, read_lines, read_table, table_columns
+from opencse.io.reading import file_extension
+from opencse.io.tables import read_lines, read_table, table_columns
 
 
 def test_the_format_is_the_last_ending_before_gz():

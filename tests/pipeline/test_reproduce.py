@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from opencse.cli.main import app
 from opencse.errors import OpencseError
 from opencse.evaluation import Results, TaskResult
-from opencse.evaluation.run_suites import Evaluation
+from opencse.evaluation.results_table import Evaluation
 from opencse.pipeline import reproduce as module
 from opencse.pipeline import reproduced_runs
 from opencse.pipeline.reproduce import reproduce

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import io
 import json
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 import opencse
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
+from opencse.pipeline.display import run_lines
 from opencse.views.storage import read_header
 from tests.tiny import WORDS, tiny_bert
 
@@ -78,6 +81,10 @@ def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
     )
     assert any("no sentence fits the part opposites" in note for note in notes)
     assert "no sentence has the view 'entity': it has no effect" in result.run.warnings
+    assert sum("the view 'entity'" in note for note in notes) == 1
+    console = Console(file=io.StringIO(), width=200)
+    console.print(run_lines(result.run))
+    assert "the view 'entity'" not in console.file.getvalue(), "it was said before training"
 
 
 def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone) -> None:

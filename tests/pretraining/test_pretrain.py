@@ -16,9 +16,9 @@ from opencse.encoder import load_encoder
 from opencse.errors import OpencseError
 from opencse.pretraining.settings import InputSettings, load_settings, settings_names
 from opencse.pretraining.store import is_held_out_sentence, iter_sentences
-from opencse.runs.sampling import BatchSampler
 from tests.pretraining.helpers import SENTENCES, SMALL, run, write_corpus
 from tests.tiny import tiny_bert, tiny_roberta
+from tests.training.helpers import crash_at
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +31,6 @@ def straight(tmp_path_factory, corpus) -> Path:
     out = tmp_path_factory.mktemp("straight") / "out"
     run(corpus, out)
     return out
-
-
-def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = BatchSampler.batch
-
-    def batch(self: BatchSampler, at: int) -> np.ndarray:
-        if at == step and self._epoch >= 0:
-            raise KeyboardInterrupt
-        return original(self, at)
-
-    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 def interrupted(corpus: Path, out: Path, step: int, monkeypatch: pytest.MonkeyPatch, *settings: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation import Embeddings, ScoredPairs
+from opencse.evaluation import ScoredPairs, TextEmbeddings
 
 
 def bag_of_words(texts: Sequence[str]) -> np.ndarray:
@@ -23,9 +23,9 @@ def _direction(word: str) -> np.ndarray:
     return np.random.default_rng(zlib.crc32(word.encode())).normal(size=64)
 
 
-def embedded(probe, encode=bag_of_words) -> Embeddings:
+def embedded(probe, encode=bag_of_words) -> TextEmbeddings:
     texts = list(dict.fromkeys(probe.texts()))
-    return Embeddings(texts, encode(texts))
+    return TextEmbeddings(texts, encode(texts))
 
 
 def pairs(rows: Sequence[tuple[str, str, float]], name: str = "set") -> ScoredPairs:

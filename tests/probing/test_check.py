@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from opencse.data.documents import DocumentPassage
-from opencse.data.given import collect_passages
+from opencse.data.user_text import collect_passages
 from opencse.errors import OpencseError
 from opencse.pipeline.check import check
 from opencse.probing.estimates import rate_estimate

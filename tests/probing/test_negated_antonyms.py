@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from opencse.evaluation import Embeddings
+from opencse.evaluation import TextEmbeddings
 from opencse.probing import ProbeSuite, load_probe_data
-from opencse.probing.negated_antonyms import NegatedAntonymProbe, antonym_quadruples
+from opencse.probing.negated_antonyms import NegatedAntonymProbe, antonym_choices
 
 
 def test_quadruples_are_two_sentences_and_their_negations() -> None:
-    forms = antonym_quadruples()
+    forms = antonym_choices()
     assert {form: len(rows) for form, rows in forms.items()} == {"affirmed": 160, "negated": 160, "verbs": 40}
     first, second = forms["affirmed"][:2]
     assert (first.sentence, first.contradictions[1]) == ("The soup is hot.", "The soup is cold.")
@@ -20,13 +20,13 @@ def test_quadruples_are_two_sentences_and_their_negations() -> None:
 def measured(vector) -> list[float]:
     probe = NegatedAntonymProbe()
     texts = list(dict.fromkeys(probe.texts()))
-    result = probe.measure(Embeddings(texts, np.array([vector(text) for text in texts], dtype=np.float32)))
+    result = probe.measure(TextEmbeddings(texts, np.array([vector(text) for text in texts], dtype=np.float32)))
     assert [group.value for group in result.groups] == ["affirmed", "negated", "verbs"]
     return [result.accuracy.value, *(group.accuracy.value for group in result.groups)]
 
 
 def test_meaning_is_right_and_wording_is_wrong() -> None:
-    rows = [row for form in antonym_quadruples().values() for row in form]
+    rows = [row for form in antonym_choices().values() for row in form]
     meaning = {text: min(row.sentence, row.paraphrase) for row in rows for text in (row.sentence, row.paraphrase)}
     number = {name: i for i, name in enumerate(sorted(set(meaning.values())))}
     assert measured(lambda text: np.eye(len(number))[number[meaning[text]]]) == [1.0] * 4

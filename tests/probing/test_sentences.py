@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings
+from opencse.evaluation import TextEmbeddings
 from opencse.probing import KINDS, packaged_sentences, read_sentences
 from opencse.probing.training_pairs import TrainingPairsProbe
 from tests.probing.helpers import ROWS, write_sentences
@@ -59,7 +59,7 @@ def test_a_built_substitution_is_sans_negative_and_no_transformation(tmp_path, b
     assert found.kinds == kinds
     pairs = TrainingPairsProbe(found)
     texts = sorted(set(pairs.texts()))
-    roles = {kind.column: kind.role for kind in pairs.measure(Embeddings(texts, np.eye(len(texts))))}
+    roles = {kind.column: kind.role for kind in pairs.measure(TextEmbeddings(texts, np.eye(len(texts))))}
     assert roles == {"another sentence": "negative"} | ({"negative.substitution": "negative"} if built else {})
 
 

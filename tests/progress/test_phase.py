@@ -60,6 +60,18 @@ def test_a_short_phase_says_nothing(capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_a_phase_follows_a_count_to_its_end(capfd):
+    counts = iter([2, 1, 3, 4])
+    with Phase("building", total=4, unit="rows", every=0.01) as phase:
+        phase.follow(lambda: next(counts, 4), every=0.01)
+        time.sleep(0.1)
+    assert phase.done == 4
+    assert "2 of 4 rows (50 %)" in capfd.readouterr().err
+    with Phase("building", total=4, unit="rows", show=False) as phase:
+        phase.follow(lambda: 3)
+    assert phase.done == 3, "asked once more at the end"
+
+
 def test_a_failed_phase_is_not_reported_as_done(capfd):
     with pytest.raises(ValueError), Phase("building", total=4, unit="rows", every=0.01):
         time.sleep(0.05)

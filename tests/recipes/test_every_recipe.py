@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.errors import Interrupted, OpencseError
 from opencse.recipes import load_recipe, recipe_names
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.training.network import Network
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import metrics, run, weights, write_corpus

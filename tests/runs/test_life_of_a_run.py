@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from opencse.errors import OpencseError
 from opencse.io.checksums import find_damage
-from tests.runs.test_loop import LONG, crash_at
+from tests.runs.test_loop import LONG
 from tests.tiny import tiny_bert
-from tests.training.helpers import fake_dev, run, weights, write_corpus
+from tests.training.helpers import crash_at, fake_dev, run, weights, write_corpus
 
 STEPS = 12
 STOPS = st.one_of(st.none(), st.integers(0, STEPS - 1))

@@ -15,11 +15,11 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
 from opencse.errors import Interrupted, OpencseError
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import load_weights
 from opencse.runs.folder import TRAINED_WEIGHTS
-from opencse.runs.sampling import BatchSampler
 from tests.tiny import tiny_bert
-from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
+from tests.training.helpers import crash_at, fake_dev, metrics, run, weights, write_corpus
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +43,6 @@ def straight(tmp_path_factory, backbone, corpus):
 PART = (78.0, 79.9, 79.7, 79.4, 79.0, 78.5)
 """Scores along the way: all of it, then the shares 10, 15, 17, 18 and 19 of 20, of which the last isn't accepted."""
 LONG = ("training.epochs=2", "training.max_steps=12", "selection.every=4")
-
-
-def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = BatchSampler.batch
-
-    def batch(self: BatchSampler, at: int) -> np.ndarray:
-        if at == step and self._epoch >= 0:
-            raise KeyboardInterrupt
-        return original(self, at)
-
-    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 @pytest.mark.parametrize("step", [1, 3, 4, 7, 8, 9, 11])

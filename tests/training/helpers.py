@@ -7,10 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import pytest
 import torch.nn.functional as F
 from safetensors.numpy import load_file
 
+from opencse.data.token_store import TokenSource, TokenStore, open_token_store
+from opencse.encoder import backbone_config
+from opencse.io.corpus import Corpus
 from opencse.objectives import Term
+from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.training import TrainingRun, train_encoder
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
@@ -29,7 +36,15 @@ def write_corpus(folder: Path, rows: int = 40, columns: tuple[str, ...] = ("text
     return path
 
 
-def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "simcse", **options: Any) -> TrainingRun:
+def token_store(folder: Path, columns: tuple[str, ...], encoder: Any) -> TokenStore:
+    """The columns of `write_corpus`, tokenised for an encoder; rows may lack all but the text."""
+    sources = [TokenSource(column, optional=column != "text") for column in columns]
+    return open_token_store(Corpus(folder / "corpus.jsonl"), sources, encoder.tokenizer, 20, progress=False)
+
+
+def run(
+    corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str | Recipe = "simcse", **options: Any
+) -> TrainingRun:
     """Train for a few steps in fp32 on batches of 8."""
     base = [
         "training.batch_size=8",
@@ -38,9 +53,9 @@ def run(corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str = "
         "training.checkpoint_every=3",
         "optimizer.lr=1e-3",
     ]
-    return train_encoder(
-        recipe, corpus, backbone=backbone, out=out, overrides=[*base, *settings], progress=False, **options
-    )
+    if not isinstance(recipe, Recipe):
+        recipe = load_recipe(recipe, family=family_of(backbone_config(backbone)), overrides=[*base, *settings])
+    return train_encoder(recipe, Corpus(corpus), backbone=backbone, out=out, progress=False, **options)
 
 
 def weights(run_folder: Path) -> dict[str, Any]:
@@ -51,6 +66,18 @@ def metrics(run_folder: Path) -> list[dict[str, Any]]:
     """The log without what depends on the clock."""
     lines = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in line.items() if k != "seconds"} for line in lines]
+
+
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt a run at a step, as Ctrl-C does."""
+    original = BatchSampler.batch
+
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
+        if at == step and self._epoch >= 0:
+            raise KeyboardInterrupt
+        return original(self, at)
+
+    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 def fake_dev(encoder: Any) -> Any:

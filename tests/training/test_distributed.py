@@ -16,9 +16,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
-from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, build_projector, load_encoder
-from opencse.io.corpus import Corpus
 from opencse.objectives import (
     AlternatingNormalization,
     Context,
@@ -36,7 +34,7 @@ from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.gather import gather_rows
 from opencse.training.network import Network
 from tests.tiny import tiny_bert
-from tests.training.helpers import Imitate, metrics, weights, write_corpus
+from tests.training.helpers import Imitate, metrics, token_store, weights, write_corpus
 from tests.trials.processes import free_port, of_two
 
 VIEWS = ("text", "positive", "negative")
@@ -69,13 +67,7 @@ TERMS = {
 def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -> dict[str, torch.Tensor]:
     """The gradients of one step on rows 0..15, of which this process has its share."""
     encoder = load_encoder(folder / "bert", pooling="cls")
-    store = open_token_store(
-        Corpus(folder / "corpus.jsonl"),
-        [TokenSource(v, optional=v != "text") for v in VIEWS],
-        encoder.tokenizer,
-        20,
-        progress=False,
-    )
+    store = token_store(folder, VIEWS, encoder)
     names = dict(zip(VIEWS, ("anchor", "positive", "negative"), strict=True))
     views = {names[v]: ViewTokens(i, Frame((2,), (3,)), 18, 0.0) for i, v in enumerate(VIEWS)}
     torch.manual_seed(0)
@@ -131,7 +123,7 @@ FALLING = """
 import os
 import signal
 from opencse.cli.main import main
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.batch_sampler import BatchSampler
 original = BatchSampler.batch
 def batch(self, step):
     if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:

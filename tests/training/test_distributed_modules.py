@@ -14,10 +14,8 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
-from opencse.data.token_store import TokenSource, open_token_store
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
-from opencse.io.corpus import Corpus
 from opencse.models.masked_lm import load_masked_lm
 from opencse.objectives import (
     Context,
@@ -36,7 +34,7 @@ from opencse.objectives.teacher_weights import Policy
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.network import Network
 from tests.tiny import tiny_bert
-from tests.training.helpers import write_corpus
+from tests.training.helpers import token_store, write_corpus
 
 VIEWS = ("text", "positive", "negative")
 CONTRASTIVE = Contrastive(positive="positive")
@@ -73,13 +71,7 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     """Gradients and memory after four steps on rows 0..15, of which this process has its share."""
     module.sample_tokens = every_other
     encoder = load_encoder(folder / "bert", pooling="cls")
-    store = open_token_store(
-        Corpus(folder / "corpus.jsonl"),
-        [TokenSource(v, optional=v != "text") for v in VIEWS],
-        encoder.tokenizer,
-        20,
-        progress=False,
-    )
+    store = token_store(folder, VIEWS, encoder)
     names = dict(zip(VIEWS, ("anchor", "positive", "negative"), strict=True))
     views = {names[v]: ViewTokens(i, Frame((2,), (3,)), 18, 0.0) for i, v in enumerate(VIEWS)}
     torch.manual_seed(0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.data.token_store import TokenSource
+from opencse.data.token_store import TokenSource, UsableRows
 from opencse.errors import OpencseError
 from opencse.io.corpus import Corpus
 from opencse.recipes import PolarityHead, Recipe, Teacher, load_recipe
@@ -108,7 +108,7 @@ def recipe(head: PolarityHead = SETTINGS) -> Recipe:
 def test_its_vectors_are_a_teachers(student, corpus, monkeypatch) -> None:
     made = recipe()
     loaded = load_teachers(made, student, "cpu", Corpus(corpus))
-    found = teacher_vectors(made, loaded, Corpus(corpus), SOURCES, progress=False)["wise"]
+    found = teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)["wise"]
     assert found["anchor"].shape == (16, SETTINGS.width)
     np.testing.assert_allclose(np.linalg.norm(found["anchor"], axis=1), 1, atol=1e-5)
     assert not found["other"][0].any()

@@ -15,7 +15,7 @@ from opencse.encoder import template_frame
 from opencse.encoder.loading import load_encoder
 from opencse.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.batch_sampler import BatchSampler
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
 

@@ -12,15 +12,14 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-from opencse.data.token_store import TokenSource
+from opencse.data.token_store import TokenSource, UsableRows
 from opencse.errors import OpencseError
 from opencse.io.corpus import Corpus, read_rows
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.runs.sampling import BatchSampler
 from opencse.training import teachers as module
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
-from tests.training.helpers import Imitate, metrics, run, weights, write_corpus
+from tests.training.helpers import Imitate, crash_at, metrics, run, weights, write_corpus
 
 
 def recipe(**teacher: object) -> Recipe:
@@ -62,7 +61,7 @@ SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
     loaded = load_teachers(made, student, "cpu")
-    return teacher_vectors(made, loaded, Corpus(corpus), SOURCES, progress=False)["wise"]
+    return teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)["wise"]
 
 
 def test_the_vectors_are_the_teachers_own(student, wise, corpus) -> None:
@@ -154,17 +153,6 @@ def test_what_is_cached_is_not_computed_again(student, wise, corpus, tmp_path, m
     changed = write_corpus(tmp_path, 66, ("text", "other"))
     with pytest.raises(TypeError):
         vectors(made, student, changed)
-
-
-def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = BatchSampler.batch
-
-    def batch(self: BatchSampler, at: int) -> np.ndarray:
-        if at == step and self._epoch >= 0:
-            raise KeyboardInterrupt
-        return original(self, at)
-
-    monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, student, wise, corpus, monkeypatch) -> None:

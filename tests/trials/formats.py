@@ -89,13 +89,17 @@ def _corpus(path: Path) -> None:
 
 
 def _documents(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
-    from opencse.data.documents import read_passages
-    from opencse.data.given import collect_queries
+    from opencse.data.documents import Documents
+    from opencse.data.user_text import collect_queries
 
     html = "".join(f"<h2>{t}</h2><p title='a'>{t} &amp; &#233; more.<!-- x --></p>" for t in TEXTS)
     markdown = "---\ntitle: x\n---\n" + "".join(f"# {t}\n\n{t}, **so** it is. `code`\n\n```\nx\n```\n" for t in TEXTS)
     for name, text in (("d.html", html), ("d.md", markdown), ("d.txt", "\n".join(TEXTS))):
-        yield f"documents {name[1:]}", _written(folder, name, text.encode()), lambda path: list(read_passages(path))
+        yield (
+            f"documents {name[1:]}",
+            _written(folder, name, text.encode()),
+            lambda path: list(Documents(path).passages()),
+        )
     yield "queries .csv", _written(folder, "q.csv", b"query\n" + "\n".join(TEXTS).encode()), collect_queries
 
 

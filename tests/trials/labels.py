@@ -160,10 +160,12 @@ def _rows_of(world: World, work: Path) -> Path:
     from opencse.data.prepare import prepare_rows
     from opencse.io.corpus import Corpus
     from opencse.recipes import load_recipe
+    from opencse.views.languages import ENGLISH
 
     labels = read_labels(work / "l.tsv")
     recipe = with_labels(load_recipe(work / "r.toml"), labels)
-    prepare_rows(recipe, Corpus(world.corpus), work / "out", models={}, paraphrases=Paraphrases(), labels=labels)
+    options = {"models": {}, "paraphrases": Paraphrases(), "pack": ENGLISH}
+    prepare_rows(recipe, Corpus(world.corpus), work / "out", labels=labels, **options)
     return work / "out"
 
 

@@ -23,7 +23,7 @@ def _runs(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
     from opencse.recipes import dump_recipe, load_recipe
     from opencse.runs.folder import read_record
     from opencse.runs.log import MetricsLog
-    from opencse.runs.precision import begun_precision
+    from opencse.runs.settled_precision import begun_precision
 
     record = {"recipe": "simcse", "variant": "sound", "family": "bert", "backbone": "b", "seed": 1, "rows": 9}
     record |= {"fingerprint": {"corpus": "c", "backbone": "w"}, "precision": "fp32"}

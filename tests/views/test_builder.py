@@ -5,12 +5,16 @@ import json
 import multiprocessing
 import random
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
 
 from opencse.errors import OpencseError
+from opencse.progress import Phase
 from opencse.views import (
     CONSTRUCTORS,
     Deletion,
@@ -46,6 +50,42 @@ def corpus(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory) -> Path:
     return build_views(corpus, SPECS, tmp_path_factory.mktemp("whole"), workers=1, rows_per_part=2 * UNIT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(Deletion):
+    """Records how many rows are built, each time it is called."""
+
+    kind: ClassVar[str] = "counting"
+    counts: ClassVar[list[int]] = []
+    count: ClassVar[Callable[[], int]]
+
+    def open(self, *, seed: int = 0, workers: int = 1):
+        constructor = super().open(seed=seed, workers=workers)
+        return Counted(constructor)
+
+
+class Counted:
+    digest = ""
+
+    def __init__(self, constructor) -> None:
+        self._constructor = constructor
+
+    def __call__(self, rows):
+        Counting.counts.append(Counting.count())
+        return self._constructor(rows)
+
+
+class LargeUnit(WordRepetition):
+    unit: ClassVar[int] = 3 * UNIT
+
+
+def test_the_progress_moves_within_a_unit(corpus, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(Phase, "follow", lambda self, count: setattr(Counting, "count", count))
+    build_views(corpus, {"one": Counting(), "two": LargeUnit()}, tmp_path / "out", workers=1)
+    half = UNIT // 2
+    assert Counting.counts[:4] == [0, half, 2 * half, 6 * half], "the last is the first of the second unit"
+    assert Counting.count() == 7 * UNIT + 3
 
 
 def test_rows_columns_and_header(corpus, whole):

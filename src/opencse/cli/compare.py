@@ -84,7 +84,7 @@ def compare(
         return
     if queries is not None:
         raise OpencseError("--queries goes with --texts", "Add --texts DOCS.")
-    from opencse.comparison.tables import FORMATS
+    from opencse.comparison.comparison_table import FORMATS
     from opencse.pipeline.compare import compare as run
 
     comparison = run(runs, out=out, data=data, pairs=pairs or (), text=text.value, resamples=resamples)

@@ -12,7 +12,7 @@ from opencse.cli import options
 from opencse.errors import OpencseError
 
 if TYPE_CHECKING:
-    from opencse.evaluation.run_suites import Evaluation
+    from opencse.evaluation.results_table import Evaluation
 
 
 class TextVariant(StrEnum):

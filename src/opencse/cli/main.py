@@ -8,10 +8,10 @@ import sys
 
 import typer
 
-from opencse import __version__
 from opencse.cli import build, cache, check, compare, evaluate, export, pretrain, probe, recipes, reproduce, run, train
 from opencse.cli.failure import shortage, write_failure_report
 from opencse.errors import Interrupted, OpencseError
+from opencse.version import __version__
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""

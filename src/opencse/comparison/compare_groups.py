@@ -3,76 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from rich.console import RenderableType
-from rich.jupyter import JupyterMixin
-from rich.markdown import Markdown
 
+from opencse.comparison.comparison_table import Comparison, GroupRow
 from opencse.comparison.run_groups import Group, RunRecord
-from opencse.comparison.statistics import Difference, Spread, paired_bootstrap, spread, welch
+from opencse.comparison.statistics import paired_bootstrap, spread, welch
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings, Encode, ScoredPairs
+from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine, spearman
 
 Cosines = list[np.ndarray]
-Scores = dict[RunRecord, Mapping[str, float | None]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupRow:
-    """Results of one group of runs.
-
-    Attributes:
-        label: Recipe and backbone of the group.
-        seeds: Seeds of its runs.
-        tasks: Mean and deviation over seeds of each task's score.
-        average: The same for the average over tasks.
-        before: Average of the untouched backbone; None if it was not measured, is undefined, or differs between runs.
-        published: Published average for this recipe and backbone family.
-        above_published: Mean minus published.
-        seeds_test: Difference from the baseline over seeds (Welch); None for the baseline itself.
-        pairs_test: Difference from the baseline over pairs (bootstrap); None for the baseline, or without pairs.
-        seconds: Training time in seconds, over seeds.
-        steps: Number of steps; None if it differs between runs.
-        dev: Development score over seeds.
-        notes: Remarks for the reader.
-    """
-
-    label: str
-    seeds: tuple[int, ...]
-    tasks: Mapping[str, Spread]
-    average: Spread
-    before: float | None
-    published: float | None
-    above_published: float | None
-    seeds_test: Difference | None
-    pairs_test: Difference | None
-    seconds: Spread
-    steps: int | None
-    dev: Spread
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison(JupyterMixin):
-    """All groups, scored on the same tasks; displayed as a table in a terminal (rich) and in a notebook.
-
-    Attributes:
-        suite: `sts`, `pairs`, or another suite of results.json.
-        rows: Results of each group; the first group is the baseline.
-        notes: Remarks on all groups.
-    """
-
-    suite: str
-    rows: tuple[GroupRow, ...]
-    notes: tuple[str, ...]
-
-    def __rich__(self) -> RenderableType:
-        from opencse.comparison.tables import FORMATS
-
-        return Markdown(FORMATS["markdown"][1](self))
+RunScores = dict[RunRecord, Mapping[str, float | None]]
 
 
 def pair_cosines(
@@ -87,7 +29,7 @@ def pair_cosines(
     texts = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))
     cosines = {}
     for run, load in encoders.items():
-        embeddings = Embeddings(texts, np.asarray(load()(texts)))
+        embeddings = TextEmbeddings(texts, np.asarray(load()(texts)))
         cosines[run] = [paired_cosine(embeddings(each.sentence1), embeddings(each.sentence2)) for each in sets]
     return cosines
 
@@ -117,7 +59,7 @@ def compare_groups(
         raise OpencseError("there is no run to compare", "Name run folders.")
     if cosines is not None:
         suite = "sts" if {each.name for each in sets} >= {"STS12", "STS-B"} else "pairs"
-        scores: Scores = {run: _from_pairs(sets, values) for run, values in cosines.items()}
+        scores: RunScores = {run: _from_pairs(sets, values) for run, values in cosines.items()}
     else:
         suite = suite or _common_suite(groups)
         scores = {run: _suite_scores(run, suite) for group in groups for run in group.runs}
@@ -142,7 +84,7 @@ def _row(
     baseline: Group | None,
     suite: str,
     tasks: Sequence[str],
-    scores: Scores,
+    scores: RunScores,
     golds: Sequence[np.ndarray],
     cosines: Mapping[RunRecord, Cosines] | None,
     resamples: int,
@@ -214,7 +156,7 @@ def _suite_scores(run: RunRecord, suite: str) -> Mapping[str, float | None]:
     return run.after[suite]
 
 
-def _common_tasks(scores: Scores) -> list[str]:
+def _common_tasks(scores: RunScores) -> list[str]:
     first, *others = scores.items()
     for run, found in others:
         if set(found) != set(first[1]):

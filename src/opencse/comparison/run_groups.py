@@ -14,7 +14,7 @@ from opencse.io.tables import read_lines
 from opencse.settings.tables import parse_toml
 
 _REMEDY = "Leave the run out."
-Curve = tuple[tuple[int, float], ...]
+StepValues = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,8 +58,8 @@ class RunRecord:
     published: float | None
     before: Mapping[str, Mapping[str, float | None]]
     after: Mapping[str, Mapping[str, float | None]]
-    curve: Curve
-    losses: Curve
+    curve: StepValues
+    losses: StepValues
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
+from opencse.io import demo
 from opencse.io.corpus import Corpus
-from opencse.io.reading import CONVERTERS, existing_path
-from opencse.io.tables import TABLES, file_extension, read_lines
+from opencse.io.parquet import saved_by_datasets
+from opencse.io.reading import CONVERTERS, existing_path, file_extension
+from opencse.io.tables import TABLES, read_lines
 from opencse.progress import note
 from opencse.syntax.language import likely_language
 
@@ -50,37 +52,52 @@ class DocumentPassage:
         return " ".join(self.sentences)
 
 
-def read_passages(path: str | Path, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
-    """Yield the passages of a file or of all files in a folder, in order.
-
-    Running text (Markdown, HTML) is split into sentences, and the sentences of a document are joined to passages of up
-    to `words` words. Each line of plain text and each cell of a table is one passage, or several if it is longer.
+class Documents:
+    """A file of text, or all files in a folder, that are read as passages.
 
     Args:
-        path: `.md`, `.html`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`, or a folder.
-        column: Column of tables that holds the text; by default the likeliest by its name.
-        words: Maximum number of words in a passage; a longer sentence is a passage of its own.
+        path: `.md`, `.html`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`, a folder, or
+            `"demo"`.
+
+    Attributes:
+        path: The file or folder.
 
     Raises:
-        OpencseError: The path is missing or cannot be read, or the folder has no documents.
+        OpencseError: The path is missing.
     """
-    path = existing_path(path)
-    for source, units, joined in _units(path, column):
-        sentences: list[str] = []
-        for unit in _running_text(list(units)) if joined else _short_or_split(units):
-            if not joined:
-                yield from _packed(source, unit, words)
-            else:
-                sentences += unit
-        yield from _packed(source, sentences, words)
 
+    def __init__(self, path: str | Path) -> None:
+        self.path = existing_path(demo.corpus(path))
 
-def is_prose(path: str | Path) -> bool:
-    """Return whether a path is a file of running text, or a folder of documents."""
-    path = Path(path)
-    if path.is_dir():
-        return not _is_table_folder(path) and any(True for _ in _files(path))
-    return file_extension(path) in PROSE
+    @property
+    def are_prose(self) -> bool:
+        """Whether this is a file of running text, or a folder of documents."""
+        if self.path.is_dir():
+            return not _is_table_folder(self.path) and any(True for _ in _files(self.path))
+        return file_extension(self.path) in PROSE
+
+    def passages(self, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
+        """Yield the passages of all files, in order.
+
+        Running text (Markdown, HTML) is split into sentences, and the sentences of a document are joined to passages of
+        up to `words` words. Each line of plain text and each cell of a table is one passage, or several if it is
+        longer.
+
+        Args:
+            column: Column of tables that holds the text; by default the likeliest by its name.
+            words: Maximum number of words in a passage; a longer sentence is a passage of its own.
+
+        Raises:
+            OpencseError: A file cannot be read, or the folder has no documents.
+        """
+        for source, units, joined in _units(self.path, column):
+            sentences: list[str] = []
+            for unit in _running_text(list(units)) if joined else _short_or_split(units):
+                if not joined:
+                    yield from _packed(source, unit, words)
+                else:
+                    sentences += unit
+            yield from _packed(source, sentences, words)
 
 
 def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterator[list[str]]:
@@ -133,9 +150,8 @@ def _left_out(folder: Path) -> str:
 
 def _is_table_folder(folder: Path) -> bool:
     """Return whether a folder is one table: saved by `datasets`, or with Parquet files only."""
-    return (folder / "state.json").exists() or {file_extension(f) for f in folder.iterdir() if f.is_file()} == {
-        ".parquet"
-    }
+    kinds = {file_extension(file) for file in folder.iterdir() if file.is_file()}
+    return saved_by_datasets(folder) or kinds == {".parquet"}
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,15 +81,15 @@ def join_labels(rows: Corpus, labels: Labels, out: Path, *, columns: Collection[
     return Corpus(out, rows.name)
 
 
-def labels_note(recipe: Recipe, rows: Corpus, labels: Labels) -> str:
+def labels_note(recipe: Recipe, labels: Labels, cells: Iterable[Sequence[str | None]]) -> str:
     """Return how many of the training rows are labels, and the weights of their terms.
 
     Args:
         recipe: The recipe with labels.
-        rows: The training rows.
         labels: The labels.
+        cells: The columns of the labels (`Labels.columns`) in each training row.
     """
-    found = [any(row) for row in rows.rows(labels.columns)]
+    found = [any(row) for row in cells]
     weights = (f"{term.name} {term.weight:g}" for term in recipe.terms if set(term.views) & set(COLUMNS))
     share = f"{sum(found):,} of {len(found):,} training rows ({sum(found) / len(found):.1%})"
     return f"Labels: {labels.describe()}, in {share}. Weights of their terms: {', '.join(weights)}."

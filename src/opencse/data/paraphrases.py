@@ -9,7 +9,7 @@ from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
 from opencse.io.reading import regular_file
 
-TEXT_COLUMNS = ("text", "sentence")
+SENTENCE_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
 
 
@@ -61,10 +61,12 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
         OpencseError: There is no such file, or it has no columns with known names.
     """
     present = column_names(regular_file(table))  # a corpus may be a folder, this table may not
-    found = [next((name for name in names if name in present), None) for names in (TEXT_COLUMNS, PARAPHRASE_COLUMNS)]
+    found = [
+        next((name for name in names if name in present), None) for names in (SENTENCE_COLUMNS, PARAPHRASE_COLUMNS)
+    ]
     if found[0] is None or found[1] is None:
         raise OpencseError(
             f"{table} is not a table of paraphrases: its columns are {', '.join(present)}",
-            f"Name one {' or '.join(TEXT_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
+            f"Name one {' or '.join(SENTENCE_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
         )
     return found[0], found[1]

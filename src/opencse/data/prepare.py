@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opencse.data.columns import add_columns, built_by_opencse, missing_specs, with_models
 from opencse.data.label_rows import join_labels
 from opencse.data.labels import Labels
-from opencse.data.language import choose_corpus_language
 from opencse.data.mixture import mix_rows
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.sampling import sample
 from opencse.io.corpus import Corpus
+from opencse.progress import Notify
 from opencse.recipes import Recipe, load_recipe
 from opencse.views import build_views
 from opencse.views.languages import LanguagePack
-
-Notify = Callable[[str], None]
 
 
 def recipe_for_corpus(
@@ -63,6 +61,7 @@ def prepare_rows(
     *,
     models: Mapping[str, str | Path],
     paraphrases: Paraphrases,
+    pack: LanguagePack,
     labels: Labels | None = None,
     keep: bool = True,
     notify: Notify = lambda _: None,
@@ -83,6 +82,7 @@ def prepare_rows(
         models: Models to mine with, by the name that constructors give them: `backbone`, the model to be trained, and
             the recipe's first stages.
         paraphrases: The user's source of paraphrases; the sentences of a table join the sample.
+        pack: Rules of the language of the corpus.
         labels: The user's labels, which join the rows.
         keep: Keep the parts of an interrupted build.
         notify: Receives short notes for the user.
@@ -90,7 +90,6 @@ def prepare_rows(
     Raises:
         OpencseError: The corpus cannot be read, a column cannot be built, or a part of the mixture finds no sentence.
     """
-    pack = choose_corpus_language(recipe.corpus, corpus).pack
     sentences = _sampled(recipe, corpus, out, paraphrases, pack)
     rows = _with_columns(recipe, sentences, out, models, keep, notify, pack)
     parts = recipe.used_parts

@@ -41,6 +41,30 @@ class TokenSource:
     optional: bool = False
 
 
+@dataclass(frozen=True)
+class UsableRows:
+    """The rows of a corpus that its token store has, in the same order: each a mapping from columns to cells.
+
+    Attributes:
+        corpus: The corpus.
+        sources: The columns to read; a row that lacks one which is not optional is left out.
+    """
+
+    corpus: Corpus
+    sources: Sequence[TokenSource]
+
+    def __iter__(self) -> Iterator[dict[str, str | None]]:
+        return (row for row in self.with_gaps() if row is not None)
+
+    def with_gaps(self) -> Iterator[dict[str, str | None] | None]:
+        """Yield every row of the corpus, and None for one that is left out."""
+        columns = list(dict.fromkeys(s.column for s in self.sources))
+        needed = [s.column for s in self.sources if not s.optional]
+        for cells in self.corpus.rows(columns):
+            row = dict(zip(columns, cells, strict=True))
+            yield row if all(row[c] is not None for c in needed) else None
+
+
 class TokenStore:
     """Token ids of a corpus by source and row, without special tokens.
 
@@ -132,18 +156,6 @@ def open_token_store(
     return store
 
 
-def usable_rows(corpus: Corpus, sources: Sequence[TokenSource]) -> Iterator[dict[str, str | None] | None]:
-    """Yield the cells of every row by column; None for a row that lacks a source which is not optional.
-
-    The token store has the rows that are not None, in the same order.
-    """
-    columns = list(dict.fromkeys(s.column for s in sources))
-    needed = [s.column for s in sources if not s.optional]
-    for row in corpus.rows(columns):
-        record = dict(zip(columns, row, strict=True))
-        yield record if all(record[c] is not None for c in needed) else None
-
-
 def _tokenizer_hash(tokenizer: Any) -> str:
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     spec.pop("truncation", None), spec.pop("padding", None)
@@ -164,7 +176,7 @@ def _build(
     length_files = [(folder / f"{i}.lengths").open("wb") for i in range(len(sources))]
     phase = Phase("tokenising", unit="sentences", show=progress)
     try:
-        for chunk in chunks(usable_rows(corpus, sources), _CHUNK):
+        for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
             kept = [record for record in chunk if record is not None]
             rows, skipped = rows + len(kept), skipped + len(chunk) - len(kept)
             for source, ids_file, lengths_file in zip(sources, id_files, length_files, strict=True):

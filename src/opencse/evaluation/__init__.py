@@ -14,11 +14,11 @@ from opencse.evaluation.sts import STS_TASKS, PairsTask
 from opencse.evaluation.sts_sources import load_sts
 from opencse.evaluation.suites import SUITES, load_suites
 from opencse.evaluation.task import (
-    Embeddings,
     Encode,
     Results,
     Task,
     TaskResult,
+    TextEmbeddings,
     distinct_texts,
     evaluate_suites,
     evaluate_tasks,
@@ -46,7 +46,6 @@ __all__ = [
     "TRANSFER_TASKS",
     "ClassificationTask",
     "CrossValidation",
-    "Embeddings",
     "Encode",
     "GeometryTask",
     "LabelledSet",
@@ -59,6 +58,7 @@ __all__ = [
     "ScoredPairs",
     "Task",
     "TaskResult",
+    "TextEmbeddings",
     "TransferTask",
     "Triplet",
     "TripletSet",

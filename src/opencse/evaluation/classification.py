@@ -1,4 +1,4 @@
-"""Classification: logistic regression (scikit-learn) on frozen vectors, on all training texts and on a few."""
+"""Classification: logistic regression (scikit-learn) on frozen vectors, on all training texts or a few per class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score
 
 from opencse.errors import OpencseError
 from opencse.evaluation.labelled import LabelledSet, features
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import TaskResult, TextEmbeddings
 
 CLASSIFICATION_TASKS = ("Banking77", "Emotion", "CLINC150", "AmazonCounterfactual", "TweetSentiment")
 """Named tasks; any folder with a training and a test part is a task, too."""
@@ -56,7 +56,7 @@ class ClassificationTask:
         for part in (self.data.train, self.data.test):
             yield from part or ()
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers and return their scores on the test part."""
         data, test = self.data, self.data.test
         assert test is not None

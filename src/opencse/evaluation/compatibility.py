@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
 
 COMPATIBILITY = "compatibility"
 """Name of the task that measures a mixed index."""
@@ -52,6 +53,11 @@ class StoredVectors:
         return f"{finding} Old vectors can stay in use while documents are embedded again."
 
 
+def compared_texts(texts: Iterable[str]) -> list[str]:
+    """Return the texts of a corpus whose old and new vectors are compared: the distinct ones among the first."""
+    return list(dict.fromkeys(islice(texts, TEXTS)))
+
+
 def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
     """Compare the vectors of two models for the same texts.
 
@@ -70,7 +76,7 @@ def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CompatibilityTask:
-    """Recall of a new model's queries among vectors that the old model made, in percent.
+    """Recall of a new model's queries among vectors of the old model, in percent.
 
     Args:
         items: Distinct texts, each a document and a query.
@@ -78,7 +84,7 @@ class CompatibilityTask:
         name: Name of the task.
 
     Raises:
-        OpencseError: There are too few texts for ten nearest to mean something.
+        OpencseError: There are fewer texts than a measurement of the ten nearest needs.
     """
 
     items: Sequence[str]
@@ -96,7 +102,7 @@ class CompatibilityTask:
         """Yield the texts."""
         yield from self.items
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Measure the recall of a mixed index, and the mean cosine of old and new vectors."""
         found = stored_vectors(self.old, embeddings(self.items))
         undefined = {} if found.recall is not None else {"recall": "old and new vectors differ in dimension"}

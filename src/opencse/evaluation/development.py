@@ -11,7 +11,7 @@ from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.sts import PairsTask
 from opencse.evaluation.sts_sources import load_sts
-from opencse.evaluation.task import Embeddings, Task, distinct_texts
+from opencse.evaluation.task import Task, TextEmbeddings, distinct_texts
 from opencse.io import demo
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def task_scorer(
     prepared = embedder.prepare(texts)
 
     def score() -> dict[str, float]:
-        embeddings, scores = Embeddings(texts, embedder.encode(prepared)), {}
+        embeddings, scores = TextEmbeddings(texts, embedder.encode(prepared)), {}
         for task in tasks:
             result = task.score(embeddings)
             if result.score is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.pairs import ScoredPairs
-from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
 
 POSITIVE = 4.0
 """A pair with a score above this is a positive pair, as in SimCSE (Gao et al. 2021)."""
@@ -48,7 +48,7 @@ class GeometryTask:
         yield from self.pairs.sentence1
         yield from self.pairs.sentence2
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the metrics."""
         first, second = (
             unit_rows(embeddings(side), np.float64) for side in (self.pairs.sentence1, self.pairs.sentence2)
@@ -81,7 +81,7 @@ class GeometryTask:
             },
         )
 
-    def _by_score(self, embeddings: Embeddings) -> list[dict[str, Any]]:
+    def _by_score(self, embeddings: TextEmbeddings) -> list[dict[str, Any]]:
         cosine = paired_cosine(embeddings(self.pairs.sentence1), embeddings(self.pairs.sentence2))
         bins = np.clip(np.floor(self.pairs.gold), 0, 4)
         return [{"from": low, "to": low + 1, **_distribution(cosine[bins == low])} for low in range(5)]

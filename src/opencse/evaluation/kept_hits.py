@@ -1,4 +1,4 @@
-"""A guard without labels: what a search finds first before a change is still found after it."""
+"""A guard without labels: the first hits of a search before a change are still found after it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
 
 _BLOCK = 256  # searches at a time: bounds the memory of the similarities
 _TOP = 10
@@ -44,7 +44,7 @@ class KeptHitsTask:
         yield from self._queries
         yield from self._documents
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query; cost is O(q n d)."""
         nearest = self._nearest(embeddings)
         if self._first is None:
@@ -59,7 +59,7 @@ class KeptHitsTask:
             details={"text": "given", "corpus": len(self._documents), "similarity": "cosine"},
         )
 
-    def _nearest(self, embeddings: Embeddings) -> np.ndarray:
+    def _nearest(self, embeddings: TextEmbeddings) -> np.ndarray:
         """Return the positions of the nearest documents of each search, (q, 10), the nearest first."""
         documents = unit_rows(embeddings(self._documents))
         found = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Embeddings
+from opencse.evaluation.task import TextEmbeddings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +115,7 @@ class LabelledSet:
         return digest.hexdigest()
 
 
-def features(embeddings: Embeddings, part: LabelledTexts) -> np.ndarray:
+def features(embeddings: TextEmbeddings, part: LabelledTexts) -> np.ndarray:
     """Return vectors of texts (n, d), or (|u - v|, u * v) of pairs (n, 2d), float32."""
     first = np.asarray(embeddings(part.texts), dtype=np.float32)
     if part.seconds is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
 
 _BLOCK = 512  # rows at a time: bounds the memory of the similarities
 
@@ -51,7 +51,7 @@ class NeighbourTask:
         """Yield the texts."""
         yield from self.items
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Classify every text by its neighbours."""
         names, labels = np.unique(np.array(self.labels), return_inverse=True)
         nearest, cosines = nearest_rows(embeddings(self.items), self.k)

@@ -1,18 +1,18 @@
-"""Evaluation results as JSON and as a table."""
+"""The results of an evaluation, and the same as JSON and as tables."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.jupyter import JupyterMixin
 from rich.table import Table
 from rich.text import Text
 
-from opencse.evaluation.run_suites import Evaluation
 from opencse.evaluation.task import Results
 
 _SHOWN = {
@@ -22,6 +22,26 @@ _SHOWN = {
     "classification": ("accuracy", "few_shot_accuracy"),
 }
 _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(JupyterMixin):
+    """Scores of one model, displayed as tables in a terminal (rich) and in a notebook.
+
+    Attributes:
+        results: Results by suite.
+        settings: Settings that they depend on (JSON types, the head of the JSON result).
+        texts: Number of distinct texts, each encoded once.
+        asked: Number of texts that the tasks need, repetitions included.
+    """
+
+    results: dict[str, Results]
+    settings: dict[str, Any]
+    texts: int
+    asked: int
+
+    def __rich__(self) -> RenderableType:
+        return as_tables(self)
 
 
 def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from opencse.errors import OpencseError
 from opencse.evaluation.correlation import ROUNDING
 from opencse.evaluation.ranking_measures import measures
-from opencse.evaluation.task import Embeddings, TaskResult, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
 
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 
@@ -55,7 +55,7 @@ class RetrievalTask:
         yield from self.queries
         yield from self.corpus
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query, and return the metrics."""
         corpus, spread, results = unit_rows(embeddings(self.corpus)), 0.0, []
         position = {text: index for index, text in enumerate(self.corpus)}
@@ -110,7 +110,7 @@ class RerankingTask:
         for texts in self.candidates:
             yield from texts
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Rank the candidates of every query, and return the metrics."""
         spread, results = 0.0, []
         for query, texts, grades in zip(

@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from rich.console import RenderableType
-from rich.jupyter import JupyterMixin
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
-from opencse.evaluation.task import Encode, Results, Task, distinct_texts, evaluate_suites
+from opencse.evaluation.results_table import Evaluation
+from opencse.evaluation.task import Encode, Task, distinct_texts, evaluate_suites
 from opencse.evaluation.whitening import Whitening
 from opencse.io.tables import read_lines
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation(JupyterMixin):
-    """Scores of one model, displayed as tables in a terminal (rich) and in a notebook.
-
-    Attributes:
-        results: Results by suite.
-        settings: Settings that they depend on (JSON types, the head of the JSON result).
-        texts: Number of distinct texts, each encoded once.
-        asked: Number of texts that the tasks need, repetitions included.
-    """
-
-    results: dict[str, Results]
-    settings: dict[str, Any]
-    texts: int
-    asked: int
-
-    def __rich__(self) -> RenderableType:
-        from opencse.evaluation.results_table import as_tables
-
-        return as_tables(self)
 
 
 def evaluate_model(

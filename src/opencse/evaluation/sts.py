@@ -15,7 +15,7 @@ import numpy as np
 
 from opencse.evaluation.correlation import mteb_cosine, paired_cosine, pearson, spearman, why_undefined
 from opencse.evaluation.pairs import ScoredPairs
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import TaskResult, TextEmbeddings
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 """The seven tasks, in the order of the papers' tables."""
@@ -44,7 +44,7 @@ class PairsTask:
         yield from self.pairs.sentence1
         yield from self.pairs.sentence2
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the correlations of cosines with gold scores."""
         gold = self.pairs.gold
         first, second = embeddings(self.pairs.sentence1), embeddings(self.pairs.sentence2)

@@ -21,7 +21,7 @@ def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.n
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
-class Embeddings:
+class TextEmbeddings:
     """Lookup of the vectors of encoded texts.
 
     Args:
@@ -85,7 +85,7 @@ class Task(Protocol):
     def texts(self) -> Iterable[str]:
         """Return every text whose vector `score` needs; repetitions cost nothing."""
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the scores of the vectors."""
 
 
@@ -132,7 +132,7 @@ def score(tasks: Sequence[Task], texts: Sequence[str], matrix: np.ndarray) -> Re
         matrix: Their vectors (m, d).
     """
     started = time.perf_counter()
-    embeddings = Embeddings(texts, matrix)
+    embeddings = TextEmbeddings(texts, matrix)
     results = tuple(task.score(embeddings) for task in tasks)
     return Results(results=results, texts=len(texts), seconds=time.perf_counter() - started)
 
@@ -167,7 +167,7 @@ def evaluate_suites(encode: Encode, suites: Mapping[str, Sequence[Task]]) -> dic
             raise OpencseError(f"two tasks are named {name!r}", "Rename one: results are keyed by name.")
     started = time.perf_counter()
     texts = distinct_texts(tasks)
-    embeddings = Embeddings(texts, np.asarray(encode(texts)))
+    embeddings = TextEmbeddings(texts, np.asarray(encode(texts)))
     scored = {}
     for suite, members in suites.items():
         results = tuple(task.score(embeddings) for task in members)

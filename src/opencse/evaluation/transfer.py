@@ -15,7 +15,7 @@ from opencse.evaluation.cross_validation import (
     train_dev_test,
 )
 from opencse.evaluation.labelled import LabelledSet, LabelledTexts, features
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import TaskResult, TextEmbeddings
 
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 """The seven tasks, in the order of the papers' tables."""
@@ -48,7 +48,7 @@ class TransferTask:
         """Yield all texts of all parts."""
         yield from self.data.texts()
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers, and return their scores on the test rows."""
         if self.data.dev is None:
             self.data.require_per_class(self.protocol.folds, f"cross-validation in {self.protocol.folds} folds")
@@ -72,7 +72,7 @@ class TransferTask:
             },
         )
 
-    def predict(self, embeddings: Embeddings) -> tuple[Predictions, LabelledTexts]:
+    def predict(self, embeddings: TextEmbeddings) -> tuple[Predictions, LabelledTexts]:
         """Train, and return the predictions and the part that they belong to."""
         data, bar = self.data, f"classify {self.name}"
         (x, y), *others = [

@@ -13,7 +13,7 @@ import numpy as np
 
 from opencse.errors import OpencseError
 from opencse.evaluation.correlation import paired_cosine
-from opencse.evaluation.task import Embeddings, TaskResult
+from opencse.evaluation.task import TaskResult, TextEmbeddings
 from opencse.io.tables import read_table, table_columns
 
 DEVELOPMENT_SETS = ("meaning", "search", "roles")
@@ -90,14 +90,14 @@ class TripletTask:
         for triplet in self.data.triplets:
             yield from (triplet.anchor, triplet.positive, triplet.negative)
 
-    def margins(self, embeddings: Embeddings) -> np.ndarray:
+    def margins(self, embeddings: TextEmbeddings) -> np.ndarray:
         """Return the cosine with the positive minus that with the negative, (n,); above 0 is right."""
         anchor, positive, negative = (
             embeddings([getattr(triplet, side) for triplet in self.data.triplets]) for side in _TEXTS
         )
         return paired_cosine(anchor, positive) - paired_cosine(anchor, negative)
 
-    def score(self, embeddings: Embeddings) -> TaskResult:
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the share of triplets in the right order, over all and in each group."""
         right = self.margins(embeddings) > 0
         groups = {f"{column}: {value}": rows for (column, value), rows in self.data.groups().items()}

@@ -115,7 +115,7 @@ def trim_cache(limit: int | None = None) -> None:
 
 
 def _entries(kind: str) -> list[Path]:
-    """Return the entries of a kind. What is not named after a hash belongs to others, as does what a link points to."""
+    """Return the entries of a kind. Files whose name is no hash belong to others, and so do the targets of links."""
     folder = cache_root() / kind
     if os.path.islink(folder) or not os.path.isdir(folder):
         return []

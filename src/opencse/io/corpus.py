@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from opencse.errors import OpencseError
-from opencse.io.parquet import arrow_columns, arrow_files
-from opencse.io.reading import existing_path, require_columns, translate_errors, unknown_format
-from opencse.io.tables import TABLES, file_extension, read_lines, read_table, table_columns
+from opencse.io.parquet import ArrowFiles
+from opencse.io.reading import existing_path, file_extension, translate_errors, unknown_format
+from opencse.io.tables import TABLES, LineFile, TableFile
 from opencse.io.text_column import text_column
 
 Row = tuple[str | None, ...]
+
+
+class _Reader(Protocol):
+    """A file or folder in one format, opened: the names of its columns, and its rows with their file and number."""
+
+    columns: list[str]
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]: ...
+
+
+_READERS: Mapping[str, Callable[[Path], _Reader]] = {
+    ".txt": LineFile,
+    ".parquet": ArrowFiles,
+    **dict.fromkeys(TABLES, TableFile),
+}
+"""The reader of each format; a folder is read as `.parquet`."""
 
 
 class Corpus:
@@ -42,26 +58,39 @@ class Corpus:
     """
 
     def __init__(self, path: str | Path, name: str | None = None) -> None:
-        self.path = Path(path)
+        self.path = existing_path(path)
         self.name = name or self.path.name
-        self.columns = tuple(column_names(path))
+        kind = ".parquet" if self.path.is_dir() else file_extension(self.path)
+        if kind not in _READERS:
+            raise unknown_format(self.path)
+        self._reader = _READERS[kind](self.path)
+        self.columns = tuple(self._reader.columns)
 
     def text_column(self, wanted: str | None = None) -> str:
         """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
         return text_column(self.columns, self.path, wanted)
 
     def texts(self, column: str = "text") -> Iterator[str]:
-        """Yield the non-blank sentences, in order (`read_texts`)."""
-        return read_texts(self.path, column)
+        """Yield the non-blank sentences, in order."""
+        for (text,) in self.rows((column,)):
+            if text is not None:
+                yield text
+
+    def first_texts(self, count: int) -> list[str]:
+        """Return the first `count` sentences; none if there is no column `text`."""
+        return list(islice(self.texts(), count)) if "text" in self.columns else []
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """Yield the named columns of every row (`read_rows`)."""
-        return read_rows(self.path, columns)
+        for file, number, cells in self._reader.rows(columns):
+            yield tuple([_cell(cell, file, number, column) for cell, column in zip(cells, columns, strict=True)])
 
     @property
     def format(self) -> str:
         """The file's extension, with `.gz` if it is compressed, or `folder`."""
-        return corpus_format(self.path)
+        if self.path.is_dir():
+            return "folder"
+        return file_extension(self.path) + (".gz" if self.path.suffix == ".gz" else "")
 
     @cached_property
     def content_hash(self) -> str:
@@ -80,9 +109,7 @@ def read_texts(path: str | Path, column: str = "text") -> Iterator[str]:
     Raises:
         OpencseError: The path is missing, its format or encoding is wrong, or it has no such column.
     """
-    for (text,) in read_rows(path, (column,)):
-        if text is not None and text.strip():
-            yield text
+    yield from Corpus(path).texts(column)
 
 
 def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
@@ -97,22 +124,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
     Raises:
         OpencseError: As `read_texts`.
     """
-    path = existing_path(path)
-    kind = file_extension(path)
-    if path.is_dir() or kind == ".parquet":
-        for file, cells in arrow_files(path, columns):
-            yield from _as_text(cells, file, columns)
-    elif kind == ".txt":
-        require_columns(columns, ["text"], path)
-        for _, line in read_lines(path):
-            yield tuple(line if line.strip() else None for _ in columns)
-    elif kind in TABLES:
-        if names := table_columns(path):
-            require_columns(columns, names, path)
-        for number, row in read_table(path):
-            yield tuple(_cell(row.get(c), path, number, c) for c in columns)
-    else:
-        raise unknown_format(path)
+    yield from Corpus(path).rows(columns)
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -121,21 +133,7 @@ def column_names(path: str | Path) -> list[str]:
     Raises:
         OpencseError: The path is missing, or its format or encoding is wrong.
     """
-    path = existing_path(path)
-    if path.is_dir() or file_extension(path) == ".parquet":
-        return arrow_columns(path)
-    if file_extension(path) == ".txt":
-        next(read_lines(path), None)  # finds a file without line ends before anything reads all of it
-        return ["text"]
-    if file_extension(path) not in TABLES:
-        raise unknown_format(path)
-    return table_columns(path)
-
-
-def corpus_format(path: str | Path) -> str:
-    """Return the format of a corpus: the file's extension, with `.gz` if it is compressed, or `folder`."""
-    path = Path(path)
-    return "folder" if path.is_dir() else file_extension(path) + (".gz" if path.suffix == ".gz" else "")
+    return list(Corpus(path).columns)
 
 
 def content_hash(path: str | Path) -> str:
@@ -159,11 +157,6 @@ def _cell(value: object, path: Path, number: int, column: str) -> str | None:
     if not isinstance(value, str):
         raise OpencseError(f"{path}, line {number}: column '{column}' holds {type(value).__name__}, not text")
     return value if value.strip() else None
-
-
-def _as_text(rows: Iterable[tuple[Any, ...]], path: Path, columns: Sequence[str]) -> Iterator[Row]:
-    for number, row in enumerate(rows, 1):
-        yield tuple(_cell(value, path, number, c) for value, c in zip(row, columns, strict=True))
 
 
 def chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -71,7 +71,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a folder; one that has the name goes. Other processes may do the same at the same time."""
+    """Rename a folder, and replace any folder of the new name. Other processes may do the same at the same time."""
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
     for attempt in range(_ATTEMPTS):
         try:

@@ -25,32 +25,37 @@ _ROWS = 8192
 _REMEDY = "Write or copy it again."
 
 
-def arrow_columns(path: Path) -> list[str]:
-    """Return the names of the columns of a Parquet file, a folder of them, or a folder saved by `datasets`.
+class ArrowFiles:
+    """A Parquet file, a folder of them, or a folder saved by `datasets`, read as one table of texts.
 
     Raises:
         OpencseError: As `parquet_schema` or `load_dataset`; or the folder is neither.
     """
-    if path.is_dir() and saved_by_datasets(path):
-        return list(load_dataset(path).column_names)
-    return list(parquet_schema(parquet_files(path)[0] if path.is_dir() else path).names)
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._dataset = path.is_dir() and saved_by_datasets(path)
+        if self._dataset:
+            self.columns: list[str] = list(load_dataset(path).column_names)
+        else:
+            self._files = parquet_files(path) if path.is_dir() else [path]
+            self.columns = list(parquet_schema(self._files[0]).names)
 
-def arrow_files(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Iterator[tuple[Any, ...]]]]:
-    """Yield each Parquet file with the named columns of its rows; a folder saved by `datasets` counts as one file.
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+        """Yield the file, the number and the named columns of every row.
 
-    Raises:
-        OpencseError: As `arrow_columns`; or a column is missing or does not hold text.
-    """
-    if path.is_dir() and saved_by_datasets(path):
-        require_columns(columns, load_dataset(path).column_names, path)
-        yield path, dataset_rows(path, columns)
-        return
-    for file in parquet_files(path) if path.is_dir() else [path]:
-        schema = parquet_schema(file)
-        require_columns(columns, schema.names, file)
-        _require_text(columns, schema, file)
-        yield file, parquet_rows(file, columns)
+        Raises:
+            OpencseError: A file is incomplete, or a column is missing or does not hold text.
+        """
+        if self._dataset:
+            require_columns(columns, self.columns, self._path)
+            yield from ((self._path, number, row) for number, row in enumerate(dataset_rows(self._path, columns), 1))
+            return
+        for file in self._files:
+            schema = parquet_schema(file)
+            require_columns(columns, schema.names, file)
+            _require_text(columns, schema, file)
+            yield from ((file, number, row) for number, row in enumerate(parquet_rows(file, columns), 1))
 
 
 def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:

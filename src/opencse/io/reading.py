@@ -81,6 +81,12 @@ def unknown_format(path: Path) -> OpencseError:
     return OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {known}.")
 
 
+def file_extension(path: Path) -> str:
+    """Return the extension of a file in lower case, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+
+
 def existing_path(path: str | Path) -> Path:
     """Return the path of a regular file or a folder, after checking that it exists.
 

@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opencse.errors import OpencseError
-from opencse.io.reading import LONGEST_LINE, error_reason, json_object, regular_file
+from opencse.io.reading import (
+    LONGEST_LINE,
+    error_reason,
+    file_extension,
+    json_object,
+    regular_file,
+    require_columns,
+)
 
 TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
@@ -19,10 +26,42 @@ TABLES = (".csv", ".tsv", ".jsonl")
 _LONGEST_NAME = 1000  # characters; a longer "name" is a text, and the header is missing
 
 
-def file_extension(path: Path) -> str:
-    """Return the extension of a file in lower case, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+class LineFile:
+    """A file of plain text, plain or `.gz`: one column, `text`, and a row for each line.
+
+    Raises:
+        OpencseError: As `read_lines`, of the first line: a file without line ends is found before all of it is read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.columns = ["text"]
+        next(read_lines(path), None)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+        """Yield the file, the line number and the named columns of every row."""
+        require_columns(columns, self.columns, self._path)
+        for line, text in read_lines(self._path):
+            yield self._path, line, [text] * len(columns)
+
+
+class TableFile:
+    """A `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`, as `read_table` reads it.
+
+    Raises:
+        OpencseError: As `table_columns`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.columns = table_columns(path)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+        """Yield the file, the line number and the named columns of every row."""
+        if self.columns:  # an empty file has no rows either
+            require_columns(columns, self.columns, self._path)
+        for line, row in read_table(self._path):
+            yield self._path, line, [row.get(column) for column in columns]
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.vector_cache import cached_vectors
-from opencse.evaluation.compatibility import TEXTS, StoredVectors, stored_vectors
+from opencse.evaluation.compatibility import StoredVectors, stored_vectors
 from opencse.evaluation.development import sts_text
 from opencse.io import demo
-from opencse.io.corpus import Corpus
 from opencse.probing import ProbeData, ProbeScores, ProbeSuite, load_probe_data
 from opencse.recipes import Recipe
 
@@ -42,13 +40,7 @@ def probe_before_and_after(
     return {name: before, trained: after}
 
 
-def compared_texts(corpus: Corpus) -> list[str]:
-    """Return the texts of a corpus whose old and new vectors are compared."""
-    return list(dict.fromkeys(islice(corpus.texts(), TEXTS)))
-
-
-def measure_stored_vectors(recipe: Recipe, backbone: str, model: Path, corpus: Corpus) -> StoredVectors:
-    """Measure whether stored vectors of the backbone stay usable with the trained model."""
-    texts = compared_texts(corpus)
+def measure_stored_vectors(recipe: Recipe, backbone: str, model: Path, texts: Sequence[str]) -> StoredVectors:
+    """Measure on some texts whether stored vectors of the backbone stay usable with the trained model."""
     old = cached_vectors(Embedder(load_encoder(backbone, **recipe.pooling)), texts)
     return stored_vectors(old, Embedder(load_encoder(model))(texts))

@@ -9,14 +9,15 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from opencse.data.columns import chosen_specs, with_models
-from opencse.data.given import open_corpus
-from opencse.data.language import choose_corpus_language
+from opencse.data.user_text import open_corpus
 from opencse.encoder.given import model_source
 from opencse.engines import Engine
 from opencse.errors import OpencseError
+from opencse.progress import Notify
 from opencse.recipes import load_recipe
-from opencse.runs.session import Notify
+from opencse.syntax.language import ENOUGH_TEXTS
 from opencse.views import ConstructorSpec, build_views
+from opencse.views.languages import choose_language
 
 
 def build(
@@ -69,7 +70,7 @@ def build(
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
     text = open_corpus(corpus, column=column)
-    language = choose_corpus_language(loaded.corpus, text)
+    language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS), loaded.corpus.syntax)
     if any(spec.by_grammar for spec in specs.values()):
         notify(language.line(specs))
     built = build_views(

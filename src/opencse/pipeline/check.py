@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opencse.data.documents import DocumentPassage
-from opencse.data.given import collect_passages, collect_queries
+from opencse.data.user_text import collect_passages, collect_queries
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from opencse.comparison import Comparison, RunRecord, compare_groups, find_runs, group_runs, pair_cosines, read_run
-from opencse.comparison.curves import save_curves
-from opencse.comparison.tables import FORMATS
+from opencse.comparison.comparison_table import FORMATS
+from opencse.comparison.run_curves import save_curves
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs

@@ -9,7 +9,7 @@ import numpy as np
 
 from opencse.comparison.search_page import write_search_comparison
 from opencse.comparison.top_hits import SearchComparison, compare_searches
-from opencse.data.given import collect_passages, collect_queries
+from opencse.data.user_text import collect_passages, collect_queries
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder

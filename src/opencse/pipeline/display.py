@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run_lines(run: TrainingRun) -> RenderableType:
-    """Return steps, time, the score of the kept weights, and how to load the model."""
+    """Return steps, time, the score of the kept weights, warnings that are new, and how to load the model."""
     outcome = run.outcome
     kept = f"{outcome.steps} steps in {outcome.seconds:.0f} s"
     if outcome.best_score is not None:
@@ -29,7 +29,7 @@ def run_lines(run: TrainingRun) -> RenderableType:
         kept += f"; kept {share}step {outcome.best_step}, development Spearman {outcome.best_score:.2f}"
         kept += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
     load = f'model: {run.model}   load it with SentenceTransformer("{run.model}")'
-    warnings = [Text(f"warning: {warning}") for warning in run.warnings]
+    warnings = [Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings]
     return Group(Text(kept), *warnings, Text(load, overflow="fold", no_wrap=True))
 
 

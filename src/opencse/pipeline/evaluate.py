@@ -12,7 +12,8 @@ from opencse.encoder.given import model_source
 from opencse.encoder.precision_choice import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
 from opencse.evaluation.development import sts_text
-from opencse.evaluation.run_suites import Evaluation, evaluate_model
+from opencse.evaluation.results_table import Evaluation
+from opencse.evaluation.run_suites import evaluate_model
 from opencse.evaluation.suites import load_suites
 from opencse.evaluation.task import Task
 from opencse.io import demo

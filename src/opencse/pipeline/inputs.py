@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from opencse.data.columns import missing_specs
-from opencse.data.given import open_corpus
 from opencse.data.label_rows import with_labels
 from opencse.data.labels import Labels, read_labels
-from opencse.data.language import choose_corpus_language
 from opencse.data.paraphrases import Paraphrases
 from opencse.data.prepare import recipe_for_corpus
+from opencse.data.user_text import open_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.device import choose_device
 from opencse.encoder.given import model_source
 from opencse.encoder.precision_choice import describe, resolve_precision
 from opencse.io.corpus import Corpus
 from opencse.recipes import Recipe, family_of, load_recipe, shortened
+from opencse.syntax.language import ENOUGH_TEXTS
 from opencse.views.constructor import ConstructorSpec
+from opencse.views.languages import ChosenLanguage, choose_language
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +34,15 @@ class RunInputs:
         backbone: A folder, a hub id or a bundled name.
         paraphrases: Source of paraphrases.
         labels: The user's labels; the recipe has their views and terms.
+        language: The language of the corpus, and the rules for it.
     """
 
     recipe: Recipe
     corpus: Corpus
     backbone: str
     paraphrases: Paraphrases
-    labels: Labels | None = None
+    labels: Labels | None
+    language: ChosenLanguage
 
     @property
     def missing_specs(self) -> dict[str, ConstructorSpec]:
@@ -50,7 +53,7 @@ class RunInputs:
         """Return one line about the language of the corpus; empty if no view that needs grammar is built."""
         if not any(spec.by_grammar for spec in self.missing_specs.values()):
             return ""
-        return choose_corpus_language(self.recipe.corpus, self.corpus).line(self.missing_specs)
+        return self.language.line(self.missing_specs)
 
 
 def resolve_inputs(
@@ -89,7 +92,8 @@ def resolve_inputs(
     own = None if labels is None else read_labels(labels, label_share)
     if own is not None:
         recipe = with_labels(recipe, own)
-    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, labels=own)
+    language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
+    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, labels=own, language=language)
 
 
 def with_precision(inputs: RunInputs, begun: str | None = None) -> tuple[RunInputs, str]:

@@ -11,13 +11,12 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
-from opencse.evaluation.development import development_sets
 from opencse.pipeline import time_estimate
 from opencse.pipeline.before_after import read_probe_data
 from opencse.pipeline.inputs import resolve_inputs, with_precision
 from opencse.pipeline.time_budget import TimeBudget, fit_to_minutes, rounded, run_sizes
 from opencse.pipeline.time_estimate import RunSizes, seconds_by_part
-from opencse.pipeline.train import guards
+from opencse.pipeline.validation import read_validation
 from opencse.recipes import Recipe
 
 _NAMED = 0.05  # share of the time from which a part is named
@@ -147,8 +146,8 @@ def plan(
         label_share=label_share,
     )
     inputs, _ = with_precision(inputs)
-    sets = development_sets(dev, data, inputs.recipe.selection.tasks)
-    sizes, first = run_sizes(inputs, read_probe_data(data, pairs), sets, guards(inputs.recipe, guard, inputs.corpus))
+    validation = read_validation(inputs.recipe, inputs.corpus.texts, dev=dev, data=data, guard=guard)
+    sizes, first = run_sizes(inputs, read_probe_data(data, pairs), validation)
     speed = time_estimate.measure_speed(inputs, first)
     inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, speed=speed)
     resolved, parts = inputs.recipe, inputs.recipe.used_parts

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import Interrupted, OpencseError
-from opencse.evaluation import ScoredPairs, Task, TripletTask
+from opencse.evaluation import TripletTask
 from opencse.io.reading import read_json
 from opencse.pipeline.inputs import RunInputs
 from opencse.pipeline.time_estimate import (
@@ -21,10 +21,11 @@ from opencse.pipeline.time_estimate import (
     seconds_by_part,
     total_steps,
 )
+from opencse.pipeline.validation import ValidationData
 from opencse.probing import ProbeData
+from opencse.progress import Notify
 from opencse.progress.phase import duration
 from opencse.recipes import scaled
-from opencse.runs.session import Notify
 from opencse.settings.numbers import check_minutes
 
 _VERSIONS = 7  # of a probed sentence: itself and its transformations
@@ -56,9 +57,7 @@ class TimeBudget:
         return f"takes about {rounded(self.estimated_seconds)} on this machine ({steps})"
 
 
-def run_sizes(
-    inputs: RunInputs, probed: ProbeData, development: Sequence[ScoredPairs], guards: Sequence[Task]
-) -> tuple[RunSizes, list[str]]:
+def run_sizes(inputs: RunInputs, probed: ProbeData, validation: ValidationData) -> tuple[RunSizes, list[str]]:
     """Return the amounts of work of a run, and the first sentences of its corpus that may become training rows."""
     most = max((part.words or math.inf for part in inputs.recipe.used_parts.values()), default=math.inf)
     short = (text for text in inputs.corpus.texts() if len(text.split()) <= most)
@@ -71,8 +70,8 @@ def run_sizes(
     return RunSizes(
         sentences=sum(1 for _ in inputs.corpus.texts()),
         builds=bool(inputs.missing_specs),
-        scored=sum(2 * len(each) for each in development),
-        guarded=_in_sentences({text for task in guards for text in task.texts()}, first),
+        scored=sum(2 * len(each) for each in validation.development),
+        guarded=_in_sentences({text for task in validation.guards for text in task.texts()}, first),
         probed=2 * pairs + written + triplets,
     ), first
 
@@ -102,7 +101,7 @@ def fit_to_minutes(
         speed: The speed of the machine, if it is known.
 
     Raises:
-        OpencseError: The minutes are too few.
+        OpencseError: The time is too short for a fiftieth of the recipe.
     """
     if minutes is not None:
         check_minutes(minutes)

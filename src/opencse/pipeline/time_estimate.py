@@ -1,4 +1,4 @@
-"""How long a run takes, from a probe of a few seconds, and how much of a recipe fits into a number of minutes."""
+"""The expected time of a run, from a probe of a few seconds, and the share of a recipe that fits into some minutes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def fitting_share(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed, seconds:
         if needed <= seconds:
             return share
     raise OpencseError(
-        f"{duration(seconds)} are too few: a fiftieth of {recipe.name} takes about {duration(needed)} here",
+        f"{duration(seconds)} are too few: a fiftieth of {recipe.name} takes about {duration(needed)} on this machine",
         f"Give at least {math.ceil(needed / 60) + 1} minutes.",
     )
 

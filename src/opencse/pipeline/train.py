@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from opencse.data.given import open_corpus
+from opencse.data.user_text import open_corpus
 from opencse.encoder import backbone_config
-from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.embedder import Precision
 from opencse.encoder.given import model_source
-from opencse.errors import OpencseError
-from opencse.evaluation import Task, load_guard
-from opencse.evaluation.compatibility import CompatibilityTask
-from opencse.evaluation.development import development_scorer, development_sets, task_scorer
 from opencse.io.corpus import Corpus
-from opencse.pipeline.before_after import compared_texts
 from opencse.pipeline.inputs import with_seed
+from opencse.pipeline.validation import ValidationData, read_validation
 from opencse.pipeline.watch import watched_measures
+from opencse.progress import Notify
 from opencse.recipes import Recipe, family_of, load_recipe
-from opencse.runs.session import Notify
 from opencse.training import TrainingRun, train_encoder
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 
 def train(
@@ -83,110 +76,45 @@ def train(
     return train_on_rows(
         recipe,
         rows,
+        read_validation(recipe, rows.texts, dev=dev, data=data, guard=guard),
         backbone=backbone,
         out=out,
-        dev=dev,
-        data=data,
-        guard=guard,
         resume=resume,
         overwrite=overwrite,
         track=track,
         progress=progress,
         notify=notify,
         corpus_name=corpus_name or rows.name,
-        documents=rows,
     )
 
 
 def train_on_rows(
-    recipe: Recipe,
-    rows: Corpus,
-    *,
-    backbone: str,
-    out: str | Path,
-    dev: str | Path | None,
-    data: str | Path | None,
-    guard: str | Path | None,
-    resume: bool,
-    overwrite: bool,
-    track: Sequence[str],
-    progress: bool,
-    notify: Notify,
-    corpus_name: str,
-    documents: Corpus,
-    record: Mapping[str, Any] | None = None,
+    recipe: Recipe, rows: Corpus, validation: ValidationData, *, notify: Notify, **options: Any
 ) -> TrainingRun:
     """Train on rows that have been opened, with a resolved recipe.
 
     Args:
         recipe: The resolved recipe.
         rows: Rows with every column of the recipe.
-        backbone: As for `train`.
-        out: As for `train`.
-        dev: As for `train`.
-        data: As for `train`.
-        guard: As for `train`.
-        resume: As for `train`.
-        overwrite: As for `train`.
-        track: As for `train`.
-        progress: As for `train`.
+        validation: The data on which the model is scored while it trains.
         notify: As for `train`.
-        corpus_name: As for `train`.
-        documents: Texts for which old and new vectors are compared (`Selection.compatible`), and which your searches
-            search if the guard has no documents of its own.
-        record: Further entries of `run.json`.
+        **options: As for `opencse.training.train_encoder`.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    sets = development_sets(dev, data, recipe.selection.tasks)
-    watched = guards(recipe, guard, documents)
-    compatible = recipe.selection.compatible is not None
-    if not sets and not watched and not compatible:
+    if not validation:
         notify(
             "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
             "the model is still as good as before"
         )
     precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
-
-    def guard_scorer(encoder: SentenceTransformer) -> Callable[[], dict[str, float]]:
-        if not compatible:
-            return task_scorer(encoder, watched, precision)
-        texts = compared_texts(documents)
-        old = Embedder(encoder, precision=precision)(texts)  # nothing has been trained yet
-        return task_scorer(encoder, [*watched, CompatibilityTask(items=texts, old=old)], precision)
-
     return train_encoder(
         recipe,
         rows,
-        backbone=backbone,
-        out=out,
-        dev=None if not sets else lambda encoder: development_scorer(encoder, sets, precision),
-        guards=guard_scorer if watched or compatible else None,
-        watch=watched_measures(recipe.selection.watch, sets, precision),
-        resume=resume,
-        overwrite=overwrite,
-        track=track,
-        progress=progress,
+        dev=validation.scorer(precision),
+        guards=validation.guard_scorer(precision),
+        watch=watched_measures(recipe.selection.watch, validation.development, precision),
         notify=notify,
-        corpus_name=corpus_name,
-        record=record,
+        **options,
     )
-
-
-def guards(recipe: Recipe, own: str | Path | None, documents: Corpus) -> list[Task]:
-    """Return the guards of a run: those that come with opencse, and the user's own.
-
-    Raises:
-        OpencseError: The folder holds no guards, or the recipe uses none.
-    """
-    if recipe.selection.guard_tolerance is None:
-        if own is not None:
-            raise OpencseError(
-                f"the recipe {recipe.name} uses no guards",
-                "Give it one: --set selection.keep=last --set selection.guard_tolerance=0.3.",
-            )
-        return []
-    if own is None:
-        return load_guard()
-    return [*load_guard(), *load_guard(own, prefix="own", documents=documents.texts())]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opencse.encoder.embedder import Embedder, Precision
-from opencse.evaluation import Embeddings, PairsTask, ScoredPairs, Task
+from opencse.evaluation import PairsTask, ScoredPairs, Task, TextEmbeddings
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.task import distinct_texts
 from opencse.surface import consistency_opposition
@@ -45,7 +45,7 @@ def watched_measures(
         prepared = embedder.prepare(texts)
 
         def measure() -> dict[str, float]:
-            embeddings = Embeddings(texts, embedder.encode(prepared))
+            embeddings = TextEmbeddings(texts, embedder.encode(prepared))
             found: dict[str, float] = {}
             for task, names in tasks:
                 metrics = task.score(embeddings).metrics

@@ -24,8 +24,9 @@ from opencse.pretraining.network import MaskedLMNetwork
 from opencse.pretraining.settings import InputSettings, Pretraining, dump_settings, load_settings
 from opencse.pretraining.store import SentenceIds, iter_sentences, open_sentence_ids
 from opencse.pretraining.vocabulary import Pieces, train_tokenizer
+from opencse.progress import Notify
 from opencse.runs.loop import TrainingOutcome
-from opencse.runs.session import Notify, TrainingSession
+from opencse.runs.session import TrainingSession
 from opencse.settings import Schedule
 
 # The cost of one more forward pass, in tokens: little on a CPU, much on a GPU, where launching kernels takes time.

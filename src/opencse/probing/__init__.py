@@ -14,8 +14,8 @@
 from opencse.probing.estimates import Estimate
 from opencse.probing.length import LengthBias, LengthProbe
 from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
-from opencse.probing.probe import ProbeScores, ProbeSuite, probe_encoders
 from opencse.probing.probe_data import ProbeData, load_probe_data
+from opencse.probing.probe_suite import ProbeScores, ProbeSuite, probe_encoders
 from opencse.probing.sentences import KINDS, ProbeSentences, packaged_sentences, read_sentences
 from opencse.probing.sets import ProbeSets, by_subset, load_probe_sts
 from opencse.probing.splits import SplitAverage, SplitProbe, SplitResult, SplitResults

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings, ScoredPairs
+from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.probing.estimates import Estimate, partial_spearman, weighted
 from opencse.surface import match_error_rate
@@ -71,7 +71,7 @@ class LengthProbe:
             yield from each.sentence1
             yield from each.sentence2
 
-    def measure(self, embeddings: Embeddings) -> LengthBias:
+    def measure(self, embeddings: TextEmbeddings) -> LengthBias:
         """Return the correlations, and mean cosines by bin of length difference."""
         cosines = [paired_cosine(embeddings(each.sentence1), embeddings(each.sentence2)) for each in self.sets]
         by_set = {

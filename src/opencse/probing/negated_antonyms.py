@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.evaluation import Embeddings
+from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.io.tables import read_table
 from opencse.probing.estimates import mean_estimate
@@ -27,8 +27,8 @@ _CONTRACTED = ("is", "are", "was", "were")
 
 
 @dataclass(frozen=True, slots=True)
-class AntonymQuadruple:
-    """A sentence, what means the same, and two that contradict it.
+class AntonymChoice:
+    """A sentence, its paraphrase, and two sentences that contradict it.
 
     Attributes:
         sentence: "The soup is hot."
@@ -42,11 +42,11 @@ class AntonymQuadruple:
 
 
 @cache
-def antonym_quadruples() -> dict[str, tuple[AntonymQuadruple, ...]]:
+def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
     """Return the quadruples by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
     folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "probe"
     rng = random.Random(_CONTRACTIONS_SEED)
-    found: dict[str, list[AntonymQuadruple]] = {"affirmed": [], "negated": [], "verbs": []}
+    found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
     for _, row in read_table(folder / "antonym_predicates.tsv"):
         said, other, *negated = _predicate(row, rng)
         _add(found, ("affirmed", "negated"), said, other, *negated)
@@ -56,7 +56,7 @@ def antonym_quadruples() -> dict[str, tuple[AntonymQuadruple, ...]]:
 
 
 def _add(
-    found: dict[str, list[AntonymQuadruple]],
+    found: dict[str, list[AntonymChoice]],
     forms: tuple[str, str],
     said: str,
     other: str,
@@ -64,12 +64,12 @@ def _add(
     not_other: str,
 ) -> None:
     found[forms[0]] += [
-        AntonymQuadruple(said, not_other, (not_said, other)),
-        AntonymQuadruple(other, not_said, (not_other, said)),
+        AntonymChoice(said, not_other, (not_said, other)),
+        AntonymChoice(other, not_said, (not_other, said)),
     ]
     found[forms[1]] += [
-        AntonymQuadruple(not_said, other, (said, not_other)),
-        AntonymQuadruple(not_other, said, (other, not_said)),
+        AntonymChoice(not_said, other, (said, not_other)),
+        AntonymChoice(not_other, said, (other, not_said)),
     ]
 
 
@@ -103,7 +103,7 @@ class NegatedAntonymProbe:
     """Share of sentences whose negated antonym is nearer than both contradictions, with 95 % intervals."""
 
     def __init__(self) -> None:
-        self._forms = antonym_quadruples()
+        self._forms = antonym_choices()
         self._rows = [row for rows in self._forms.values() for row in rows]
 
     def texts(self) -> Iterator[str]:
@@ -111,7 +111,7 @@ class NegatedAntonymProbe:
         for row in self._rows:
             yield from (row.sentence, row.paraphrase, *row.contradictions)
 
-    def measure(self, embeddings: Embeddings) -> TripletResult:
+    def measure(self, embeddings: TextEmbeddings) -> TripletResult:
         """Return the accuracy over all sentences and for each form."""
         sentences = embeddings([row.sentence for row in self._rows])
         paraphrase = paired_cosine(sentences, embeddings([row.paraphrase for row in self._rows]))

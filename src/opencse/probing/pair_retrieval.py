@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings
+from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.task import unit_rows
 from opencse.probing.estimates import Estimate, mean_estimate
 from opencse.probing.sentences import ProbeSentences
@@ -65,7 +65,7 @@ class RetrievalProbe:
         """Yield every text whose vector `measure` needs."""
         yield from self._corpus
 
-    def measure(self, embeddings: Embeddings) -> Retrieval:
+    def measure(self, embeddings: TextEmbeddings) -> Retrieval:
         """Search the corpus with every query."""
         queries = [row[0] for row in self._rows]
         hits = list(self._search(queries, embeddings)) if queries else []
@@ -79,7 +79,7 @@ class RetrievalProbe:
             hits=tuple(hits),
         )
 
-    def _search(self, queries: list[str], embeddings: Embeddings) -> Iterator[tuple[RetrievedText, ...]]:
+    def _search(self, queries: list[str], embeddings: TextEmbeddings) -> Iterator[tuple[RetrievedText, ...]]:
         corpus = unit_rows(embeddings(self._corpus), np.float64)
         position = {text: index for index, text in enumerate(self._corpus)}
         for start in range(0, len(queries), _BLOCK):

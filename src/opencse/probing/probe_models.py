@@ -13,8 +13,8 @@ from opencse.encoder.precision_choice import describe, model_config
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.errors import OpencseError
 from opencse.models import resolve
-from opencse.probing.probe import ProbeScores, ProbeSuite
 from opencse.probing.probe_data import ProbeData
+from opencse.probing.probe_suite import ProbeScores, ProbeSuite
 from opencse.progress import note
 
 

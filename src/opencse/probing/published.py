@@ -55,7 +55,7 @@ SPLITS = {
     "STS-B train": _row("3532 2217", "3 .536", ".8577 .4966", ".8928 .6293"),
     "STS-B test": _row("855 524", "2.8 .516", ".8354 .5415", ".8762 .7271"),
 }
-"""OssCSE Tables 2 and 6, by data set: which sets there are, how they are cut, and what SimCSE scores on the parts."""
+"""OssCSE Tables 2 and 6, by data set: the sets, their splits, and the scores of SimCSE on the parts."""
 
 WEIGHTED_UNSUPERVISED = (0.8574, 0.4982)
 WEIGHTED_SUPERVISED = (0.8891, 0.6152)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings, ScoredPairs
+from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine, spearman, why_undefined
 from opencse.probing.estimates import Estimate, weighted
 from opencse.probing.published import SPLITS
@@ -92,7 +92,7 @@ class SplitProbe:
             yield from each.sentence1
             yield from each.sentence2
 
-    def measure(self, embeddings: Embeddings) -> SplitResults:
+    def measure(self, embeddings: TextEmbeddings) -> SplitResults:
         """Return the correlation of cosines and human scores on both parts of every set."""
         sets = tuple(_accuracy(each, split, embeddings) for each, split in zip(self.sets, self._splits, strict=True))
         averages = (
@@ -119,7 +119,7 @@ def published_averages(sets: Sequence[ScoredPairs]) -> dict[str, list[str]]:
     return {f"OssCSE Table 2, {count}": table, f"all test sets by its rule, {len(tests)} sets": tests}
 
 
-def _accuracy(pairs: ScoredPairs, split: Split, embeddings: Embeddings) -> SplitResult:
+def _accuracy(pairs: ScoredPairs, split: Split, embeddings: TextEmbeddings) -> SplitResult:
     cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
     return SplitResult(
         name=pairs.name,

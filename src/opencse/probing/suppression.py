@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings, ScoredPairs
+from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.probing.estimates import Estimate, mean_estimate
 from opencse.surface import lexical_overlap
@@ -58,7 +58,7 @@ class SuppressionProbe:
         yield from self._first
         yield from self._second
 
-    def measure(self, embeddings: Embeddings) -> Suppression:
+    def measure(self, embeddings: TextEmbeddings) -> Suppression:
         """Return the distribution of their cosines."""
         empty = f"no pair has a score of at least {SCORE:g} and a lexical overlap below {OVERLAP:g}"
         if not self._first:

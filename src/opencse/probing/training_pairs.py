@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings
+from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.probing.estimates import Estimate, mean_estimate
 from opencse.probing.sentences import ProbeSentences
@@ -63,11 +63,11 @@ class TrainingPairsProbe:
             yield from first
             yield from second
 
-    def measure(self, embeddings: Embeddings) -> tuple[PairKind, ...]:
+    def measure(self, embeddings: TextEmbeddings) -> tuple[PairKind, ...]:
         """Return overlap and cosine of every kind of pair."""
         return tuple(self._kind(column, embeddings) for column in self._pairs)
 
-    def _kind(self, column: str, embeddings: Embeddings) -> PairKind:
+    def _kind(self, column: str, embeddings: TextEmbeddings) -> PairKind:
         first, second = self._pairs[column]
         cosine, overlap = paired_cosine(embeddings(first), embeddings(second)), self._overlap[column]
         return PairKind(

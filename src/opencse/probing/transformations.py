@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings
+from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.probing.estimates import Estimate, mean_estimate
 from opencse.probing.sentences import ProbeSentences
@@ -69,7 +69,7 @@ class TransformationProbe:
             yield from first
             yield from second
 
-    def measure(self, embeddings: Embeddings) -> Transformations:
+    def measure(self, embeddings: TextEmbeddings) -> Transformations:
         """Return the cosines by transformation."""
         cosines = {kind: paired_cosine(embeddings(a), embeddings(b)) for kind, (_, a, b) in self._pairs.items()}
         margin = self._margin(cosines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.evaluation import Embeddings, TripletSet, TripletTask
+from opencse.evaluation import TextEmbeddings, TripletSet, TripletTask
 from opencse.probing.estimates import Estimate, mean_estimate
 
 
@@ -56,12 +56,12 @@ class TripletProbe:
         for task in self._tasks:
             yield from task.texts()
 
-    def measure(self, embeddings: Embeddings) -> tuple[TripletResult, ...]:
+    def measure(self, embeddings: TextEmbeddings) -> tuple[TripletResult, ...]:
         """Return the accuracy on every set."""
         return tuple(_accuracy(task, embeddings) for task in self._tasks)
 
 
-def _accuracy(task: TripletTask, embeddings: Embeddings) -> TripletResult:
+def _accuracy(task: TripletTask, embeddings: TextEmbeddings) -> TripletResult:
     right = task.margins(embeddings) > 0
     groups = task.data.groups()
     return TripletResult(

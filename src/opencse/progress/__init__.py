@@ -1,6 +1,18 @@
 """Progress of long phases, remarks for the user, and timings."""
 
-from opencse.progress.phase import Phase, Verbosity, duration, note, set_verbosity, track
+from opencse.progress.phase import Notify, Phase, Verbosity, duration, note, set_verbosity, track
 from opencse.progress.timings import Timings, collect, divide, timed
 
-__all__ = ["Phase", "Timings", "Verbosity", "collect", "divide", "duration", "note", "set_verbosity", "timed", "track"]
+__all__ = [
+    "Notify",
+    "Phase",
+    "Timings",
+    "Verbosity",
+    "collect",
+    "divide",
+    "duration",
+    "note",
+    "set_verbosity",
+    "timed",
+    "track",
+]

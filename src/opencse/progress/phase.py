@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from types import TracebackType
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+Notify = Callable[[str], None]
+"""Receives short notes for the user."""
 
 EVERY = 30.0
 """Seconds between two lines of one phase where there is no terminal."""
@@ -84,6 +86,8 @@ class Phase:
         self._started = time.monotonic()
         self._bar: Any = None
         self._lines: threading.Thread | None = None
+        self._count: Callable[[], int] | None = None
+        self._follower: threading.Thread | None = None
         self._closed = threading.Event()
         if show and _verbosity > Verbosity.QUIET:
             self._show()
@@ -102,6 +106,25 @@ class Phase:
         if self._bar is not None:
             self._bar.update(count)
 
+    def follow(self, count: Callable[[], int], *, every: float = 1.0) -> None:
+        """Take the number of units that are done from a function from now on, in place of `update`.
+
+        Args:
+            count: Returns the units that are done; called in a thread of its own, and once more at the end.
+            every: Seconds between two calls.
+        """
+        self._count = count
+        self._follower = threading.Thread(target=self._take_counts, args=(every,), daemon=True)
+        self._follower.start()
+
+    def _take_counts(self, every: float) -> None:
+        while not self._closed.wait(every):
+            self._take_count()
+
+    def _take_count(self) -> None:
+        if self._count is not None:
+            self.update(max(0, self._count() - self.done))
+
     def details(self, values: dict[str, str]) -> None:
         """Set what is shown beside the rate, such as the current loss."""
         self._details = values
@@ -111,6 +134,10 @@ class Phase:
     def close(self, *, finished: bool = True) -> None:
         """End the phase. One that took long enough to be reported on gets a last line."""
         self._closed.set()
+        if self._follower is not None:
+            self._follower.join()
+            self._follower = None
+            self._take_count()
         if self._bar is not None:
             self._bar.close()
             self._bar = None

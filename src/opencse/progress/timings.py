@@ -89,7 +89,7 @@ def collect(rest: str = "other") -> Iterator[Timings]:
 
 @contextmanager
 def timed(name: str, *, whole: bool = False) -> Iterator[None]:
-    """`Timings.part` of what is being collected, if anything is; also as a decorator."""
+    """Measure a part of the timings that are being collected, if any are (`Timings.part`); also a decorator."""
     timings = _CURRENT.get()
     if timings is None:
         yield
@@ -99,6 +99,6 @@ def timed(name: str, *, whole: bool = False) -> Iterator[None]:
 
 
 def divide(name: str, shares: Mapping[str, float]) -> None:
-    """`Timings.divide` of what is being collected, if anything is."""
+    """Divide a part of the timings that are being collected, if any are (`Timings.divide`)."""
     if (timings := _CURRENT.get()) is not None:
         timings.divide(name, shares)

@@ -1,4 +1,4 @@
-"""Which published settings fit a backbone: told from its configuration, never from its name."""
+"""The family of a backbone, which decides its published settings; read from the configuration, never from the name."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class PublishedSetting:
 
 
 def published_names() -> list[str]:
-    """Return the recipes that there is a table for."""
+    """Return the names of the recipes that have a table of published settings."""
     return [name for name in recipe_names() if (_SHIPPED / f"{name}.toml").is_file()]
 
 
@@ -95,7 +95,7 @@ def setting_of(recipe: Recipe, key: str) -> Any:
 def conformity(
     name: str, families: tuple[str, ...] = PUBLISHED_FAMILIES
 ) -> Iterator[tuple[PublishedSetting, Any, Any]]:
-    """Yield each published setting with what the recipe has by default and in its `faithful` variant."""
+    """Yield each published setting with its value in the recipe by default and in the `faithful` variant."""
     known = [entry for entry in published_settings(name) if entry.family in families]
     variants = ("sound", "faithful")
     recipes = {(f, v): load_recipe(name, family=f, variant=v) for f in {e.family for e in known} for v in variants}

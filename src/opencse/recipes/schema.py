@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from opencse.objectives import Term
-from opencse.recipes.corpus import CorpusSettings, MixturePart
+from opencse.recipes.corpus_settings import CorpusSettings, MixturePart
 from opencse.settings import Optimizer, Schedule, Selection, Training
 
 
@@ -42,7 +42,7 @@ class ViewSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PolarityHead:
-    """A head on a frozen encoder that tells whether two sentences say the same or the opposite.
+    """A head on a frozen encoder that predicts whether two sentences say the same or the opposite.
 
     It is trained before the encoder, on pairs of views whose relation is known from their construction.
 

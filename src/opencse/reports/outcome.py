@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The changes that training made.
+    """The differences between the model before and after training.
 
     Attributes:
         before: Name of the untouched model.

@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-import opencse
 from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
 from opencse.probing import ProbeScores
@@ -21,6 +20,7 @@ from opencse.reports.summary import cards, verdict
 from opencse.reports.tables import tables
 from opencse.reports.templates import output_folder, render_template
 from opencse.reports.text import shown
+from opencse.version import __version__
 
 
 def write_report(
@@ -53,7 +53,7 @@ def write_report(
     write_json(
         out / "probe.json",
         {
-            "version": opencse.__version__,
+            "version": __version__,
             "notes": list(notes),
             **({} if outcome is None else {"outcome": asdict(outcome)}),
             "models": {

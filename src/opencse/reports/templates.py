@@ -8,11 +8,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-import opencse
 from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
 from opencse.reports.palette import DARK, LIGHT
 from opencse.reports.text import shown
+from opencse.version import __version__
 
 
 def render_template(name: str, filters: Mapping[str, Any] | None = None, **values: Any) -> str:
@@ -32,7 +32,7 @@ def render_template(name: str, filters: Mapping[str, Any] | None = None, **value
     )
     environment.filters.update({"shown": shown, **(filters or {})})
     palettes = {"light": LIGHT.variables(), "dark": DARK.variables()}
-    return environment.get_template(name).render(**palettes, version=opencse.__version__, **values)
+    return environment.get_template(name).render(**palettes, version=__version__, **values)
 
 
 def output_folder(out: str | Path) -> Path:
@@ -54,6 +54,6 @@ def write_page(out: str | Path, name: str, page: str, data: Mapping[str, Any]) -
         OpencseError: `out` is a file.
     """
     out = output_folder(out)
-    write_json(out / f"{name}.json", {"version": opencse.__version__, **data})
+    write_json(out / f"{name}.json", {"version": __version__, **data})
     write_text(out / f"{name}.html", page)
     return out / f"{name}.html"

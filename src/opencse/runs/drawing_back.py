@@ -57,8 +57,8 @@ def draw_back(
         show: Show the progress: on a CPU this can take longer than a short training.
 
     Returns:
-        The share of the way that is kept, its development score, and for each guard the score before training and of
-        what is kept.
+        The share of the way that is kept, its development score, and for each guard the score before training and
+        that of the kept weights.
     """
     save_weights(encoder, trained)
     with timed("guards"), Phase("checking the guards", unit="evaluations", show=show) as phase:

@@ -21,13 +21,13 @@ from opencse.encoder.precision import MixedPrecision, accelerator_autocast
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.progress import Phase, timed
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.blending import add_change, copy_weights
 from opencse.runs.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
 from opencse.runs.drawing_back import Limits, draw_back
 from opencse.runs.folder import TRAINED_WEIGHTS
 from opencse.runs.log import MetricsLog
 from opencse.runs.random_state import random_state, set_random_state
-from opencse.runs.sampling import BatchSampler
 from opencse.runs.schedule import rate_factor
 from opencse.runs.trainable import Trainable
 from opencse.settings import Optimizer, Schedule, Selection, Training

@@ -17,19 +17,18 @@ from accelerate.utils import InitProcessGroupKwargs, set_seed
 from opencse.encoder.precision_choice import describe
 from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
-from opencse.progress import timed
+from opencse.progress import Notify, timed
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import Checkpoints
 from opencse.runs.folder import check_folder, describe_environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
 from opencse.runs.loop import LoopSettings, TrainingLoop, TrainingOutcome
 from opencse.runs.memory import keep_freed_memory
-from opencse.runs.precision import settle_training_precision
-from opencse.runs.sampling import BatchSampler
+from opencse.runs.settled_precision import settle_training_precision
 from opencse.runs.trainable import Trainable
 from opencse.settings import Training
 from opencse.settings.decode import decode
 
-Notify = Callable[[str], None]
 _MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
 _PATIENCE = timedelta(days=1)
 

@@ -23,6 +23,9 @@ LANGUAGES = {
 }
 """The languages that are recognised, by code."""
 
+ENOUGH_TEXTS = 500
+"""Sentences of a corpus by which its language is recognised."""
+
 _MIN_SHARE = 0.15  # of stop words; a text with fewer is in another language, or is no prose
 _WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)?")
 

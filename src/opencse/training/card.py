@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 from huggingface_hub import ModelCardData
 
-from opencse.io.corpus import Corpus
 from opencse.models.provenance import base_model
 from opencse.recipes import Recipe
 from opencse.runs.loop import TrainingOutcome
-from opencse.syntax.language import likely_language
 
 _TEMPLATE = """---
 {metadata}
@@ -45,13 +42,6 @@ The resolved recipe is in `recipe.toml` and the environment in `environment.json
 Trained on text of at most {length} tokens. Longer input, other languages and other kinds of text than the above were
 not measured. {differs}
 """
-
-
-def corpus_language(corpus: Corpus) -> str | None:
-    """Return the code of the likely language of a corpus; None if it is unknown."""
-    if "text" not in corpus.columns:
-        return None
-    return likely_language(islice(corpus.texts(), 500))
 
 
 def encoder_card(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opencse.data.token_store import TokenSource, usable_rows
+from opencse.data.token_store import UsableRows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.layer_means import with_layer_means
@@ -151,8 +151,7 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, device: str) -
 def teacher_vectors(
     recipe: Recipe,
     teachers: Mapping[str, LoadedTeacher],
-    corpus: Corpus,
-    sources: Sequence[TokenSource],
+    rows: UsableRows,
     *,
     progress: bool = True,
 ) -> dict[str, dict[str, np.ndarray]]:
@@ -161,8 +160,7 @@ def teacher_vectors(
     Args:
         recipe: Recipe with the views of each teacher.
         teachers: The result of `load_teachers`.
-        corpus: The training rows.
-        sources: Sources of the token store, which define the rows.
+        rows: The training rows.
         progress: Show progress while computing.
 
     Returns:
@@ -171,16 +169,16 @@ def teacher_vectors(
     if not teachers:
         return {}
     columns = {recipe.views[view].text for name in teachers for view in recipe.used_teachers[name]}
-    texts = _text_hashes(corpus, sources, sorted(columns))
+    texts = _text_hashes(rows, sorted(columns))
     found: dict[str, dict[str, np.ndarray]] = {}
     for name, teacher in teachers.items():
         by_column: dict[str, np.ndarray] = {}
         known: dict[int, tuple[str, int]] = {}
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
-            rows = (record[column] for record in usable_rows(corpus, sources) if record is not None)
+            cells = (row[column] for row in rows)
             first: dict[int, int] = {}
             label, computed = f"teacher {name}, {column}", _ComputedVectors(known, by_column)
-            build = partial(_write_vectors, teacher, rows, texts[column].rows, computed, first, label, progress)
+            build = partial(_write_vectors, teacher, cells, texts[column].rows, computed, first, label, progress)
             folder = sealed_store("teachers", _hash(teacher.digest, texts[column].digest), build)
             for key, row in first.items():
                 known.setdefault(key, (column, row))
@@ -195,19 +193,17 @@ class _ColumnTexts:
     digest: str
 
 
-def _text_hashes(corpus: Corpus, sources: Sequence[TokenSource], columns: Sequence[str]) -> dict[str, _ColumnTexts]:
+def _text_hashes(rows: UsableRows, columns: Sequence[str]) -> dict[str, _ColumnTexts]:
     """Return the number of rows in the token store and a hash of their texts, for each column."""
     digests = {column: hashlib.blake2b(digest_size=16) for column in columns}
-    rows = 0
-    for record in usable_rows(corpus, sources):
-        if record is None:
-            continue
-        rows += 1
+    count = 0
+    for row in rows:
+        count += 1
         for column, digest in digests.items():
-            text = record[column]
+            text = row[column]
             data = b"" if text is None else text.encode("utf-8", "surrogatepass")
             digest.update((-1 if text is None else len(data)).to_bytes(8, "little", signed=True) + data)
-    return {column: _ColumnTexts(rows, digest.hexdigest()) for column, digest in digests.items()}
+    return {column: _ColumnTexts(count, digest.hexdigest()) for column, digest in digests.items()}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opencse.data.token_store import TokenSource, TokenStore, open_token_store
+from opencse.data.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.encoder import backbone_config, build_projector, exported_projector, load_encoder, save_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
@@ -19,15 +19,16 @@ from opencse.encoder.weights_hash import weights_hash
 from opencse.io.corpus import Corpus
 from opencse.io.lock import locks
 from opencse.objectives import Objective
-from opencse.progress import timed
-from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
+from opencse.progress import Notify, timed
+from opencse.recipes import Recipe, dump_recipe
 from opencse.runs.loop import TrainingOutcome
-from opencse.runs.session import Notify, TrainingSession
+from opencse.runs.session import TrainingSession
+from opencse.syntax.language import ENOUGH_TEXTS, likely_language
 from opencse.training.batches import Assembler, ViewTokens
-from opencse.training.card import corpus_language, encoder_card
+from opencse.training.card import encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.network import Network
-from opencse.training.other_runs import train_task_vectors
+from opencse.training.other_recipes import task_vector_recipes
 from opencse.training.task_vectors import weighted_sum
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
@@ -50,12 +51,14 @@ class TrainingRun:
         recipe: The recipe as resolved for the backbone.
         outcome: Steps, scores and time.
         warnings: Warnings for the user.
+        early_warnings: Those of them that `notify` received before the first step.
     """
 
     folder: Path
     recipe: Recipe
     outcome: TrainingOutcome
     warnings: tuple[str, ...] = ()
+    early_warnings: tuple[str, ...] = ()
 
     @property
     def model(self) -> Path:
@@ -65,16 +68,14 @@ class TrainingRun:
 
 @locks("out")
 def train_encoder(
-    recipe: str | Path | Recipe,
-    corpus: Corpus | str | Path,
+    recipe: Recipe,
+    corpus: Corpus,
     *,
     backbone: str | Path,
     out: str | Path,
     dev: Callable[[SentenceTransformer], Scorer] | None = None,
     guards: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
     watch: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
-    variant: str = "sound",
-    overrides: Sequence[str] = (),
     resume: bool = False,
     overwrite: bool = False,
     track: Sequence[str] = (),
@@ -86,8 +87,8 @@ def train_encoder(
     """Train a sentence encoder on rows that have every column of the recipe's views.
 
     Args:
-        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are ignored).
-        corpus: A corpus, or its path in any format of `opencse.io.corpus`.
+        recipe: The resolved recipe.
+        corpus: The rows, opened.
         backbone: A folder, a hub id or a bundled name.
         out: Folder of the run; new, unless `resume` or `overwrite` is set.
         dev: Function from the encoder to a function that scores its current weights, higher is better; the weights of
@@ -95,8 +96,6 @@ def train_encoder(
         guards: Function from the encoder to a function that scores its current weights by guard, for recipes that keep
             the last step (`Selection.guard_tolerance`).
         watch: Function from the encoder to a function that measures its current weights by name, for `metrics.jsonl`.
-        variant: `sound` or `faithful`.
-        overrides: `key=value` settings.
         resume: Continue from the last checkpoint in `out`, if there is one.
         overwrite: Replace the run in `out`.
         track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
@@ -112,10 +111,6 @@ def train_encoder(
         OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
     session = TrainingSession(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
-    corpus = corpus if isinstance(corpus, Corpus) else Corpus(corpus)
-    if not isinstance(recipe, Recipe):
-        family = family_of(backbone_config(backbone))
-        recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
     for warning in recipe.warnings():
         session.notify(f"warning: {warning}")
     check_batch(recipe, session.accelerator.num_processes)
@@ -153,7 +148,42 @@ def train_encoder(
         watch=dict if watch is None else watch(model.scored),
         added=added,
     )
-    return TrainingRun(session.folder, recipe, outcome, (*text.warnings, *score_warnings(outcome, recipe)))
+    warnings = (*text.warnings, *score_warnings(outcome, recipe))
+    return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
+
+
+def train_task_vectors(recipe: Recipe, corpus: Corpus, out: Path, **options: Any) -> dict[str, Path]:
+    """Train the recipes of the task vectors on the run's rows, with its seed and pooling; unfinished ones are resumed.
+
+    Args:
+        recipe: Recipe of the run.
+        corpus: Rows of the run.
+        out: Folder of the run.
+        **options: As for `train_other`.
+    """
+    return {
+        name: train_other(other, corpus, out / "task_vectors" / name, f"for the task vector '{name}'", **options)
+        for name, other in task_vector_recipes(recipe).items()
+    }
+
+
+def train_other(
+    recipe: Recipe, corpus: Corpus, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
+) -> Path:
+    """Train another recipe that a run depends on, and return its model; an unfinished training is resumed.
+
+    Args:
+        recipe: The other recipe, resolved.
+        corpus: Rows with its columns.
+        folder: Folder of its run.
+        purpose: What the model is for, as the end of a sentence.
+        overwrite: Replace a run in `folder`.
+        notify: As for `train_encoder`.
+        **options: `backbone`, `dev`, `progress`: as for `train_encoder`.
+    """
+    resume = not overwrite and (folder / "run.json").is_file()
+    notify(f"training {recipe.name} {purpose}")
+    return train_encoder(recipe, corpus, out=folder, resume=resume, overwrite=overwrite, notify=notify, **options).model
 
 
 class _TrainedModel:
@@ -206,14 +236,14 @@ class _TrainingText:
                     progress=bar,
                 )
             with timed("teachers"):
-                self.vectors = teacher_vectors(recipe, teachers, corpus, self.sources, progress=bar)
+                self.vectors = teacher_vectors(recipe, teachers, UsableRows(corpus, self.sources), progress=bar)
         self.teacher_digests = {name: teacher.digest for name, teacher in teachers.items()}
-        self.language = corpus_language(corpus)
-        self.warnings = [
+        self.language = likely_language(corpus.first_texts(ENOUGH_TEXTS))
+        self.warnings = tuple(
             f"no sentence has the view '{name}': it has no effect"
             for name, view in model.views.items()
             if not self.store.present(view.source)
-        ]
+        )
 
     def assembler(self, model: _TrainedModel, session: TrainingSession) -> Assembler:
         """Return the builder of batches."""

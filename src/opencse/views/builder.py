@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from opencse.engines import Engine, Local
 from opencse.errors import OpencseError
 from opencse.io.files import make_folder
 from opencse.io.lock import locks
-from opencse.progress import divide, timed
+from opencse.progress import Phase, divide, timed
 from opencse.settings.numbers import check_seed
 from opencse.views.auto_precision import begun_columns, settle_view_precision
+from opencse.views.built_rows import BuiltRows
 from opencse.views.constructor import (
     UNIT,
     BuiltView,
@@ -156,12 +157,14 @@ def _build_missing(parts: _Parts, unit: _UnitBuilder, corpus: _Corpus, engine: E
     if engine.workers > 1:
         unit.close()  # each process opens its own
     seconds: dict[str, float] = defaultdict(float)
-    if engine.remote:
-        written = _write_remotely(engine, unit, corpus.sentences, parts)
-    else:
-        written = _write_locally(engine, unit, corpus.texts(), parts, seconds)
-    with timed(REWRITING):
-        _show_progress(written, corpus.rows, corpus.rows - parts.missing_rows, progress)
+    finished, built = corpus.rows - parts.missing_rows, BuiltRows(corpus.rows, unit.size)
+    with timed(REWRITING), Phase("building", total=corpus.rows, unit="sentences", initial=finished, show=progress) as p:
+        if engine.remote:
+            for count in _write_remotely(engine, unit, corpus.sentences, parts):
+                p.update(count)
+        else:
+            p.follow(lambda: finished + built.count)
+            _write_locally(engine, _UnitTask(unit, built), corpus.texts(), parts, seconds)
     divide(REWRITING, seconds)
 
 
@@ -194,8 +197,8 @@ class _UnitBuilder:
         """Release the models."""
         self._constructors = None
 
-    def __call__(self, rows: Sequence[SourceRow]) -> BuiltColumns:
-        """Build all columns for some rows."""
+    def __call__(self, rows: Sequence[SourceRow], report: Callable[[float], None] = lambda _: None) -> BuiltColumns:
+        """Build all columns for some rows; `report` receives the number of rows built since its last call."""
         self.open()
         assert self._constructors is not None
         built: BuiltColumns = {}
@@ -205,7 +208,9 @@ class _UnitBuilder:
             started = time.perf_counter()
             views: list[Any] = []
             for start in range(0, len(rows), spec.unit):
-                views += _build_views(constructor, rows[start : start + spec.unit], spec)
+                chunk = rows[start : start + spec.unit]
+                views += _build_views(constructor, chunk, spec)
+                report(len(chunk) / len(self._constructors))
             self.seconds[MINING if spec.needs_corpus else REWRITING] += time.perf_counter() - started
             for k, column in enumerate(columns):
                 built[column] = views if columns == (name,) else [row_views[k] for row_views in views]
@@ -305,9 +310,9 @@ _Job = tuple[int, list[SourceRow]]
 
 
 def _write_locally(
-    engine: Engine, unit: _UnitBuilder, texts: Iterator[str], parts: _Parts, seconds: dict[str, float]
-) -> Iterator[int]:
-    """Build units on this machine and write each file after its last unit; yield the number of rows of each unit.
+    engine: Engine, task: _UnitTask, texts: Iterator[str], parts: _Parts, seconds: dict[str, float]
+) -> None:
+    """Build units on this machine and write each file after its last unit.
 
     The time that the workers spend on rewriting and on mining is added to `seconds`.
     """
@@ -318,32 +323,31 @@ def _write_locally(
             rows = parts.rows_of(part)
             chunk = list(islice(texts, len(rows)))
             if part in missing:
-                yield from ((part, unit_rows) for unit_rows in _units(chunk, rows.start, unit.size))
+                yield from ((part, unit_rows) for unit_rows in _units(chunk, rows.start, task.unit.size))
 
     pending: list[tuple[list[SourceRow], BuiltColumns]] = []
-    for (part, rows), (built, taken) in engine.map(_UnitTask(unit), jobs()):
+    for (part, rows), (built, taken) in engine.map(task, jobs()):
         for name, one in taken.items():
             seconds[name] += one
         pending.append((rows, built))
         if rows[-1].id + 1 == parts.rows_of(part).stop:
-            parts.write(part, pending, unit.specs)
+            parts.write(part, pending, task.unit.specs)
             pending = []
-        yield len(rows)
 
 
 class _UnitTask:
-    """The task of a local worker: build one unit of rows."""
+    """The task of a local worker: build one unit of rows, and count the rows meanwhile."""
 
-    def __init__(self, unit: _UnitBuilder) -> None:
-        self._unit = unit
+    def __init__(self, unit: _UnitBuilder, built: BuiltRows) -> None:
+        self.unit, self._built = unit, built
 
     def open(self) -> None:
-        self._unit.open()
+        self.unit.open()
 
     def __call__(self, job: _Job) -> tuple[BuiltColumns, dict[str, float]]:
-        self._unit.seconds.clear()
-        built = self._unit(job[1])
-        return built, dict(self._unit.seconds)
+        self.unit.seconds.clear()
+        built = self.unit(job[1], partial(self._built.add, job[1][0].id))
+        return built, dict(self.unit.seconds)
 
 
 def _write_remotely(engine: Engine, unit: _UnitBuilder, sentences: SentenceStore, parts: _Parts) -> Iterator[int]:
@@ -369,12 +373,3 @@ class _PartTask:
         units = [(unit_rows, self._unit(unit_rows)) for unit_rows in _units(texts, rows.start, self._unit.size)]
         self._parts.write(part, units, self._unit.specs)
         return len(texts)
-
-
-def _show_progress(written: Iterable[int], rows: int, finished: int, progress: bool) -> None:
-    """Run a build to its end, and show its progress."""
-    from opencse.progress import Phase
-
-    with Phase("building", total=rows, unit="sentences", initial=finished, show=progress) as phase:
-        for count in written:
-            phase.update(count)

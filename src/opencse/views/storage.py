@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-import opencse
 from opencse.errors import OpencseError
 from opencse.io.parquet import parquet_metadata, parquet_schema
 from opencse.io.reading import json_object
+from opencse.version import __version__
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow
 
 FORMAT = 1
@@ -88,7 +88,7 @@ def build_header(
     columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
     return {
         "format": FORMAT,
-        "tool": f"opencse {opencse.__version__}",
+        "tool": f"opencse {__version__}",
         "texts_sha256": corpus,
         "rows": rows,
         "seed": seed,

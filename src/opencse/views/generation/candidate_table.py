@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, Protocol
 from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
 from opencse.io.parquet import parquet_rows
-from opencse.io.reading import regular_file
-from opencse.io.tables import TABLES, file_extension, read_table
+from opencse.io.reading import file_extension, regular_file
+from opencse.io.tables import TABLES, read_table
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
 Pick = Literal["highest", "lowest", "random", "first"]

@@ -17,7 +17,7 @@ from opencse.views.sentence_store import CorpusAccess, SentenceStore
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
 
-UNIT = 4096  # rows that share a block of candidates
+BLOCK_ROWS = 4096  # rows that share a block of candidates
 SCORES = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
 
 
@@ -68,7 +68,7 @@ class MinedSpec(ConstructorSpec):
     """
 
     scores: ClassVar[Mapping[str, str]] = SCORES
-    unit: ClassVar[int] = UNIT
+    unit: ClassVar[int] = BLOCK_ROWS
 
     model: str
     count: int = 2
@@ -131,8 +131,8 @@ class Miner:
         out: list[list[BuiltView]] = []
         start = 0
         while start < len(rows):
-            unit = rows[start].id // UNIT
-            stop = next((i for i in range(start, len(rows)) if rows[i].id // UNIT != unit), len(rows))
+            unit = rows[start].id // BLOCK_ROWS
+            stop = next((i for i in range(start, len(rows)) if rows[i].id // BLOCK_ROWS != unit), len(rows))
             out += self._views(rows[start:stop])
             start = stop
         return out

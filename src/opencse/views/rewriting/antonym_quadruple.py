@@ -11,7 +11,7 @@ from opencse.syntax.tokens import Token
 from opencse.views.edits import Edit, apply_edits
 from opencse.views.rewriting.grammar_columns import GrammarColumns
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, Table
+from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, LexiconTable
 from opencse.views.rewriting.predications import Predication, find_predications, overlap, predication_edits
 
 
@@ -45,7 +45,7 @@ class AntonymQuadruple(GrammarColumns):
 
     kind: ClassVar[str] = "antonym_quadruple"
     parts: ClassVar[tuple[str, ...]] = ("paraphrase", "negation", "antonym")
-    tables: ClassVar[tuple[Table, ...]] = OPPOSITE_TABLES
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
     contract: float = 0.5
     several: float = 0.3

@@ -11,7 +11,7 @@ from opencse.syntax.tokens import Token
 from opencse.views.edits import apply_edits
 from opencse.views.rewriting.clause import NEGATIVE
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, Table
+from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, LexiconTable
 from opencse.views.rewriting.opposites import Opposite, find_opposites, opposite_edits
 from opencse.views.rewriting.predicate_adjectives import find_copula
 
@@ -36,7 +36,7 @@ class AntonymSwap(GrammarView):
     """
 
     kind: ClassVar[str] = "antonym_swap"
-    tables: ClassVar[tuple[Table, ...]] = OPPOSITE_TABLES
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
     predicate_first: bool = False
     hold_out: int = 0

@@ -11,7 +11,7 @@ from opencse.syntax.tokens import Token
 from opencse.views.edits import Edit, apply_edits
 from opencse.views.rewriting.articles import article_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import Table, names, names_of_kind
+from opencse.views.rewriting.lexicon import LexiconTable, names, names_of_kind
 
 _LONG_MONTHS = ("January", "July", "August", "October", "December")
 _PLACES = "Town City Street Road Avenue Park County School College House Island River Lake Bay Square Hall".split()
@@ -30,7 +30,7 @@ class EntitySwap(GrammarView):
     """
 
     kind: ClassVar[str] = "entity_swap"
-    tables: ClassVar[tuple[Table, ...]] = ("names",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one name, drawn at random, wherever it occurs in the sentence."""

@@ -18,7 +18,7 @@ from opencse.views.constructor import (
     with_error_rate,
 )
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import Table, lexicon_bytes
+from opencse.views.rewriting.lexicon import LexiconTable, lexicon_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class GrammarColumns(ConstructorSpec):
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
     by_grammar: ClassVar[bool] = True
     parts: ClassVar[tuple[str, ...]]
-    tables: ClassVar[tuple[Table, ...]] = ()
+    tables: ClassVar[tuple[LexiconTable, ...]] = ()
 
     syntax: str = "syntax"
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, with_error_rate
-from opencse.views.rewriting.lexicon import Table, lexicon_bytes
+from opencse.views.rewriting.lexicon import LexiconTable, lexicon_bytes
 
 Rewrite = tuple[str | None, str]
 """The new sentence, or None if no rule applies, and the rule that was applied, or the reason why none was."""
@@ -30,7 +30,7 @@ class GrammarView(ConstructorSpec):
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
     by_grammar: ClassVar[bool] = True
-    tables: ClassVar[tuple[Table, ...]] = ()
+    tables: ClassVar[tuple[LexiconTable, ...]] = ()
     random_stream: ClassVar[str] = ""
 
     syntax: str = "syntax"

@@ -19,8 +19,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-Table = Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names", "de/opposites", "de/names"]
-OPPOSITE_TABLES: tuple[Table, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
+LexiconTable = Literal[
+    "antonyms", "opposites", "affixes", "particles", "collocations", "names", "de/opposites", "de/names"
+]
+OPPOSITE_TABLES: tuple[LexiconTable, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
 """The lists from which opposites are found."""
 
 SYMMETRIC_VERBS = frozenset(
@@ -88,13 +90,13 @@ class OpposedVerb:
 
 
 @cache
-def lexicon_bytes(*tables: Table) -> bytes:
+def lexicon_bytes(*tables: LexiconTable) -> bytes:
     """Return the bytes of some of the bundled word lists, one after another: what the output depends on."""
     folder = files("opencse") / "assets" / "lexicon"
     return b"".join((folder / f"{table}.tsv").read_bytes() for table in tables)
 
 
-def lexicon_rows(table: Table) -> list[list[str]]:
+def lexicon_rows(table: LexiconTable) -> list[list[str]]:
     """Return the cells of a word list, without its header."""
     return [line.split("\t") for line in lexicon_bytes(table).decode().split("\n")[1:] if line]
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from opencse.syntax.tokens import Token
 from opencse.views.edits import Edit, apply_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, Table
+from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, LexiconTable
 from opencse.views.rewriting.predications import find_predications, overlap, predication_edits
 
 
@@ -34,7 +34,7 @@ class NegatedAntonym(GrammarView):
     """
 
     kind: ClassVar[str] = "negated_antonym"
-    tables: ClassVar[tuple[Table, ...]] = OPPOSITE_TABLES
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
     contract: float = 0.5
     several: float = 0.5

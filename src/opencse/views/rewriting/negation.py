@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 from opencse.syntax.tokens import Token
 from opencse.views.rewriting import negation_rules, sncse_negation
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import Table
+from opencse.views.rewriting.lexicon import LexiconTable
 from opencse.views.rewriting.negation_by_antonym import negate_by_antonym
 
 
@@ -39,7 +39,7 @@ class Negation(GrammarView):
     """
 
     kind: ClassVar[str] = "negation"
-    tables: ClassVar[tuple[Table, ...]] = ("antonyms",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("antonyms",)
     random_stream: ClassVar[str] = "antonym"
 
     mode: Literal["sound", "faithful"] = "sound"

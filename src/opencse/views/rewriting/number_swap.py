@@ -12,7 +12,7 @@ from opencse.syntax.tokens import Token
 from opencse.views.edits import Edit, apply_edits, match_case
 from opencse.views.rewriting.articles import article_edits
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import Table, names
+from opencse.views.rewriting.lexicon import LexiconTable, names
 
 _WORDS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
@@ -36,7 +36,7 @@ class NumberSwap(GrammarView):
     """
 
     kind: ClassVar[str] = "number_swap"
-    tables: ClassVar[tuple[Table, ...]] = ("names",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change the first number, in random order, that has another."""

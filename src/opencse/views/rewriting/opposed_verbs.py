@@ -82,8 +82,6 @@ def opposed_verb(tokens: Sequence[Token], i: int) -> tuple[str, str, OpposedVerb
         i: Index of the verb.
     """
     verb = tokens[i]
-    if verb.relation in ("amod", "aux", "cop"):
-        return None
     base = _base(verb)
     children = [k for k, token in enumerate(tokens) if token.head == i and k != i]
     relations = {tokens[k].relation for k in children}
@@ -107,8 +105,6 @@ def opposed_particle_verb(tokens: Sequence[Token], i: int) -> tuple[int, str, st
         i: Index of the verb.
     """
     verb = tokens[i]
-    if verb.relation in ("amod", "aux", "cop"):
-        return None
     base = _base(verb)
     found = _particle(tokens, i, base) if base is not None else None
     if base is None or found is None:
@@ -145,7 +141,9 @@ def _particle(tokens: Sequence[Token], i: int, base: str) -> tuple[int, set[str]
 
 
 def _base(verb: Token) -> str | None:
-    """Return the base of a verb; None if its form is not what inflection of the base gives."""
+    """Return the base of a verb; None if it is no predicate, or its form is not what inflection of the base gives."""
+    if verb.relation in ("amod", "aux", "cop"):
+        return None
     base = verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
     return base if inflect(base, verb.tag) == verb.text.lower() else None
 

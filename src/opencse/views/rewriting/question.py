@@ -13,7 +13,7 @@ from opencse.syntax.verbs import base_form, inflect
 from opencse.views.edits import Edit, apply_edits
 from opencse.views.rewriting.clause import BE, FINITE, Clause, main_clause
 from opencse.views.rewriting.grammar_view import GrammarView, Rewrite
-from opencse.views.rewriting.lexicon import ACTORS, Table, names
+from opencse.views.rewriting.lexicon import ACTORS, LexiconTable, names
 from opencse.views.rewriting.phrases import Span, as_span, recased, subtree, text_of
 from opencse.views.rewriting.transitive import agreeing
 
@@ -53,7 +53,7 @@ class Question(GrammarView):
     """
 
     kind: ClassVar[str] = "question"
-    tables: ClassVar[tuple[Table, ...]] = ("names",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
 
     subjects: float = 0.2
     adverbs: float = 0.0

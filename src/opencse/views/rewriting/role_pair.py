@@ -10,7 +10,7 @@ from typing import ClassVar
 from opencse.syntax.tokens import Token
 from opencse.views.rewriting.grammar_columns import GrammarColumns
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, Table
+from opencse.views.rewriting.lexicon import OPPOSITE_TABLES, LexiconTable
 from opencse.views.rewriting.passive import other_voice
 from opencse.views.rewriting.role_patterns import RolePair, role_pairs
 from opencse.views.rewriting.role_swap import exchanged_roles
@@ -44,7 +44,7 @@ class RolePairs(GrammarColumns):
 
     kind: ClassVar[str] = "role_pair"
     parts: ClassVar[tuple[str, ...]] = ("kept", "exchanged")
-    tables: ClassVar[tuple[Table, ...]] = OPPOSITE_TABLES
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
     alike: bool = True
 

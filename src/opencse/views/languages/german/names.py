@@ -15,7 +15,7 @@ from opencse.views.languages.german.events import at_one_place, in_event
 from opencse.views.languages.german.lexicon import german_names
 from opencse.views.rewriting.entity_swap import EntitySwap
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import Table
+from opencse.views.rewriting.lexicon import LexiconTable
 
 _LATE = ("29.", "30.", "31.")
 
@@ -24,7 +24,7 @@ _LATE = ("29.", "30.", "31.")
 class GermanEntitySwap(EntitySwap):
     """Change the month or weekday of an event that happens once, or the city or country where one thing is."""
 
-    tables: ClassVar[tuple[Table, ...]] = ("de/names",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("de/names",)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one name."""

@@ -14,7 +14,7 @@ from opencse.views.languages.german import words as w
 from opencse.views.languages.german.clause import main_clause
 from opencse.views.languages.german.events import in_event, is_month
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import Table
+from opencse.views.rewriting.lexicon import LexiconTable
 from opencse.views.rewriting.number_swap import NumberSwap
 
 _SERIES = (
@@ -38,7 +38,7 @@ _LIMITS = frozenset("bis zwischen innerhalb binnen spätestens frühestens minde
 class GermanNumberSwap(NumberSwap):
     """Change one number that says exactly how many, how much or when: "30 Tabletten", "am 3. Mai", "um 8 Uhr"."""
 
-    tables: ClassVar[tuple[Table, ...]] = ("de/names",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("de/names",)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one number."""

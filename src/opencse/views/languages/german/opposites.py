@@ -17,10 +17,10 @@ from opencse.views.languages.german.negation import is_time, negation_edits
 from opencse.views.rewriting.antonym_quadruple import AntonymQuadruple
 from opencse.views.rewriting.antonym_swap import AntonymSwap
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import Table, is_held_out_opposite
+from opencse.views.rewriting.lexicon import LexiconTable, is_held_out_opposite
 from opencse.views.rewriting.negated_antonym import NegatedAntonym
 
-_TABLES: tuple[Table, ...] = ("de/opposites",)
+_TABLES: tuple[LexiconTable, ...] = ("de/opposites",)
 _WORDS_AFTER = {
     "mehr": ("als",),
     "weniger": ("als",),
@@ -36,7 +36,7 @@ _NO_OPPOSITE_BEFORE = frozenset("allem dem der die das ein sich wie so noch wied
 class GermanAntonymSwap(AntonymSwap):
     """Replace one word by its opposite: the predicate, an attribute, a verb, a separated prefix or a preposition."""
 
-    tables: ClassVar[tuple[Table, ...]] = _TABLES
+    tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Replace one word."""
@@ -58,7 +58,7 @@ class GermanNegatedAntonym(NegatedAntonym):
     Of the options, only `hold_out` has an effect.
     """
 
-    tables: ClassVar[tuple[Table, ...]] = _TABLES
+    tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposite of the predicate of one sentence."""
@@ -69,7 +69,7 @@ class GermanNegatedAntonym(NegatedAntonym):
 class GermanAntonymQuadruple(AntonymQuadruple):
     """Build a paraphrase and two contradictions of the predicate; of the options, only `hold_out` has an effect."""
 
-    tables: ClassVar[tuple[Table, ...]] = _TABLES
+    tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""

@@ -7,11 +7,12 @@ import pytest
 from accelerate import Accelerator
 
 from opencse.encoder import precision_choice
+from opencse.io.corpus import Corpus
 from opencse.recipes import load_recipe
-from opencse.runs.precision import begun_precision, settle_training_precision
+from opencse.runs.settled_precision import begun_precision, settle_training_precision
 from opencse.settings import Training
 from opencse.training import TrainingRun, train_encoder
-from opencse.training.other_runs import train_task_vectors
+from opencse.training.train import train_task_vectors
 from tests.tiny import WORDS, tiny_bert
 
 
@@ -57,7 +58,7 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
         "simcse", overrides=["training.batch_size=4", "training.max_steps=4", "training.checkpoint_every=2"]
     )
     machine(monkeypatch, first)
-    whole = train_encoder(recipe, corpus, backbone=backbone, out=tmp_path / "whole", progress=False)
+    whole = train_encoder(recipe, Corpus(corpus), backbone=backbone, out=tmp_path / "whole", progress=False)
     record = json.loads((whole.folder / "run.json").read_text())
     assert (record["precision"], record["device"]) == (kept, "cpu")
     assert whole.recipe.training.precision == kept
@@ -75,10 +76,10 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
     with monkeypatch.context() as patch:
         patch.setattr(TrainingLoop, "_step", stop)
         with pytest.raises(KeyboardInterrupt):
-            train_encoder(recipe, corpus, backbone=backbone, out=interrupted, progress=False)
+            train_encoder(recipe, Corpus(corpus), backbone=backbone, out=interrupted, progress=False)
     machine(monkeypatch, then)
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache of the other machine"))
-    resumed = train_encoder(recipe, corpus, backbone=backbone, out=interrupted, resume=True, progress=False)
+    resumed = train_encoder(recipe, Corpus(corpus), backbone=backbone, out=interrupted, resume=True, progress=False)
     weights = [run.model / "model.safetensors" for run in (whole, resumed)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
 

@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opencse.data.documents import DocumentPassage, is_prose, read_passages
+from opencse.data.documents import DocumentPassage, Documents
 from opencse.errors import OpencseError
-from opencse.io import demo
 from opencse.io.cache import cache_place
 from opencse.io.corpus import Corpus, content_hash
 from opencse.io.files import replaced_file
-from opencse.io.reading import existing_path, translate_errors
+from opencse.io.reading import translate_errors
 from opencse.io.text_column import query_column, text_column
 
 _VERSION = "2"
@@ -47,15 +46,15 @@ def open_corpus(
     name = _name(given)
     if not isinstance(given, str | Path):
         given, column = _table_file(_as_table(given), column), None
-    path = existing_path(demo.corpus(given))
-    if is_prose(path):
-        return Corpus(_split(path, column), name)
-    corpus = Corpus(path, name)
+    documents = Documents(given)
+    if documents.are_prose:
+        return Corpus(_split(documents, column), name)
+    corpus = Corpus(documents.path, name)
     wanted = "text" if column is None and "text" in corpus.columns else corpus.text_column(column)
     if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
         return corpus
-    if split and not set(needed) & set(corpus.columns) and _has_paragraphs(corpus, wanted):
-        return Corpus(_split(path, wanted), name)
+    if split and not set(needed) & set(corpus.columns) and _are_paragraphs(corpus.texts(wanted)):
+        return Corpus(_split(documents, wanted), name)
     return corpus if wanted == "text" else Corpus(_renamed(corpus, wanted), name)
 
 
@@ -73,7 +72,7 @@ def collect_passages(given: Any, *, column: str | None = None, words: int = 200)
     name = str(given) if isinstance(given, str | Path) else _name(given)
     if not isinstance(given, str | Path):
         given, column = _table_file(_as_table(given), column), "text"
-    found = list(read_passages(demo.corpus(given), column=column, words=words))
+    found = list(Documents(given).passages(column=column, words=words))
     if not found:
         raise OpencseError(f"{name}: no text", "Give documents with at least one sentence.")
     return found
@@ -110,20 +109,21 @@ def _name(given: Any) -> str:
     return Path(given).name if isinstance(given, str | Path) else f"texts in memory ({type(given).__name__})"
 
 
-def _has_paragraphs(corpus: Corpus, column: str) -> bool:
-    """Return whether the typical row is longer than a sentence."""
-    lengths = [len(text.split()) for text in islice(corpus.texts(column), 1000)]
+def _are_paragraphs(texts: Iterator[str]) -> bool:
+    """Return whether the typical text is longer than a sentence."""
+    lengths = [len(text.split()) for text in islice(texts, 1000)]
     return bool(lengths) and median(lengths) > _LONG
 
 
-def _split(path: Path, column: str | None) -> Path:
+def _split(documents: Documents, column: str | None) -> Path:
     """Write the distinct sentences of documents to the cache, without headings of one or two words."""
 
     def sentences() -> Iterator[str]:
-        for passage in read_passages(path, column=column):
+        for passage in documents.passages(column=column):
             yield from (text for text in passage.sentences if len(text.split()) >= _LEAST)
 
-    return _written("sentences", [content_hash(path), column or ""], lambda: {"text": dict.fromkeys(sentences())}, path)
+    key = [content_hash(documents.path), column or ""]
+    return _written("sentences", key, lambda: {"text": dict.fromkeys(sentences())}, documents.path)
 
 
 def _renamed(corpus: Corpus, column: str) -> Path:

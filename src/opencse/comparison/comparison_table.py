@@ -1,12 +1,16 @@
-"""A comparison as Markdown, LaTeX (booktabs) or CSV."""
+"""A comparison of groups of runs, and its table as Markdown, LaTeX (booktabs) or CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from opencse.comparison.compare_groups import Comparison, GroupRow
+from rich.console import RenderableType
+from rich.jupyter import JupyterMixin
+from rich.markdown import Markdown
+
 from opencse.comparison.statistics import Difference, Spread
 
 _LATEX = str.maketrans(
@@ -26,6 +30,59 @@ _LATEX = str.maketrans(
         "×": r"$\times$",
     }
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRow:
+    """Results of one group of runs.
+
+    Attributes:
+        label: Recipe and backbone of the group.
+        seeds: Seeds of its runs.
+        tasks: Mean and deviation over seeds of each task's score.
+        average: The same for the average over tasks.
+        before: Average of the untouched backbone; None if it was not measured, is undefined, or differs between runs.
+        published: Published average for this recipe and backbone family.
+        above_published: Mean minus published.
+        seeds_test: Difference from the baseline over seeds (Welch); None for the baseline itself.
+        pairs_test: Difference from the baseline over pairs (bootstrap); None for the baseline, or without pairs.
+        seconds: Training time in seconds, over seeds.
+        steps: Number of steps; None if it differs between runs.
+        dev: Development score over seeds.
+        notes: Remarks for the reader.
+    """
+
+    label: str
+    seeds: tuple[int, ...]
+    tasks: Mapping[str, Spread]
+    average: Spread
+    before: float | None
+    published: float | None
+    above_published: float | None
+    seeds_test: Difference | None
+    pairs_test: Difference | None
+    seconds: Spread
+    steps: int | None
+    dev: Spread
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(JupyterMixin):
+    """All groups, scored on the same tasks; displayed as a table in a terminal (rich) and in a notebook.
+
+    Attributes:
+        suite: `sts`, `pairs`, or another suite of results.json.
+        rows: Results of each group; the first group is the baseline.
+        notes: Remarks on all groups.
+    """
+
+    suite: str
+    rows: tuple[GroupRow, ...]
+    notes: tuple[str, ...]
+
+    def __rich__(self) -> RenderableType:
+        return Markdown(markdown(self))
 
 
 def table_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:

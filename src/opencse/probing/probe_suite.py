@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings, Encode, PairsTask, TaskResult
+from opencse.evaluation import Encode, PairsTask, TaskResult, TextEmbeddings
 from opencse.probing.length import LengthBias, LengthProbe
 from opencse.probing.negated_antonyms import NegatedAntonymProbe
 from opencse.probing.pair_retrieval import Retrieval, RetrievalProbe
@@ -100,7 +100,7 @@ class ProbeSuite:
             encode: From n texts to a matrix of shape (n, dim).
         """
         started = time.perf_counter()
-        embeddings = Embeddings(self.texts, np.asarray(encode(self.texts)))
+        embeddings = TextEmbeddings(self.texts, np.asarray(encode(self.texts)))
         results: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
         if "negated antonyms" in results:
             results["triplets"] = (*results.get("triplets", ()), results.pop("negated antonyms"))

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from opencse.data.given import collect_passages, collect_queries, open_corpus
+from opencse.data.user_text import collect_passages, collect_queries, open_corpus
 from opencse.errors import OpencseError
 
 TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
