@@ -115,6 +115,13 @@ def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) ->
     assert all(line["uniformity"] < 0 < line["alignment"] for line in watched)
 
 
+def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) -> None:
+    table = reproduce("byop/figure-2", out=tmp_path, corpus=corpus, overrides=QUICK, progress=False)
+    alignment, uniformity = (cell.values[0] for cell in table.rows["SimCSE"])
+    assert uniformity < 0 < alignment
+    assert (tmp_path / "byop" / "figure-2-training-alignment.svg").is_file()
+
+
 def test_a_small_run_stands_for_the_first_family_whichever_it_is(tmp_path, corpus, small, monkeypatch) -> None:
     monkeypatch.setattr(reproduced_runs, "_trained", lambda *_: (tmp_path / "run", {}))
     monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})

@@ -163,7 +163,7 @@ def train_on_rows(
         out=out,
         dev=None if not sets else lambda encoder: development_scorer(encoder, sets, precision),
         guards=guard_scorer if watched or compatible else None,
-        watch=watched_measures(recipe.selection.watch, sets, precision),
+        watch=watched_measures(recipe.selection.watch, sets, precision, rows),
         resume=resume,
         overwrite=overwrite,
         track=track,
