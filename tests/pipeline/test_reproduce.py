@@ -55,7 +55,7 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
         raise OpencseError("no translation model")
 
     monkeypatch.setattr(reproduced_runs, "run", refuse)
-    monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda plan, key, measure: measure(tmp_path))
+    monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda shared, key, measure: measure(tmp_path))
     notes = []
     table = reproduce("osscse/table-4", out=tmp_path / "papers", corpus=corpus, progress=False, notify=notes.append)
     assert table.rows["OssCSE"][-1].text() == "not had: no translation model (79.08)"
@@ -123,7 +123,9 @@ def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) ->
 
 
 def test_a_small_run_stands_for_the_first_family_whichever_it_is(tmp_path, corpus, small, monkeypatch) -> None:
-    monkeypatch.setattr(reproduced_runs, "_trained", lambda *_: (tmp_path / "run", {}))
+    monkeypatch.setattr(
+        reproduced_runs, "_trained", lambda *_: reproduced_runs.StoredRun(folder=tmp_path / "run", scores={})
+    )
     monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})
     table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
     assert list(table.rows) == ["SimCSE", "SimCSE + Prompt", "OssCSE"]
