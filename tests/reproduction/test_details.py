@@ -47,6 +47,7 @@ def test_a_scatter_has_both_models_for_each_group_and_both_groups_for_the_first(
     (axes,) = figures["-paraphrase"](LIGHT).axes
     assert [cloud.get_label() for cloud in axes.collections] == ["A", "B"]
     assert np.allclose(axes.collections[0].get_offsets(), [[0, 1], [np.sqrt(0.5), 0.5]])
+    assert axes.get_xlim() == (-0.02, 1.02)
     (axes,) = figures["-a"](LIGHT).axes
     assert [cloud.get_label() for cloud in axes.collections] == ["paraphrase", "negation"]
 

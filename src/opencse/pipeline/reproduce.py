@@ -172,7 +172,8 @@ def _on_written_pairs(entry: Entry) -> Entry:
 
 def _notes(shared: SharedSettings, scale: str, seeds: Sequence[int]) -> list[str]:
     settings = ", ".join(shared.overrides) or "the recipes' own"
-    return [f"Scale {scale}; seeds {', '.join(map(str, seeds))}; corpus {shared.corpus.name}; settings: {settings}."]
+    corpus = shared.corpus.name + (f", triplets {shared.triplets.name}" if shared.triplets is not None else "")
+    return [f"Scale {scale}; seeds {', '.join(map(str, seeds))}; corpus {corpus}; settings: {settings}."]
 
 
 def _written(table: ReproducedTable, out: Path) -> ReproducedTable:

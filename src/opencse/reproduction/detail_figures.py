@@ -20,20 +20,27 @@ Clouds = Mapping[str, tuple[PairCosines, str]]
 """By label, what was measured and which group of it is shown."""
 
 
-def draw_scatter(clouds: Clouds, palette: Palette) -> Figure:
-    """Draw cosine against match error rate of each pair (OssCSE Figure 1)."""
+def draw_scatter(clouds: Clouds, palette: Palette, *, lowest: float) -> Figure:
+    """Draw cosine against match error rate of each pair (OssCSE Figure 1).
+
+    Args:
+        clouds: The pairs.
+        palette: Colours.
+        lowest: Lower end of the cosine axis, which figures that are compared have in common.
+    """
     plot, axes = figure(palette, 3.0 + LEGEND_ROW * len(clouds))
     for index, (label, (measured, group)) in enumerate(clouds.items()):
         axes.scatter(
             measured.cosines[group],
             measured.error_rates[group],
-            s=14,
+            s=10,
             color=palette.series[index % MODELS],
             marker=_MARKERS[index % len(_MARKERS)],
             alpha=0.65,
             linewidths=1,
             label=short(label, 56),
         )
+    axes.set_xlim(lowest - 0.02, 1.02)
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("cosine of the pair")
     axes.set_ylabel("match error rate")

@@ -33,7 +33,8 @@ def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Cal
     if not pairs or entry.plot not in ("scatter", "histogram"):
         return {}
     groups = list(dict.fromkeys(group for each in pairs.values() for group in each.pairs))
-    draw = draw_scatter if entry.plot == "scatter" else draw_histogram
+    lowest = min(float(cosines.min()) for each in pairs.values() for cosines in each.cosines.values())
+    draw: Callable[..., Figure] = partial(draw_scatter, lowest=lowest) if entry.plot == "scatter" else draw_histogram
     found: dict[str, Draw] = {}
     for group in groups:
         clouds = {label: (each, group) for label, each in pairs.items() if group in each.pairs}
