@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from opencse.errors import OpencseError
@@ -17,7 +19,7 @@ PAIRS = ScoredPairs(
 
 def test_pairs_that_say_the_same_in_other_words_are_chosen_once_the_highest_score_first() -> None:
     group = PairGroup(name="x", least_score=4.0, below_overlap=0.6)
-    found = load_group(group, ProbeData(sts=[PAIRS], split_sets=[PAIRS]))
+    found = load_group(group, ProbeData(sts=[PAIRS, replace(PAIRS, name="STS-B")]))
     assert list(zip(found.first, found.second, found.scores, strict=True)) == [
         ("e f g h", "e x y z", 4.8),
         ("a b c d", "w x y z", 4.0),

@@ -10,6 +10,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
 from opencse.evaluation import Embeddings, ScoredPairs, load_sts
+from opencse.evaluation.sts_sources import TextVariant
 from opencse.io.corpus import Corpus
 from opencse.probing import ProbeData
 from opencse.recipes import Recipe
@@ -116,7 +117,7 @@ def training_rows(folder: Path, corpus: Corpus) -> Corpus:
 def _stsb(entry: Entry, data: str | None, split: str) -> ScoredPairs:
     if data is None:
         raise OpencseError(f"{entry.name} is about STS-B", "Pass --data.")
-    text = "raw" if entry.kind == "neighbours" or data == "hub" else "senteval"
+    text: TextVariant = "raw" if entry.kind == "neighbours" or data == "hub" else "senteval"
     return load_sts(data, text=text, tasks=["STS-B"], split=split)[0]
 
 

@@ -77,6 +77,7 @@ def draw_projections(projections: Mapping[str, Projection], palette: Palette) ->
         axes.scatter(*each.points.T, s=2, alpha=0.4, color=palette.series[index % MODELS], linewidths=0)
         title = f"{short(label)}\nmean cosine {each.mean_cosine:.2f}"
         axes.set_title(title, fontsize="small", color=palette.ink)
-    for axes in panels[len(projections) :]:
-        axes.set_visible(False)
+    if len(projections) % 2:
+        panels[-1].set_visible(False)
+        panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
     return plot

@@ -32,7 +32,7 @@ class PairCosines:
 
     def scores(self) -> dict[str, float]:
         """Return by `GROUP: MEASURE` the mean cosine, its deviation, the mean wording and the number of pairs."""
-        found = {}
+        found: dict[str, float] = {}
         for name, pairs in self.pairs.items():
             cosines = self.cosines[name]
             found |= {
@@ -71,12 +71,14 @@ def list_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
         measured: By label, the same pairs under several models.
         count: Number of pairs of each group.
     """
-    rows = [("", "sentence", "compared with", "human score", *measured)]
-    for name, pairs in next(iter(measured.values())).pairs.items():
+    groups = next(iter(measured.values())).pairs
+    scored = any(pairs.scores for pairs in groups.values())
+    rows = [("", "sentence", "compared with", *(["human score"] if scored else []), *measured)]
+    for name, pairs in groups.items():
         for row in range(min(count, len(pairs.first))):
-            score = f"{pairs.scores[row]:g}" if pairs.scores else ""
+            score = [f"{pairs.scores[row]:g}" if pairs.scores else ""] if scored else []
             cosines = [f"{each.cosines[name][row]:.4f}" for each in measured.values()]
-            rows.append((name, pairs.first[row], pairs.second[row], score, *cosines))
+            rows.append((name, pairs.first[row], pairs.second[row], *score, *cosines))
     return tuple(rows)
 
 

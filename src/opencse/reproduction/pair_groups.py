@@ -71,7 +71,7 @@ def load_group(group: PairGroup, data: ProbeData) -> SentencePairs:
         _, first, second = data.sentences.pairs(group.transformation)
         return SentencePairs(first=first, second=second)
     found: dict[tuple[str, str], float] = {}
-    for each in (*(data.sts or data.pairs), *data.split_sets):
+    for each in data.sts or data.pairs:
         if 1 < each.gold.max() <= 5:  # else another scale
             found |= _high_scored(each, group)
     if not found:

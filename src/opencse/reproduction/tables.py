@@ -67,9 +67,9 @@ class ReproducedTable:
             digits = self.digits or (2,) * len(cells)
             texts = [cell.text(places) for cell, places in zip(cells, digits, strict=True)]
             lines.append(f"| {label} | {' | '.join(texts)} |")
-        for row, texts in enumerate(self.listing):
-            lines += [""] if row == 0 else ["|" + "---|" * len(texts)] if row == 1 else []
-            lines.append(f"| {' | '.join(text.replace('|', '/') for text in texts)} |")
+        for row, shown in enumerate(self.listing):
+            lines += [""] if row == 0 else ["|" + "---|" * len(shown)] if row == 1 else []
+            lines.append(f"| {' | '.join(text.replace('|', '/') for text in shown)} |")
         return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
 
     def plain(self) -> dict[str, Any]:
