@@ -55,7 +55,7 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
         raise OpencseError("no translation model")
 
     monkeypatch.setattr(reproduced_runs, "run", refuse)
-    monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda plan, key, measure: measure(tmp_path))
+    monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda shared, key, measure: measure(tmp_path))
     notes = []
     table = reproduce("osscse/table-4", out=tmp_path / "papers", corpus=corpus, progress=False, notify=notes.append)
     assert table.rows["OssCSE"][-1].text() == "not had: no translation model (79.08)"
@@ -115,8 +115,17 @@ def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) ->
     assert all(line["uniformity"] < 0 < line["alignment"] for line in watched)
 
 
+def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) -> None:
+    table = reproduce("byop/figure-2", out=tmp_path, corpus=corpus, overrides=QUICK, progress=False)
+    alignment, uniformity = (cell.values[0] for cell in table.rows["SimCSE"])
+    assert uniformity < 0 < alignment
+    assert (tmp_path / "byop" / "figure-2-training-alignment.svg").is_file()
+
+
 def test_a_small_run_stands_for_the_first_family_whichever_it_is(tmp_path, corpus, small, monkeypatch) -> None:
-    monkeypatch.setattr(reproduced_runs, "_trained", lambda *_: (tmp_path / "run", {}))
+    monkeypatch.setattr(
+        reproduced_runs, "_trained", lambda *_: reproduced_runs.StoredRun(folder=tmp_path / "run", scores={})
+    )
     monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})
     table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
     assert list(table.rows) == ["SimCSE", "SimCSE + Prompt", "OssCSE"]

@@ -1,21 +1,26 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import STS_TASKS
+from opencse.evaluation import STS_TASKS, Embeddings
 from opencse.evaluation.suites import SUITES
 from opencse.pipeline.reproduced_runs import WATCHED
 from opencse.probing import load_probe_data
-from opencse.probing.published import SPLITS
 from opencse.recipes import FAMILIES, load_recipe
-from opencse.reproduction import Cell, Entry, System, entry_names, load_entry, scores_table, splits_table
+from opencse.reproduction import Cell, Entry, System, entry_names, load_entry, scores_table
+from opencse.reproduction.pair_cosines import pair_cosines
+from opencse.reproduction.pair_groups import PairGroup, SentencePairs
+from opencse.reproduction.projection import project
 
 # Tasks of SAN that opencse does not name itself, and that a user may have as folders of these names.
 FOLDERS = (
     *("AmazonReviews", "MassiveIntent", "MassiveScenario", "MTOPDomain", "MTOPIntent", "ToxicConversations"),
     *("AskUbuntuDupQuestions", "SciDocsRR", "StackOverflowDupQuestions", "QuoraRetrieval"),
 )
+
+PAIR = SentencePairs(first=["a"], second=["a"])
 
 
 def columns_of(kind: str) -> set[str]:
@@ -25,7 +30,9 @@ def columns_of(kind: str) -> set[str]:
         return {*STS_TASKS, "Avg.", "Cont.", "Oppn.", *(f"cosine: {each}" for each in sentences.kinds)}
     if kind == "tasks":
         return {"Avg.", *FOLDERS, *(task for tasks in SUITES.values() for task in tasks)}
-    return set(WATCHED) if kind == "curves" else {*STS_TASKS, "Avg."}
+    if kind == "projection":
+        return set(project(np.eye(3)).scores())
+    return set(WATCHED) if kind == "curves" else {"Cont.", "Oppn."}
 
 
 @pytest.mark.parametrize("name", entry_names())
@@ -33,10 +40,17 @@ def test_every_entry_can_be_run(name: str) -> None:
     entry = load_entry(name)
     assert set(entry.families) <= set(FAMILIES)
     columns = [column.partition(":")[0] if entry.kind == "tasks" else column for column in entry.columns]
-    assert set(columns) <= columns_of(entry.kind)
+    if entry.kind in ("pairs", "training_pairs"):
+        names = [group.name for group in entry.groups] or ["positive", "negative"]
+        pairs = pair_cosines(dict.fromkeys(names, PAIR), Embeddings(["a"], np.ones((1, 2))))
+        assert set(columns) <= set(pairs.scores())
+    elif entry.kind == "neighbours":
+        assert columns == [f"query {i}: rank" for i, query in enumerate(entry.queries, 1) if query.answer]
+    elif entry.kind != "splits" or entry.systems:
+        assert set(columns) <= columns_of(entry.kind)
     labels = [system.label for system in entry.systems]
     assert len(set(labels)) == len(labels)
-    assert bool(entry.systems) == (entry.kind != "splits")
+    assert entry.systems or entry.kind == "splits"
     for system in entry.systems:
         assert set(system.printed) <= set(FAMILIES)
         if system.recipe:
@@ -84,22 +98,30 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
     assert Cell(values=(1.0,)).text() == "1.00"
 
 
-def test_splits_that_are_not_there_are_named() -> None:
-    table = splits_table(load_entry("osscse/table-2"), {}, {"STS-B train": "no file"})
-    assert list(table.rows) == list(SPLITS)
-    assert table.rows["STS-B train"][0].text(0) == f"not had: no file ({SPLITS['STS-B train'].pairs[0]})"
-
-
 @pytest.mark.parametrize(
     "settings",
     [
-        {"systems": (System(label="A", recipe="simcse", printed={"bert-base": (1.0, 2.0)}),)},
+        {"columns": ("Avg.",), "systems": (System(label="A", recipe="simcse", printed={"bert-base": (1.0, 2.0)}),)},
         {"seeds": 0},
+        {"kind": "pairs"},
+        {"groups": (PairGroup(name="x", transformation="negation"),)},
+        {"kind": "neighbours"},
     ],
 )
 def test_impossible_entries_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"scores|seeds"):
+    with pytest.raises(ValueError, match=r"scores|seeds|groups"):
         Entry(name="x", title="", **settings)
+
+
+def test_several_printed_scores_are_those_of_the_first_columns_and_one_that_of_the_last() -> None:
+    systems = tuple(
+        System(label=str(len(printed)), recipe="simcse", printed={"bert-base": printed})
+        for printed in ((3.0,), (1.0, 2.0))
+    )
+    entry = Entry(name="x/y", title="T", columns=("STS12", "STS13", "STS14"), systems=systems)
+    rows = scores_table(entry, {"bert-base": {"1": "x", "2": "x"}}).rows
+    assert [cell.printed for cell in rows["1"]] == [None, None, 3.0]
+    assert [cell.printed for cell in rows["2"]] == [1.0, 2.0, None]
 
 
 def test_a_table_that_is_not_known_is_named() -> None:
@@ -121,10 +143,10 @@ def test_an_average_of_tasks_needs_all_of_them() -> None:
     assert [cell.text() for cell in part] == ["80.00", "not had: no data", "not had: not every column is there"]
 
 
-def test_cosines_of_transformations_do_not_enter_the_average() -> None:
+def test_cosines_of_transformations_and_single_splits_do_not_enter_the_average() -> None:
     entry = Entry(
         name="x/y", title="T", columns=("cosine: negation", "Avg."), systems=(System(label="A", recipe="simcse"),)
     )
-    run = {"STS12": 50.0, "STS13": 70.0, "Cont.": 80.0, "cosine: negation": 0.9}
+    run = {"STS12": 50.0, "STS13": 70.0, "Cont.": 80.0, "Oppn.: STS-B test": 1.0, "cosine: negation": 0.9}
     (cells,) = scores_table(entry, {"f": {"A": [run]}}).rows.values()
     assert [cell.text() for cell in cells] == ["0.90", "60.00"]

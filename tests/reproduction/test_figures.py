@@ -26,4 +26,10 @@ def test_what_all_columns_begin_with_is_not_repeated() -> None:
         "cosine 0",
         "cosine 1",
     ]
+    assert drawn("STS-B: cosine 0", "STS-B: cosine 1").get_ylabel() == "STS-B"
     assert [tick.get_text() for tick in drawn("STS12", "STS13").get_xticklabels()] == ["STS12", "STS13"]
+
+
+def test_long_names_end_below_their_point() -> None:
+    ticks = drawn("cosine: substitution", "cosine: paraphrase").get_xticklabels()
+    assert {(tick.get_rotation(), tick.get_ha()) for tick in ticks} == {(30.0, "right")}

@@ -38,6 +38,10 @@ def reproduce(
     paraphrases: Annotated[
         Path | None, typer.Option(help="A table of sentences and paraphrases, in place of back-translation.")
     ] = None,
+    triplets: Annotated[
+        Path | None,
+        typer.Option(help="The corpus of supervised SimCSE: a table of text, entailment and contradiction."),
+    ] = None,
     device: options.Device = "auto",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -77,6 +81,7 @@ def reproduce(
         seeds=chosen,
         overrides=overrides,
         paraphrases=paraphrases,
+        triplets=triplets,
         progress=not quiet,
         notify=note,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -12,12 +13,21 @@ from opencse.evaluation.development import sts_text
 from opencse.io import demo
 from opencse.io.corpus import Corpus
 from opencse.io.files import write_json, write_text
+from opencse.pipeline.reproduced_models import model_measure
 from opencse.pipeline.reproduced_runs import Measured, SharedSettings, measure_system
 from opencse.probing import load_probe_data
 from opencse.probing.sets import load_probe_sts
 from opencse.reports.curves import draw_curves
 from opencse.reports.drawing import save
-from opencse.reproduction import Entry, ReproducedTable, load_entry, scores_table, splits_table
+from opencse.reproduction import (
+    Entry,
+    ReproducedTable,
+    load_entry,
+    scores_table,
+    split_scores_table,
+    splits_table,
+)
+from opencse.reproduction.details import Detail, detail_figures, detail_listing
 from opencse.reproduction.figures import draw_table
 from opencse.runs.session import Notify
 
@@ -44,6 +54,7 @@ def reproduce(
     seeds: Sequence[int] | None = None,
     overrides: Sequence[str] = (),
     paraphrases: str | Path | None = None,
+    triplets: str | Path | None = None,
     progress: bool = True,
     notify: Notify = lambda _: None,
 ) -> ReproducedTable:
@@ -62,6 +73,7 @@ def reproduce(
         seeds: By default 1 for `small`, and as many as in the paper for `full`.
         overrides: `key=value` settings of all runs, after those of the scale.
         paraphrases: A table of sentences and paraphrases, in place of back-translation.
+        triplets: The corpus of supervised SimCSE: a table with the columns `text`, `entailment` and `contradiction`.
         progress: Show progress bars.
         notify: Receives short notes for the user.
 
@@ -72,7 +84,7 @@ def reproduce(
         OpencseError: There is no such table, or the data or the corpus cannot be read.
     """
     entry, out = load_entry(table), Path(out)
-    if entry.kind == "splits":
+    if entry.kind == "splits" and not entry.systems:
         if data is None:
             raise OpencseError(f"{table} is about the STS sets", "Pass --data.")
         sets = load_probe_sts(data, text=sts_text(data))
@@ -85,6 +97,7 @@ def reproduce(
         probe_data=load_probe_data(data=data, pairs=pairs, text=sts_text(data)),
         overrides=(*(SMALL_SETTINGS if scale == "small" else ()), *overrides),
         paraphrases=None if paraphrases is None else Path(paraphrases),
+        triplets=None if triplets is None else Corpus(Path(triplets)),
         progress=progress,
         notify=notify,
     )
@@ -93,26 +106,47 @@ def reproduce(
     for family in entry.families[:1] if scale == "small" else entry.families:
         backbone = SMALL if scale == "small" else FULL[family]
         key = f"{family}: {backbone}" if scale == "small" else family
-        measured[key] = {s.label: measure_system(entry, s, backbone, chosen, shared) for s in entry.systems}
+        measure_model = model_measure(entry, shared.probe_data, shared.data)
+        measured[key] = {
+            s.label: measure_system(entry, s, backbone, chosen, shared, measure_model) for s in entry.systems
+        }
     if data is None and entry.kind == "scores" and "Avg." in entry.columns:
         entry = _on_written_pairs(entry)
     scores = {
         key: {label: runs if isinstance(runs, str) else [run.scores for run in runs] for label, runs in found.items()}
         for key, found in measured.items()
     }
-    reproduced = scores_table(entry, scores, _notes(shared, scale, chosen))
-    _draw(entry, reproduced, measured, out)
-    return _written(reproduced, out)
+    fill = split_scores_table if entry.kind == "splits" else scores_table
+    reproduced = fill(entry, scores, _notes(shared, scale, chosen))
+    details = _details(measured)
+    _draw(entry, reproduced, measured, details, out)
+    return _written(replace(reproduced, listing=detail_listing(entry, details)), out)
+
+
+def _details(measured: Mapping[str, Mapping[str, list[Measured] | str]]) -> dict[str, Detail]:
+    """Return by label what the first seed's model of each system gave."""
+    return {
+        label if len(measured) == 1 else f"{label}, {key}": runs[0].detail
+        for key, found in measured.items()
+        for label, runs in found.items()
+        if not isinstance(runs, str) and runs[0].detail is not None
+    }
 
 
 def _draw(
-    entry: Entry, table: ReproducedTable, measured: Mapping[str, Mapping[str, list[Measured] | str]], out: Path
+    entry: Entry,
+    table: ReproducedTable,
+    measured: Mapping[str, Mapping[str, list[Measured] | str]],
+    details: Mapping[str, Detail],
+    out: Path,
 ) -> None:
-    """Write the plots of an entry: the table, or for each column its curves."""
+    """Write the plots of an entry: the table, what the models gave, or for each column its curves."""
     path = out / entry.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    if entry.plot:
+    if entry.plot == "lines":
         save(partial(draw_table, table), path)
+    for suffix, draw in detail_figures(entry, details).items():
+        save(draw, path.with_name(f"{path.name}{suffix}"))
     if entry.kind == "curves":
         for column in entry.columns:
             curves = {
@@ -121,14 +155,12 @@ def _draw(
                 for label, runs in found.items()
                 if not isinstance(runs, str)
             }
-            name = f"{path.name}-{column.rstrip('.').lower()}"
+            name = f"{path.name}-{column.rstrip('.').lower().replace(' ', '-')}"
             save(partial(draw_curves, curves, column), path.with_name(name))
 
 
 def _on_written_pairs(entry: Entry) -> Entry:
     """Return the table on the pairs that come with opencse, for users without STS data."""
-    from dataclasses import replace
-
     systems = tuple(
         replace(system, printed={family: printed[-1:] for family, printed in system.printed.items()})
         for system in entry.systems
@@ -140,7 +172,8 @@ def _on_written_pairs(entry: Entry) -> Entry:
 
 def _notes(shared: SharedSettings, scale: str, seeds: Sequence[int]) -> list[str]:
     settings = ", ".join(shared.overrides) or "the recipes' own"
-    return [f"Scale {scale}; seeds {', '.join(map(str, seeds))}; corpus {shared.corpus.name}; settings: {settings}."]
+    corpus = shared.corpus.name + (f", triplets {shared.triplets.name}" if shared.triplets is not None else "")
+    return [f"Scale {scale}; seeds {', '.join(map(str, seeds))}; corpus {corpus}; settings: {settings}."]
 
 
 def _written(table: ReproducedTable, out: Path) -> ReproducedTable:

@@ -114,7 +114,7 @@ def train_on_rows(
         rows,
         dev=validation.scorer(precision),
         guards=validation.guard_scorer(precision),
-        watch=watched_measures(recipe.selection.watch, validation.development, precision),
+        watch=watched_measures(recipe.selection.watch, validation.development, precision, rows),
         notify=notify,
         **options,
     )

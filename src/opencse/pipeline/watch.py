@@ -12,6 +12,8 @@ from opencse.encoder.embedder import Embedder, Precision
 from opencse.evaluation import PairsTask, ScoredPairs, Task, TextEmbeddings
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.task import distinct_texts
+from opencse.io.corpus import Corpus
+from opencse.pipeline.watch_training import first_sentences, training_geometry
 from opencse.surface import consistency_opposition
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def watched_measures(
-    kinds: Collection[str], sets: Sequence[ScoredPairs], precision: Precision
+    kinds: Collection[str], sets: Sequence[ScoredPairs], precision: Precision, rows: Corpus
 ) -> Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None:
     """Return a function from an encoder to a function that measures its current weights (`Selection.watch`).
 
@@ -27,9 +29,10 @@ def watched_measures(
     correlation times 100. One that is undefined is left out.
 
     Args:
-        kinds: `geometry`, `splits`; none of them returns None.
+        kinds: `geometry`, `splits`, `training` (`training_geometry`); none of them returns None.
         sets: The development sets; none of them returns None.
         precision: Number format of the encoder.
+        rows: The training rows.
     """
     if not kinds or not sets:
         return None
@@ -39,10 +42,13 @@ def watched_measures(
     if "splits" in kinds:
         tasks += [(PairsTask(pairs=part), {"spearman": name}) for name, part in _splits(sets[0]).items()]
 
+    sentences = first_sentences(rows) if "training" in kinds else []
+
     def watch(encoder: SentenceTransformer) -> Callable[[], dict[str, float]]:
         embedder = Embedder(encoder, precision=precision)
         texts = distinct_texts([task for task, _ in tasks])
         prepared = embedder.prepare(texts)
+        training = training_geometry(encoder, sentences) if sentences else dict
 
         def measure() -> dict[str, float]:
             embeddings = TextEmbeddings(texts, embedder.encode(prepared))
@@ -50,7 +56,7 @@ def watched_measures(
             for task, names in tasks:
                 metrics = task.score(embeddings).metrics
                 found |= {name: value for metric, name in names.items() if (value := metrics[metric]) is not None}
-            return found
+            return found | training()
 
         return measure
 

@@ -1,7 +1,8 @@
 """The tables of the papers as data: which systems, settings and seeds, and what was printed."""
 
 from opencse.reproduction.entries import Entry, System, entry_names, load_entry
-from opencse.reproduction.tables import Cell, ReproducedTable, scores_table, splits_table
+from opencse.reproduction.split_tables import split_scores_table, splits_table
+from opencse.reproduction.tables import Cell, ReproducedTable, scores_table
 
 __all__ = [
     "Cell",
@@ -11,5 +12,6 @@ __all__ = [
     "entry_names",
     "load_entry",
     "scores_table",
+    "split_scores_table",
     "splits_table",
 ]

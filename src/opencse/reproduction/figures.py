@@ -23,6 +23,9 @@ def draw_table(table: ReproducedTable, palette: Palette) -> Figure:
         axes.plot(ticks, measured, marker="o", color=colour, linewidth=1.6, label=short(label, 56))
         if not np.isnan(printed).all():
             axes.plot(ticks, printed, marker="o", color=colour, linestyle=":", fillstyle="none", linewidth=1)
-    axes.tick_params(axis="x", rotation=30 if max(map(len, ticks)) > 8 else 0)
+    if max(map(len, ticks)) > 8:
+        axes.set_xticks(range(len(ticks)), ticks, rotation=30, ha="right", rotation_mode="anchor")
+    if len(tasks) == 1:
+        axes.set_ylabel(next(iter(tasks)))
     legend(axes, palette, columns=1)
     return plot

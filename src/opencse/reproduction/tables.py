@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from opencse.evaluation import ScoredPairs
-from opencse.probing.published import SPLITS
 from opencse.reproduction.entries import Entry
-from opencse.surface.consistency import consistency_opposition
+from opencse.reproduction.pair_cosines import Listing
 
 Scores = Mapping[str, float | str]
 """Scores by column, or why there are none."""
@@ -50,6 +48,7 @@ class ReproducedTable:
         rows: For each label its cells, in the order of the columns.
         notes: How the figures came about, and what is missing.
         digits: Digits behind the point, by column; 2 where empty.
+        listing: Texts to be read, the headings first; empty for most tables.
     """
 
     entry: str
@@ -58,6 +57,7 @@ class ReproducedTable:
     rows: dict[str, tuple[Cell, ...]]
     notes: tuple[str, ...] = ()
     digits: tuple[int, ...] = ()
+    listing: Listing = ()
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
@@ -67,6 +67,9 @@ class ReproducedTable:
             digits = self.digits or (2,) * len(cells)
             texts = [cell.text(places) for cell, places in zip(cells, digits, strict=True)]
             lines.append(f"| {label} | {' | '.join(texts)} |")
+        for row, shown in enumerate(self.listing):
+            lines += [""] if row == 0 else ["|" + "---|" * len(shown)] if row == 1 else []
+            lines.append(f"| {' | '.join(text.replace('|', '/') for text in shown)} |")
         return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
 
     def plain(self) -> dict[str, Any]:
@@ -112,41 +115,10 @@ def scores_table(
     )
 
 
-def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
-    """OssCSE Table 2: consistent and opposed pairs of each set, and the medians that divide them.
-
-    Args:
-        entry: The table.
-        sets: Scored pairs by the name of the set.
-        lacking: Why other sets are not there, by name.
-    """
-    columns = ("Cont.", "Oppn.", "median score", "median error rate")
-    rows = {}
-    for name, known in SPLITS.items():
-        printed = (*known.pairs, known.median_score, known.median_error_rate)
-        if name in sets:
-            pairs = sets[name]
-            found = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
-            counts = (found.consistent.sum(), (~found.consistent).sum())
-            values = (*counts, found.median_score, found.median_error_rate)
-            rows[name] = tuple(Cell(values=(float(v),), printed=p) for v, p in zip(values, printed, strict=True))
-        else:
-            cells = [Cell(printed=p) for p in printed]
-            rows[name] = (Cell(printed=printed[0], missing=lacking.get(name, "no data")), *cells[1:])
-    notes = [entry.note] if entry.note else []
-    return ReproducedTable(
-        entry=entry.name,
-        title=entry.title,
-        columns=columns,
-        rows=rows,
-        notes=(*notes, "In brackets what the paper prints."),
-        digits=(0, 0, 2, 4),
-    )
-
-
 def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
-    """Return a printed row, whose last score may stand alone."""
-    return [*scores] if len(scores) == columns else [*[None] * (columns - len(scores)), *scores]
+    """Return a printed row: a single score is the last one, several are the first ones."""
+    gap = [None] * (columns - len(scores))
+    return [*gap, *scores] if len(scores) == 1 else [*scores, *gap]
 
 
 def _cell(entry: Entry, runs: Sequence[Scores], column: str, printed: float | None) -> Cell:
@@ -166,5 +138,5 @@ def _cell(entry: Entry, runs: Sequence[Scores], column: str, printed: float | No
 def _averaged(entry: Entry, run: Scores) -> list[str]:
     """Return what `Avg.` is the mean of: all sets of scored pairs, or the other columns."""
     if entry.kind == "scores":
-        return [name for name in run if name not in ("Cont.", "Oppn.") and not name.startswith("cosine: ")]
+        return [name for name in run if name.partition(":")[0] not in ("Cont.", "Oppn.", "cosine")]
     return [name for name in entry.columns if name != "Avg."]

@@ -123,7 +123,8 @@ class Selection:
             `last` (`opencse.evaluation.compatibility`); not measured where it is absent.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
         watch: What else is measured on the development pairs at each evaluation, for `metrics.jsonl` alone: their
-            `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`.
+            `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`; and
+            the alignment and uniformity of `training` sentences, with dropout.
     """
 
     every: int = 125
@@ -133,7 +134,7 @@ class Selection:
     guard_tolerance: float | None = None
     compatible: float | None = None
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
-    watch: tuple[Literal["geometry", "splits"], ...] = ()
+    watch: tuple[Literal["geometry", "splits", "training"], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tasks:

@@ -1,0 +1,60 @@
+"""What was measured on a model, beside its scores: figures and texts of several models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from opencse.reports.drawing import Draw
+from opencse.reports.palette import Palette
+from opencse.reproduction.detail_figures import draw_histogram, draw_projections, draw_scatter
+from opencse.reproduction.entries import Entry
+from opencse.reproduction.neighbours import Neighbours, list_neighbours
+from opencse.reproduction.pair_cosines import Listing, PairCosines, list_pairs, list_training_pairs
+from opencse.reproduction.projection import Projection
+
+Detail = PairCosines | Neighbours | Projection
+"""What one model gives; `scores()` returns its part of the table."""
+
+
+def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Callable[[Palette], Figure]]:
+    """Return the figures of an entry, by what is added to its name.
+
+    Args:
+        entry: The table or figure.
+        details: By label, what each model gave.
+    """
+    projections = {label: each for label, each in details.items() if isinstance(each, Projection)}
+    if projections:
+        return {"": partial(draw_projections, projections)}
+    pairs = {label: each for label, each in details.items() if isinstance(each, PairCosines)}
+    if not pairs or entry.plot not in ("scatter", "histogram"):
+        return {}
+    groups = list(dict.fromkeys(group for each in pairs.values() for group in each.pairs))
+    lowest = min(float(cosines.min()) for each in pairs.values() for cosines in each.cosines.values())
+    draw: Callable[..., Figure] = partial(draw_scatter, lowest=lowest) if entry.plot == "scatter" else draw_histogram
+    found: dict[str, Draw] = {}
+    for group in groups:
+        clouds = {label: (each, group) for label, each in pairs.items() if group in each.pairs}
+        found[f"-{_file_name(group)}" if len(groups) > 1 else ""] = partial(draw, clouds)
+    if entry.plot == "scatter" and len(groups) > 1:
+        label, first = next(iter(pairs.items()))
+        found[f"-{_file_name(label)}"] = partial(draw, {group: (first, group) for group in groups})
+    return found
+
+
+def detail_listing(entry: Entry, details: Mapping[str, Detail]) -> Listing:
+    """Return the texts that an entry shows."""
+    found = {label: each for label, each in details.items() if isinstance(each, Neighbours)}
+    if found:
+        return list_neighbours(found, entry.queries)
+    pairs = {label: each for label, each in details.items() if isinstance(each, PairCosines)}
+    if not pairs or not entry.texts:
+        return ()
+    return (list_training_pairs if entry.kind == "training_pairs" else list_pairs)(pairs, entry.texts)
+
+
+def _file_name(text: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in text.lower())
