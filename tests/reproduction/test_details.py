@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.evaluation import Embeddings, ScoredPairs
+from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.reports.palette import LIGHT
 from opencse.reproduction import Entry, System
 from opencse.reproduction.details import detail_figures, detail_listing
@@ -22,7 +22,7 @@ VECTORS = {"a b": [1, 0], "c d": [0, 1], "a d": [1, 1], "not a b": [1, 0]}
 
 def measured(scale: float = 1.0):
     texts = texts_of(GROUPS)
-    return pair_cosines(GROUPS, Embeddings(texts, np.array([VECTORS[text] for text in texts]) * scale))
+    return pair_cosines(GROUPS, TextEmbeddings(texts, np.array([VECTORS[text] for text in texts]) * scale))
 
 
 def entry(**settings) -> Entry:
@@ -83,7 +83,7 @@ def test_the_answer_has_a_rank_and_a_query_does_not_find_itself() -> None:
     queries = (Query(text="go.", answer=(0, 2)), Query(text="stop."))
     vectors = {"Go.": [1, 0], "go.": [1, 0], "Leave.": [3, 3], "Stop.": [2, 1], "stop.": [2, 1], "Halt.": [0, 1]}
     texts = searched_texts(pairs, queries)
-    found = find_neighbours(pairs, queries, Embeddings(texts, np.array([vectors[text] for text in texts])))
+    found = find_neighbours(pairs, queries, TextEmbeddings(texts, np.array([vectors[text] for text in texts])))
     assert found.scores() == {"query 1: rank": 2.0}
     assert [text for text, _ in found.nearest[0]] == ["Stop.", "Leave.", "Halt."]
     listed = detail_listing(entry(kind="neighbours", groups=(), queries=queries), {"A": found})

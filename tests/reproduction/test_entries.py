@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import STS_TASKS, Embeddings
+from opencse.evaluation import STS_TASKS, TextEmbeddings
 from opencse.evaluation.suites import SUITES
 from opencse.pipeline.reproduced_runs import WATCHED
 from opencse.probing import load_probe_data
@@ -42,7 +42,7 @@ def test_every_entry_can_be_run(name: str) -> None:
     columns = [column.partition(":")[0] if entry.kind == "tasks" else column for column in entry.columns]
     if entry.kind in ("pairs", "training_pairs"):
         names = [group.name for group in entry.groups] or ["positive", "negative"]
-        pairs = pair_cosines(dict.fromkeys(names, PAIR), Embeddings(["a"], np.ones((1, 2))))
+        pairs = pair_cosines(dict.fromkeys(names, PAIR), TextEmbeddings(["a"], np.ones((1, 2))))
         assert set(columns) <= set(pairs.scores())
     elif entry.kind == "neighbours":
         assert columns == [f"query {i}: rank" for i, query in enumerate(entry.queries, 1) if query.answer]

@@ -9,7 +9,7 @@ from typing import Protocol
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.errors import OpencseError
-from opencse.evaluation import Embeddings, ScoredPairs, load_sts
+from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.sts_sources import TextVariant
 from opencse.io.corpus import Corpus
 from opencse.probing import ProbeData
@@ -125,5 +125,5 @@ def _embedder(model: str, pooling: str) -> Embedder:
     return Embedder(load_encoder(model, pooling=pooling or "backbone"), precision="auto")
 
 
-def _embeddings(embedder: Embedder, texts: Sequence[str]) -> Embeddings:
-    return Embeddings(texts, embedder(texts))
+def _embeddings(embedder: Embedder, texts: Sequence[str]) -> TextEmbeddings:
+    return TextEmbeddings(texts, embedder(texts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings, ScoredPairs
+from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.evaluation.task import unit_rows
 from opencse.reproduction.entries import Query
 from opencse.reproduction.pair_cosines import Listing
@@ -38,7 +38,7 @@ def searched_texts(pairs: ScoredPairs, queries: Sequence[Query]) -> list[str]:
     return list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2, *(query.text for query in queries)]))
 
 
-def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], embeddings: Embeddings) -> Neighbours:
+def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], embeddings: TextEmbeddings) -> Neighbours:
     """Search for each query; it does not find itself.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import Embeddings
+from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.reproduction.pair_groups import SentencePairs
 from opencse.surface import lexical_overlap, match_error_rate
@@ -50,7 +50,7 @@ def texts_of(groups: Mapping[str, SentencePairs]) -> list[str]:
     return list(dict.fromkeys(text for pairs in groups.values() for text in (*pairs.first, *pairs.second)))
 
 
-def pair_cosines(groups: Mapping[str, SentencePairs], embeddings: Embeddings) -> PairCosines:
+def pair_cosines(groups: Mapping[str, SentencePairs], embeddings: TextEmbeddings) -> PairCosines:
     """Measure groups of pairs.
 
     Args:
