@@ -90,7 +90,7 @@ def mining(corpus: Path, _: Path) -> Work:
     from opencse.io.corpus import read_texts
     from opencse.views import DebiasedNegatives
     from opencse.views.constructor import SourceRow
-    from opencse.views.mining.mined_spec import UNIT, CorpusIndex, Miner
+    from opencse.views.mining.mined_spec import BLOCK_ROWS, CorpusIndex, Miner
     from opencse.views.mining.vectors import Embedding, Vectors, _folder, unit_vectors
     from opencse.views.sentence_store import open_sentence_store
     from opencse.views.storage import texts_hash
@@ -109,12 +109,12 @@ def mining(corpus: Path, _: Path) -> Work:
     miner = Miner(
         DebiasedNegatives(model="minilm"), CorpusIndex(sentences=sentences, vectors=vectors, embedding=embedding), 0
     )
-    units = np.linspace(0, len(sentences) // UNIT - 1, UNITS).astype(int).tolist()
+    units = np.linspace(0, len(sentences) // BLOCK_ROWS - 1, UNITS).astype(int).tolist()
 
     def draw() -> None:
         for unit in units:
-            texts = sentences.range(unit * UNIT, (unit + 1) * UNIT)
-            miner([SourceRow(id=unit * UNIT + i, text=text) for i, text in enumerate(texts)])
+            texts = sentences.range(unit * BLOCK_ROWS, (unit + 1) * BLOCK_ROWS)
+            miner([SourceRow(id=unit * BLOCK_ROWS + i, text=text) for i, text in enumerate(texts)])
 
     return draw
 

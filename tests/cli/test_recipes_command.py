@@ -11,7 +11,7 @@ def test_published_settings_stand_beside_the_recipes_own() -> None:
     result = CliRunner().invoke(app, ["recipes", "show", "dclr", "--published", "--family", "roberta-base"])
     assert result.exit_code == 0
     (lr,) = (line for line in result.output.splitlines() if line.startswith("optimizer.lr"))
-    assert lr.split()[1:6] == ["roberta-base", "3e-05", "3e-05", "3e-05", "run.sh"]
+    assert lr.split()[1:6] == ["roberta-base", "3e-05", "3e-05", "3e-05", "run.sh,"]
     assert "bert-large" not in result.output
 
 

@@ -21,9 +21,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from opencse.recipes import Recipe
+from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import TrainingState
 from opencse.runs.loop import TrainingLoop
-from opencse.runs.sampling import BatchSampler
 from opencse.runs.session import TrainingSession
 from opencse.training import train as train_module
 from opencse.training.batches import Assembler
@@ -85,7 +85,8 @@ class TensorsFromLists(TorchFunctionMode):
 
 def _place() -> str:
     """The lines of this project that lead to an operation, the last first."""
-    frames = [f for f in traceback.extract_stack() if f.filename.startswith(str(_ROOT)) and f.filename != __file__]
+    own = (str(_ROOT / "src"), str(_ROOT / "tests"))
+    frames = [f for f in traceback.extract_stack() if f.filename.startswith(own) and f.filename != __file__]
     return " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in frames[-3:][::-1])
 
 

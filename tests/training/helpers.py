@@ -43,7 +43,13 @@ def token_store(folder: Path, columns: tuple[str, ...], encoder: Any) -> TokenSt
 
 
 def run(
-    corpus: Path, backbone: Path, out: Path, *settings: str, recipe: str | Recipe = "simcse", **options: Any
+    corpus: Path,
+    backbone: Path,
+    out: Path,
+    *settings: str,
+    recipe: str | Recipe = "simcse",
+    variant: str = "sound",
+    **options: Any,
 ) -> TrainingRun:
     """Train for a few steps in fp32 on batches of 8."""
     base = [
@@ -54,7 +60,8 @@ def run(
         "optimizer.lr=1e-3",
     ]
     if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe, family=family_of(backbone_config(backbone)), overrides=[*base, *settings])
+        family = family_of(backbone_config(backbone))
+        recipe = load_recipe(recipe, family=family, variant=variant, overrides=[*base, *settings])
     return train_encoder(recipe, Corpus(corpus), backbone=backbone, out=out, progress=False, **options)
 
 

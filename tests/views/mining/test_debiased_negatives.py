@@ -81,7 +81,7 @@ def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path):
 
 
 def test_same_bytes_for_any_workers_and_any_kill(corpus, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(mined, "UNIT", 512)
+    monkeypatch.setattr(mined, "BLOCK_ROWS", 512)
     monkeypatch.setattr(DebiasedNegatives, "unit", 512)
     mine(corpus, tmp_path / "one", encoder, pool=20)
     assert len(hashes(tmp_path / "one")) == 2
