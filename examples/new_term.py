@@ -40,7 +40,7 @@ class Uniformity(Term):
 
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """Return the logarithm of the mean Gaussian potential over all pairs of rows."""
-        vectors = normalize(embeddings[self.anchor][present[self.anchor]], dim=-1)
+        vectors = normalize(embeddings[self.anchor][context.rows(present, self.anchor)], dim=-1)
         potentials = torch.pdist(vectors).square().mul(-self.sharpness).exp()
         return potentials.mean().log()
 
