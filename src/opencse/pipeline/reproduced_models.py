@@ -1,4 +1,4 @@
-"""What a reproduction measures on the trained models themselves: pairs, neighbours and projections."""
+"""Measurements of a reproduction on the trained models themselves: pairs, neighbours and projections."""
 
 from __future__ import annotations
 

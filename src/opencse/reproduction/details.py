@@ -1,4 +1,4 @@
-"""What was measured on a model, beside its scores: figures and texts of several models."""
+"""Measurements of a model beside its scores, and figures and texts of several models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opencse.reproduction.pair_cosines import Listing, PairCosines, list_pairs, 
 from opencse.reproduction.projection import Projection
 
 Detail = PairCosines | Neighbours | Projection
-"""What one model gives; `scores()` returns its part of the table."""
+"""The measurement of one model; `scores()` returns its part of the table."""
 
 
 def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Callable[[Palette], Figure]]:

@@ -18,7 +18,7 @@ TOP = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """What one model finds.
+    """The nearest sentences that one model finds.
 
     Attributes:
         ranks: The rank of the answer, from 1, by query number from 1; queries without an answer are left out.
