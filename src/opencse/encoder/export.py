@@ -6,9 +6,9 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencse.encoder.loading import quiet
 from opencse.encoder.model_folder import require_finite
 from opencse.io.files import replaced_folder
+from opencse.models.quiet import quiet
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

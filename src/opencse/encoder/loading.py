@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from opencse.errors import OpencseError
 from opencse.io.reading import error_reason
 from opencse.models import resolve
 from opencse.models.names import is_offline
+from opencse.models.quiet import quiet
 
 if TYPE_CHECKING:
     import torch
@@ -142,25 +142,3 @@ def readable_errors(name: object) -> Iterator[None]:
             f"{name}: the model cannot be loaded ({error_reason(error)})",
             "Pass the folder of the model, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
         ) from error
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Hide the progress bars and load reports of transformers."""
-    from transformers.utils import logging as hf_logging
-
-    level, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
-    names = ("sentence_transformers", "transformers", "huggingface_hub")
-    levels = {n: logging.getLogger(n).level for n in names}
-    hf_logging.set_verbosity_error()
-    hf_logging.disable_progress_bar()
-    for n in names:
-        logging.getLogger(n).setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for n, old in levels.items():
-            logging.getLogger(n).setLevel(old)
-        hf_logging.set_verbosity(level)
-        if bars:
-            hf_logging.enable_progress_bar()

@@ -7,6 +7,7 @@ from typing import Any
 
 from opencse.errors import OpencseError
 from opencse.models.names import resolve
+from opencse.models.quiet import quiet
 
 
 def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
@@ -23,27 +24,20 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
             random one); or its tokenizer has no mask token or is a slow one.
     """
     from transformers import AutoModelForMaskedLM, AutoTokenizer
-    from transformers.utils import logging
 
     source = resolve(name)
     local = Path(source).is_dir()  # then nothing is looked up on the hub
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=local)
-        model, report = AutoModelForMaskedLM.from_pretrained(
-            source, use_safetensors=True, local_files_only=local, output_loading_info=True
-        )
+        with quiet():
+            tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=local)
+            model, report = AutoModelForMaskedLM.from_pretrained(
+                source, use_safetensors=True, local_files_only=local, output_loading_info=True
+            )
     except Exception as error:  # three libraries and their parsers, without a common error class
         raise OpencseError(
             f"no masked language model {str(name)!r}: {(str(error).splitlines() or [type(error).__name__])[0][:300]}",
             "Pass a folder with config.json, model.safetensors and a tokenizer, or a hub id.",
         ) from error
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
     if missing := sorted(report["missing_keys"]):
         raise OpencseError(
             f"{str(name)!r} has no masked-LM head (its file lacks {', '.join(missing[:3])})",

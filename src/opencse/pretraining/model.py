@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from opencse.encoder.loading import is_sentence_transformer, quiet, readable_errors
+from opencse.encoder.loading import is_sentence_transformer, readable_errors
 from opencse.encoder.model_folder import require_finite, transformer_folder
 from opencse.errors import OpencseError
 from opencse.io.files import replaced_folder
 from opencse.models import resolve
+from opencse.models.quiet import quiet
 from opencse.pretraining.settings import ModelSettings
 
 if TYPE_CHECKING:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from opencse.views.generation.back_translation import FREQUENT, Translator, inse
 from tests.tiny import WORDS
 
 TEXTS = ["The old dog sits in the garden.", "a man", "A happy child reads a green book today.", " ", "x" * 2000]
+SHAPE = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
 WIDE = {"window": (0.0, 1.0), "max_new_tokens": 8, "batch_size": 2}
 
 
@@ -65,12 +68,46 @@ def test_what_is_wrong_is_named(marian):
         BackTranslation(models=((marian, marian),), window=(0.5, 0.1))
 
 
-def test_weights_as_a_pickle_are_refused_and_the_way_out_is_named(tmp_path):
-    """What facebook/wmt19-en-ru holds: no safetensors."""
-    for name in ("config.json", "vocab-src.json", "vocab-tgt.json", "merges.txt", "pytorch_model.bin"):
-        (tmp_path / name).write_text("{}")
+@pytest.fixture(scope="module")
+def fsmt(tmp_path_factory) -> Path:
+    """A random FSMT model in the files that facebook/wmt19-en-ru has: its weights are a pickle."""
+    import json
+
+    import torch
+    from transformers import FSMTConfig, FSMTForConditionalGeneration
+
+    folder = tmp_path_factory.mktemp("fsmt")
+    letters = sorted({letter for word in WORDS for letter in word} | set("abcdefghijklmnopqrstuvwxyz.,'"))
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", *letters, *(f"{letter}</w>" for letter in letters), "th", "the</w>"]
+    for side in ("src", "tgt"):
+        (folder / f"vocab-{side}.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text("t h 10\nth e</w> 9\n")
+    (folder / "tokenizer_config.json").write_text('{"langs": ["en", "ru"], "do_lower_case": false}')
+    sizes = {f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in SHAPE.items()}
+    vocabularies = {"src_vocab_size": len(tokens), "tgt_vocab_size": len(tokens)}
+    config = FSMTConfig(langs=["en", "ru"], d_model=16, max_position_embeddings=64, **vocabularies, **sizes)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = FSMTForConditionalGeneration(config)
+    config.save_pretrained(folder)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    return folder
+
+
+def test_fsmt_works_once_converted_as_the_message_says(fsmt, tmp_path, rows):
+    pytest.importorskip("sacremoses", reason="the extra mt is not installed")
+    from transformers import AutoModelForSeq2SeqLM
+
+    converted = str(shutil.copytree(fsmt, tmp_path / "converted"))
+    AutoModelForSeq2SeqLM.from_pretrained(converted).save_pretrained(converted)
+    (view,) = BackTranslation(models=((converted, converted),), **WIDE).open()(rows(TEXTS[0]))
+    assert view.rule == converted
+    assert view.text
+
+
+def test_weights_as_a_pickle_are_refused_and_the_way_out_is_named(fsmt):
     with pytest.raises(OpencseError, match=r"only as pytorch_model.bin, a pickle, which is refused.*save_pretrained"):
-        BackTranslation(models=((str(tmp_path), str(tmp_path)),)).open()
+        BackTranslation(models=((str(fsmt), str(fsmt)),)).open()
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from opencse.errors import OpencseError
 from opencse.models import resolve
+from opencse.models.quiet import quiet
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, row_seed
 from opencse.views.generation.candidate_table import Candidate, Pick, check_error_rate_window, choose_candidate
 
@@ -174,13 +175,17 @@ class Translator:
         if local:
             _check_weights(Path(name))
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
-            self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, local_files_only=local)
+            with quiet():
+                self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
+                self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(
+                    name, use_safetensors=True, local_files_only=local
+                )
         except (OSError, ValueError, ImportError) as error:
             raise OpencseError(
                 f"no translation model {name!r}: {str(error).strip().splitlines()[0]}",
-                "Pass a folder or hub id with model.safetensors; Marian needs sentencepiece and sacremoses.",
+                'Pass a folder or hub id with model.safetensors; the tokenizers need pip install "opencse[mt]".',
             ) from error
+        self.model.generation_config.max_length = None  # else it is announced that max_new_tokens has precedence
         self._spec = spec
         self._device = spec.device or str(choose_device())
         self.model.to(self._device).eval()
