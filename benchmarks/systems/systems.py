@@ -9,7 +9,7 @@
 
 CORPUS is text, or a table with columns that recipes read (paraphrase, positive_1, …); DATA the folder of the STS
 files. The first --sentences rows are taken, of at most --longest words; the sentences of a table of --paraphrases are
-among them, whatever their length. What columns the systems can build are built once, into OUT/corpus.
+among them, of at most --longest-paraphrased words. What columns the systems can build are built once, into OUT/corpus.
 Each run is a process of its own, so that its peak memory is its own, in OUT/runs/LABEL/seed-N; a finished one is
 skipped, a killed one goes on where it stopped. The step that is kept is chosen on STS-B dev. A run that fails leaves
 its message in OUT/runs/LABEL/seed-N.log, and a hole in the table (OUT/systems.md); OUT/systems.jsonl has what each
@@ -135,7 +135,8 @@ def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tu
     from opencse.io.corpus import read_rows
 
     column, _ = paraphrase_columns(options.paraphrases)
-    texts = dict.fromkeys(text for (text,) in read_rows(options.paraphrases, (column,)) if text and text.strip())
+    every = dict.fromkeys(text for (text,) in read_rows(options.paraphrases, (column,)) if text and text.strip())
+    texts = [text for text in every if len(text.split()) <= options.longest_paraphrased]
     return [tuple(text if name == "text" else None for name in columns) for text in texts][: options.sentences]
 
 
@@ -243,6 +244,7 @@ def main() -> None:
     parser.add_argument("--backbone", default="mini-mlm")
     parser.add_argument("--sentences", type=int, default=100_000)
     parser.add_argument("--longest", type=int, default=10_000, metavar="WORDS", help="of the corpus's sentences")
+    parser.add_argument("--longest-paraphrased", type=int, default=10_000, metavar="WORDS", help="of --paraphrases")
     parser.add_argument("--paraphrases", type=Path, metavar="TABLE", help="sentences with candidates for a paraphrase")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])

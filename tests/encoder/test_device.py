@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from opencse.encoder.device import choose_device, device_name, move, use_device
+from opencse.encoder.device import choose_device, device_name, use_device
 from opencse.errors import OpencseError
 
 VARIABLES = ("ACCELERATE_TORCH_DEVICE", "ACCELERATE_USE_CPU", "LOCAL_RANK")
@@ -74,16 +74,3 @@ def test_a_number_too_high_is_one_line(two_gpus):
 
 def test_a_cpu_is_named_with_its_threads():
     assert "thread" in device_name(torch.device("cpu"))
-
-
-def test_a_copy_to_a_gpu_comes_from_pinned_memory(monkeypatch):
-    done: list[object] = []
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: (done.append("pinned"), self)[1])
-    monkeypatch.setattr(torch.Tensor, "to", lambda self, device, **how: (done.append((device, how)), self)[1])
-    for name in ("cuda", "cpu"):
-        move(torch.zeros(1), torch.device(name))
-    assert done == [
-        "pinned",
-        (torch.device("cuda"), {"non_blocking": True}),
-        (torch.device("cpu"), {"non_blocking": True}),
-    ]

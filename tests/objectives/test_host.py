@@ -50,3 +50,16 @@ def test_tokens_on_the_host() -> None:
 def test_the_true_cells_of_a_mask() -> None:
     assert true_cells(torch.tensor([[False, True], [True, True]]), torch.device("cpu")).tolist() == [1, 2, 3]
     assert move(torch.zeros(2), META).device == META
+
+
+def test_a_copy_to_a_gpu_comes_from_pinned_memory(monkeypatch):
+    done: list[object] = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: (done.append("pinned"), self)[1])
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, device, **how: (done.append((device, how)), self)[1])
+    for name in ("cuda", "cpu"):
+        move(torch.zeros(1), torch.device(name))
+    assert done == [
+        "pinned",
+        (torch.device("cuda"), {"non_blocking": True}),
+        (torch.device("cpu"), {"non_blocking": True}),
+    ]

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from opencse.encoder.device import move
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import first_position
 from opencse.encoder.prompts import Frame
 from opencse.errors import OpencseError
+from opencse.objectives.host import move
 
 
 class TemplateDenoising(nn.Module):

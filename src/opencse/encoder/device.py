@@ -12,10 +12,8 @@ from typing import Any
 import torch
 
 from opencse.errors import OpencseError
-from opencse.objectives.host import move
 
 AUTO = "auto"
-__all__ = ["AUTO", "choose_device", "device_name", "move", "processor_fields", "processor_name", "use_device"]
 
 
 def choose_device(name: str = AUTO) -> torch.device:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from opencse.encoder.device import move
+from opencse.objectives.host import move
 from opencse.pretraining.masking import mask_sequence
 from opencse.pretraining.settings import InputSettings, Masking
 from opencse.pretraining.store import SentenceIds
