@@ -73,8 +73,9 @@ class Entry:
             sentences in two dimensions.
         columns: What is measured, in the order of the paper; `Avg.` is the mean of the others.
         digits: Digits behind the point.
-        plot: What is drawn beside the table: its means as `lines`, or pairs as a `scatter` of cosine and match error
-            rate, or as a `histogram` of cosines. Curves and projections always are.
+        plot: What is drawn beside the table: its means, as `lines` if the columns follow each other and else as
+            `points`, or pairs as a `scatter` of cosine and match error rate, or as a `histogram` of cosines. Curves and
+            projections always are.
         families: Families of backbones in the paper.
         seeds: Runs behind each printed score.
         systems: The rows.
@@ -91,7 +92,7 @@ class Entry:
     )
     columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
     digits: int = 2
-    plot: Literal["", "lines", "scatter", "histogram"] = ""
+    plot: Literal["", "lines", "points", "scatter", "histogram"] = ""
     families: tuple[str, ...] = ("bert-base",)
     seeds: int = 1
     systems: tuple[System, ...] = ()
