@@ -38,7 +38,7 @@ def test_cosines_and_wording_of_each_group() -> None:
     assert scores["paraphrase: error rate"] == pytest.approx(0.75)  # two of two words, and one of two
     assert scores["paraphrase: overlap"] == pytest.approx(0.25)
     assert (scores["negation: cosine"], scores["negation: deviation"]) == (1.0, 0.0)
-    assert (scores["paraphrase: pairs"], scores["negation: pairs"]) == (2.0, 1.0)
+    assert (scores["paraphrase: count"], scores["negation: count"]) == (2.0, 1.0)
 
 
 def test_a_scatter_has_both_models_for_each_group_and_both_groups_for_the_first() -> None:

@@ -36,7 +36,7 @@ class PairCosines:
         for name, pairs in self.pairs.items():
             cosines = self.cosines[name]
             found |= {
-                f"{name}: pairs": float(len(cosines)),
+                f"{name}: count": float(len(cosines)),
                 f"{name}: cosine": float(cosines.mean()),
                 f"{name}: deviation": float(cosines.std(ddof=1)) if len(cosines) > 1 else 0.0,
                 f"{name}: error rate": float(self.error_rates[name].mean()),

@@ -111,7 +111,7 @@ def scores_table(
         columns=entry.columns,
         rows=rows,
         notes=tuple(every),
-        digits=(entry.digits,) * len(entry.columns),
+        digits=tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns),
     )
 
 
