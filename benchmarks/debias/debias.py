@@ -9,8 +9,7 @@ held-out sentences with `reordered` and `swapped`. Each run is a call of `opencs
 OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. What is run beside `debias` is in debias.toml; all
 but `raw` runs read the text views that the first one built, so that they learn from the same sentences.
 `re-weighting` fits a weight for each dimension of the untouched model's vectors to the same pairs, after Cao
-(arXiv 2504.00584), and trains nothing. Each model is also asked what wording.py asks. The table is OUT/debias.md,
-the single runs are lines of OUT/debias.jsonl.
+(X
 """
 
 from __future__ import annotations
@@ -27,9 +26,12 @@ import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from wording import Development, embedder
+from measures import Measures, cell
+from measures import write_table as write_measures
+from wording import embedder
 
 CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 TOLERANCE = 0.75
@@ -106,7 +108,7 @@ def take_task_vectors(options: argparse.Namespace, label: str, seed: int, out: P
 
 def ask_wording(options: argparse.Namespace, encode: Callable[[list[str]], np.ndarray], file: Path) -> None:
     if not file.is_file():
-        found = Development(options.data, options.views).measure(encode)
+        found = Measures(options.data, options.views, options.held_out)(encode)
         file.write_text(json.dumps(found), encoding="utf-8")
 
 
@@ -191,7 +193,8 @@ def record(folder: Path, label: str) -> dict[str, object]:
         line["transfer"] = json.loads(file.read_text(encoding="utf-8"))["average"]["score"]
     file = first / "wording-before.json" if which == 0 else folder / "wording.json"
     if file.is_file():
-        line["wording"] = {k: round(v, 4) for k, v in json.loads(file.read_text(encoding="utf-8")).items()}
+        asked = json.loads(file.read_text(encoding="utf-8"))
+        line["wording"] = {name: round(value, 4) for name, value in asked.items() if value is not None}
     return {key: round(value, 4) if isinstance(value, float) else value for key, value in line.items()}
 
 
@@ -204,25 +207,26 @@ def write_table(options: argparse.Namespace, labels: list[str]) -> None:
             lines.append(record(folders[0], "untouched"))
         lines += [record(folder, label) for folder in folders]
     table = [f"| | {' | '.join([*COLUMNS, 'seeds'])} |", "|---" + "|---:" * (len(COLUMNS) + 1) + "|"]
-    for label in dict.fromkeys(line["run"] for line in lines):
-        group = [line for line in lines if line["run"] == label]
+    names = dict.fromkeys(str(line["run"]) for line in lines)
+    groups = {name: [line for line in lines if line["run"] == name] for name in names}
+    for label, group in groups.items():
         cells = []
         for keys, digits in COLUMNS.values():
             parts = [[line.get(key, line.get("wording", {}).get(key)) for line in group] for key in keys]
             cells.append(" · ".join(cell(values, digits) for values in parts))
-        table.append(f"| {' | '.join([str(label), *cells, str(len(group))])} |")
+        table.append(f"| {' | '.join([label, *cells, str(len(group))])} |")
+    if groups:
+        each = {label: [measured(line) for line in group] for label, group in groups.items()}
+        write_measures(options.out / "debias.csv", each)
     (options.out / "debias.md").write_text("\n".join(table) + "\n", encoding="utf-8")
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     (options.out / "debias.jsonl").write_text(text, encoding="utf-8")
 
 
-def cell(values: list[float | None], digits: int) -> str:
-    """Mean, and standard deviation where there are several; a dash where there is none."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return "–"
-    spread = f" ± {statistics.stdev(known):.{digits}f}" if len(known) > 1 else ""
-    return f"{statistics.mean(known):.{digits}f}{spread}"
+def measured(line: dict[str, Any]) -> dict[str, float | None]:
+    """The measures of one line of OUT/debias.jsonl, by their names in measures.py."""
+    final = {"Probe, %": "probe, %", "Oppn.": "Oppn.", "Cont.": "Cont.", "Average of the seven STS": "STS"}
+    return line["wording"] | {name: line[key] for name, key in final.items()}
 
 
 def _slug(label: str) -> str:
@@ -243,6 +247,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all runs")
     parser.add_argument("--table", action="store_true", help="only write the table")
     parser.add_argument("--views", type=Path, help="held-out sentences for wording.py's word order")
+    parser.add_argument("--held-out", type=int, default=0, help="hold_out of the runs' opposites")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
     options = parser.parse_args()
     labels = [*CONTESTANTS["runs"], "re-weighting", *(CONTESTANTS["ablations"] if options.ablations else [])]

@@ -16,7 +16,8 @@ import json
 import statistics
 from pathlib import Path
 
-from debias import COLUMNS, cell
+from debias import COLUMNS
+from measures import cell
 from wording import Development
 
 from opencse.encoder import load_encoder, save_encoder
