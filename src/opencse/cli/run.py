@@ -64,6 +64,14 @@ def run(
             "--set selection.compatible=…",
         ),
     ] = None,
+    dimensions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="For a Matryoshka model: the numbers of dimensions to which you truncate its vectors, such as "
+            "256,128. The guards hold for each of them, too. Shorthand for --set selection.dimensions=[…].",
+        ),
+    ] = None,
     column: options.Column = None,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
@@ -133,7 +141,7 @@ def run(
         "llm": llm,
         "column": column,
         "variant": variant,
-        "overrides": [*_limits(tolerance, compatible), *overrides],
+        "overrides": [*_limits(tolerance, compatible, dimensions), *overrides],
         "seed": seed,
         "quick": quick,
         "labels": labels,
@@ -164,8 +172,8 @@ def _confirm(line: str) -> bool:
     return typer.confirm(f"opencse: {line}. Begin?", default=True, err=True)
 
 
-def _limits(tolerance: float | None, compatible: float | None) -> list[str]:
+def _limits(tolerance: float | None, compatible: float | None, dimensions: str | None) -> list[str]:
     """Return the overrides for what the trained weights must keep."""
-    given = {"tolerance": tolerance, "compatible": compatible}
+    given = {"tolerance": tolerance, "compatible": compatible, "dimensions": dimensions and f"[{dimensions}]"}
     settings = [f"selection.{name}={value}" for name, value in given.items() if value is not None]
     return ["selection.keep=last", *settings] if settings else []

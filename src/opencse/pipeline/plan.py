@@ -146,7 +146,9 @@ def plan(
         label_share=label_share,
     )
     inputs, _ = with_precision(inputs)
-    validation = read_validation(inputs.recipe, inputs.corpus.texts, dev=dev, data=data, guard=guard)
+    validation = read_validation(
+        inputs.recipe, inputs.corpus.texts, backbone=inputs.backbone, dev=dev, data=data, guard=guard
+    )
     sizes, first = run_sizes(inputs, read_probe_data(data, pairs), validation)
     speed = time_estimate.measure_speed(inputs, first)
     inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, speed=speed)

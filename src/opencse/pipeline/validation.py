@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.errors import OpencseError
-from opencse.evaluation import ScoredPairs, Task, load_guard
+from opencse.evaluation import PairsTask, ScoredPairs, Task, load_guard
 from opencse.evaluation.compatibility import CompatibilityTask, compared_texts
 from opencse.evaluation.development import development_scorer, development_sets, task_scorer
+from opencse.evaluation.truncated import TruncatedTask
 from opencse.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ def read_validation(
     recipe: Recipe,
     texts: Callable[[], Iterator[str]],
     *,
+    backbone: str | Path,
     dev: str | Path | None,
     data: str | Path | None,
     guard: str | Path | None,
@@ -70,16 +73,21 @@ def read_validation(
     Args:
         recipe: The resolved recipe.
         texts: The user's texts, which your searches search if the guard has no documents of its own.
+        backbone: The model to be trained.
         dev: As for `opencse.train`.
         data: As for `opencse.train`.
         guard: As for `opencse.train`.
 
     Raises:
-        OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
+        OpencseError: A file cannot be read, the folder holds no guards, the recipe uses none, or the model has too few
+            dimensions to be truncated.
     """
+    development, guards = development_sets(dev, data, recipe.selection.tasks), _guards(recipe, guard, texts)
+    if recipe.selection.dimensions:
+        guards += _truncated([*guards, *(PairsTask(pairs=pairs) for pairs in development)], recipe, backbone)
     return ValidationData(
-        development=development_sets(dev, data, recipe.selection.tasks),
-        guards=_guards(recipe, guard, texts),
+        development=development,
+        guards=guards,
         stored=None if recipe.selection.compatible is None else compared_texts(texts()),
     )
 
@@ -96,3 +104,15 @@ def _guards(recipe: Recipe, own: str | Path | None, texts: Callable[[], Iterator
     if own is None:
         return load_guard()
     return [*load_guard(), *load_guard(own, prefix="own", documents=texts())]
+
+
+def _truncated(tasks: list[Task], recipe: Recipe, backbone: str | Path) -> list[Task]:
+    """Return the tasks for each number of dimensions to which the recipe truncates vectors."""
+    width = Embedder(load_encoder(backbone, pooling=recipe.encoder.pooling)).dimension
+    for dimensions in recipe.selection.dimensions:
+        if dimensions >= width:
+            raise OpencseError(
+                f"vectors cannot be truncated to {dimensions} dimensions: those of {backbone} have {width}",
+                "Give smaller numbers with --dimensions.",
+            )
+    return [TruncatedTask(task=task, dimensions=number) for number in recipe.selection.dimensions for task in tasks]
