@@ -9,7 +9,8 @@ held-out sentences with `reordered` and `swapped`. Each run is a call of `opencs
 OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. What is run beside `debias` is in debias.toml; all
 but `raw` runs read the text views that the first one built, so that they learn from the same sentences.
 `re-weighting` fits a weight for each dimension of the untouched model's vectors to the same pairs, after Cao
-(X
+(arXiv 2504.00584), and trains nothing. Each model is also measured as measures.py says. The table is OUT/debias.md, or
+with all measures OUT/debias.csv; the single runs are lines of OUT/debias.jsonl.
 """
 
 from __future__ import annotations

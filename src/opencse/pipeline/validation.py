@@ -108,7 +108,7 @@ def _guards(recipe: Recipe, own: str | Path | None, texts: Callable[[], Iterator
 
 def _truncated(tasks: list[Task], recipe: Recipe, backbone: str | Path) -> list[Task]:
     """Return the tasks for each number of dimensions to which the recipe truncates vectors."""
-    width = Embedder(load_encoder(backbone, pooling=recipe.encoder.pooling)).dimension
+    width = Embedder(load_encoder(backbone, **recipe.pooling)).dimension
     for dimensions in recipe.selection.dimensions:
         if dimensions >= width:
             raise OpencseError(
