@@ -48,21 +48,20 @@ class Measures:
         data: The folder of the evaluation sets.
         views: Held-out sentences for wording.py's word order, if any.
         held_out: `hold_out` of the opposites in training; 0 for none.
-        final: Measure the test sets as well.
     """
 
-    def __init__(self, data: Path, views: Path | None, held_out: int = 0, *, final: bool = False) -> None:
+    def __init__(self, data: Path, views: Path | None, held_out: int = 0) -> None:
         self.development, self.held_out = Development(data, views), held_out
         self.tasks = [*load_development(), *load_guard()]
-        self.suite = ProbeSuite(load_probe_data(data=data)) if final else None
+        self.suite = ProbeSuite(load_probe_data(data=data))
 
-    def __call__(self, encode: Encode) -> dict[str, float | None]:
-        """Return the values by name."""
+    def __call__(self, encode: Encode, *, final: bool = False) -> dict[str, float | None]:
+        """Return the values by name; with `final` those of the test sets as well."""
         found = self.development.measure(encode) | _seen_and_unseen(encode, self.held_out)
         for result in evaluate_tasks(encode, self.tasks).results:
             found[result.task] = result.score
             found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
-        return found | (_final(self.suite, encode) if self.suite else {})
+        return found | (_final(self.suite, encode) if final else {})
 
 
 def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:

@@ -1,11 +1,12 @@
 """What a polarity head on the frozen encoder is worth, and which targets of `target_similarity` suit it.
 
-    python benchmarks/debias/polarity.py VIEWS DATA -o benchmarks/results/debias-polarity.jsonl
+    python benchmarks/debias/polarity.py VIEWS DATA --order ORDER -o benchmarks/results/debias-polarity.jsonl
 
-VIEWS are built views with the columns that targets.toml reads; DATA is the folder of the evaluation sets. Only the head
-is trained. The similarity of two sentences is then the target itself, c - w (1 - p) max(c, 0)^k, with c the cosine of
-the untouched model and p that of the head. A twelfth of the rows and a third of the pairs of opposites, chosen by their
-hash, are kept from training. All figures are of development sets; the probe and the STS test sets are not read.
+VIEWS are built views with the columns that targets.toml reads; DATA is the folder of the evaluation sets; ORDER are
+other sentences with `reordered` and `swapped`. Only the head is trained. The similarity of two sentences is then the
+target itself, c - w (1 - p) max(c, 0)^k, with c the cosine of the untouched model and p that of the head. A twelfth of
+the rows and a third of the pairs of opposites, chosen by their hash, are kept from training. All figures are of
+development sets, by the names of measures.py; the probe and the STS test sets are not read.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from opencse.io.corpus import column_names, read_rows
 from opencse.io.files import write_text
 from opencse.recipes import Recipe, load_recipe
 from opencse.training.polarity import PolarityProjection, constructed_pairs, train_head
+from opencse.views.rewriting.lexicon import is_held_out_opposite
 
 OPPOSED = {
     "antonym_swap": "text",
@@ -65,11 +67,6 @@ def share(text: str, parts: int) -> bool:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") % parts == 0
 
 
-def unseen(word: str, opposite: str) -> bool:
-    """Whether a pair of opposites is kept from training."""
-    return share(" ".join(sorted((word, opposite))), 3)
-
-
 def rows_of(views: Path, recipe: Recipe, seed: int) -> tuple[list[Row], list[Row]]:
     """The rows that the recipe would train the head on, without the opposites held out, and held-out rows."""
     columns = [name for name in column_names(views) if name in recipe.columns]
@@ -84,7 +81,7 @@ def rows_of(views: Path, recipe: Recipe, seed: int) -> tuple[list[Row], list[Row
         for column, source in OPPOSED.items():
             if (text := row.get(column)) and (of := row.get(source)):
                 old, new = (set(WORD.findall(each.lower())) - NOT for each in (of, text))
-                if any(unseen(a, b) for a in old - new for b in new - old):
+                if any(is_held_out_opposite(a, b, 3) for a in old - new for b in new - old):
                     row[column] = None
         train.append(row)
     with tempfile.TemporaryDirectory() as folder:
@@ -99,11 +96,11 @@ def rows_of(views: Path, recipe: Recipe, seed: int) -> tuple[list[Row], list[Row
 class Development:
     """The development sets, as texts and as questions about a similarity."""
 
-    def __init__(self, data: Path, held: list[Row]) -> None:
+    def __init__(self, data: Path, held: list[Row], order: Path) -> None:
         folder = data / "eval"
         self.quads = quads()
         predicates = table(Path(opencse.__file__).parent / "assets" / "probe" / "antonym_predicates.tsv")
-        self.unseen = np.repeat([unseen(row["word"], row["opposite"]) for row in predicates], 2)
+        self.unseen = np.repeat([is_held_out_opposite(row["word"], row["opposite"], 3) for row in predicates], 2)
         self.triplets = {
             f"held-out views, {view}": list(_triples(held, view))
             for view in ("negation", "negative_word", "antonym_swap")
@@ -111,12 +108,13 @@ class Development:
         for name in DEVELOPMENT_SETS:
             for t in development_set(name).triplets:
                 grade = t.groups.get("grade")
-                self.triplets.setdefault(f"{name}, {grade}" if grade else name, []).append(
+                self.triplets.setdefault(f"dev-{name} grade: {grade}" if grade else f"dev-{name}", []).append(
                     (t.anchor, t.positive, t.negative)
                 )
         nli = table(folder / "NLI" / "xnli_dev_en_triplets.tsv.gz")
         self.triplets["XNLI"] = [(row["sent0"], row["sent1"], row["hard_neg"]) for row in nli]
-        self.order = [[(str(r["text"]), str(r[v])) for r in held if r.get(v)][:600] for v in ("reordered", "swapped")]
+        rows = list(read_rows(order, ["text", "reordered", "swapped"]))
+        self.order = [[(str(row[0]), str(row[i])) for row in rows if row[i]] for i in (1, 2)]
         self.sts = {"STS-B": table(folder / "STSB" / "dev.tsv.gz"), "SICK-R": table(folder / "SICKR" / "train.tsv.gz")}
         draw = random.Random(1)
         self.known, self.asked = (
@@ -148,15 +146,13 @@ class Development:
         found: dict[str, float] = {}
         for kind, rows in self.quads.items():
             right = side(rows, 1) > np.maximum(side(rows, 2), side(rows, 3))
-            if kind == "verbs":
-                found["antonyms, verbs"] = 100 * right.mean()
-            else:
-                found[f"antonyms, {kind}"] = 100 * right.mean()
-                found[f"antonyms, {kind}, seen"] = 100 * right[~self.unseen].mean()
-                found[f"antonyms, {kind}, unseen"] = 100 * right[self.unseen].mean()
+            found[f"antonyms, {kind}"] = 100 * right.mean()
+            if kind == "affirmed":
+                found["antonyms, seen"] = 100 * right[~self.unseen].mean()
+                found["antonyms, unseen"] = 100 * right[self.unseen].mean()
         for name, rows in self.triplets.items():
             found[name] = 100 * float(np.mean(side(rows, 1) > side(rows, 2)))
-        found["word order, area"] = area(side(self.order[0], 1), side(self.order[1], 1))
+        found["views, area"] = area(side(self.order[0], 1), side(self.order[1], 1))
         for name, scored in self.sts.items():
             gold = np.array([float(row["score"]) for row in scored])
             found[name] = 100 * spearman(gold, side([(row["sentence1"], row["sentence2"]) for row in scored], 1))
@@ -181,7 +177,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--backbone", default="minilm")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--order", type=Path, required=True)
+    parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[1, 2, 3])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the recipe")
     options = parser.parse_args()
     recipe = load_recipe(
@@ -189,16 +186,28 @@ def main() -> None:
         having=["paraphrases"],
         overrides=["build.paraphrase.path=unused", *options.set],
     )
+    lines = [line for seed in options.seeds for line in measured(options, recipe, seed)]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    write_text(options.out, text)
+
+
+def measured(options: argparse.Namespace, recipe: Recipe, seed: int) -> Iterator[dict[str, Any]]:
+    """The untouched model, and each head and target of one seed."""
     whole = recipe.polarity_heads["polarity"]
-    train, held = rows_of(options.views, recipe, options.seed)
-    development = Development(options.data, held)
+    train, held = rows_of(options.views, recipe, seed)
+    development = Development(options.data, held, options.order)
     texts, pairs = constructed_pairs(train, whole)
-    plain = Embedder(load_encoder(options.backbone, pooling="backbone"), precision="bf16")
+    plain = Embedder(load_encoder(options.backbone, pooling="backbone"), precision="auto")
     untouched = plain.encode(development.texts)
     untouched = untouched / np.linalg.norm(untouched, axis=1, keepdims=True)
-    lines = [{"similarity": "untouched", **development.measure(lambda i, j: untouched[i] @ untouched[j].T)}]
+
+    def line(name: str, similarity: Similarity) -> dict[str, Any]:
+        measures = {key: round(value, 2) for key, value in development.measure(similarity).items()}
+        return {"similarity": name, "seed": seed, "measures": measures}
+
+    yield line("untouched", lambda i, j: untouched[i] @ untouched[j].T)
     model = with_layer_means(load_encoder(options.backbone, pooling="backbone"), whole.depths)
-    layers = Embedder(model, precision="bf16")
+    layers = Embedder(model, precision="auto")
     trained_on, asked = (torch.from_numpy(layers.encode(each)) for each in (texts, development.texts))
     for label, changes in HEADS.items():
         settings = replace(whole, **changes)
@@ -206,7 +215,7 @@ def main() -> None:
         means = trained_on[:, :width].contiguous()
         started = time.process_time()
         head = PolarityProjection(width, settings.width, settings.hidden)
-        train_head(head, means, pairs, settings, seed=options.seed)
+        train_head(head, means, pairs, settings, seed=seed)
         seconds = time.process_time() - started
         with torch.no_grad():
             codes = head.encode(asked[:, :width]).numpy()
@@ -219,11 +228,7 @@ def main() -> None:
                 return cosines - w * (1 - codes[i] @ codes[j].T) * np.clip(cosines, 0, None) ** k
 
             name = f"{label}, w {strength:g}, k {power:g}"
-            lines.append({"similarity": name, "seconds": seconds, **development.measure(similarity)})
-    text = "".join(
-        json.dumps({k: v if isinstance(v, str) else round(v, 2) for k, v in each.items()}) + "\n" for each in lines
-    )
-    write_text(options.out, text)
+            yield line(name, similarity) | {"seconds": round(seconds, 1)}
 
 
 if __name__ == "__main__":

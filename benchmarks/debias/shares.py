@@ -40,10 +40,12 @@ def main() -> None:
     }
     missing = [each for column in wanted.values() for each in column if (each[0].folder.name, each[1]) not in values]
     if missing:
-        measure = Measures(options.data, options.views, options.held_out, final=options.final)
+        measure = Measures(options.data, options.views, options.held_out)
         for run, share in tqdm(list(dict.fromkeys(missing))):
             run.keep(share)
-            found = values[run.folder.name, share] = measure(Embedder(run.encoder, precision="bf16").encode)
+            found = values[run.folder.name, share] = measure(
+                Embedder(run.encoder, precision="auto").encode, final=options.final
+            )
             with store.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"run": run.folder.name, "share": share, "values": found}) + "\n")
     columns = {

@@ -16,7 +16,6 @@ import json
 import statistics
 from pathlib import Path
 
-from debias import COLUMNS
 from measures import cell
 from wording import Development
 
@@ -28,13 +27,17 @@ from opencse.runs.blending import copy_weights, interpolate, longest_way
 from opencse.runs.checkpoint import load_weights
 from opencse.runs.folder import TRAINED_WEIGHTS
 
-MORE = {
+SHOWN = {  # what the columns show, and with how many digits
+    "antonyms: affirmed · denied · verbs, %": ([f"antonyms, {kind}" for kind in ("affirmed", "denied", "verbs")], 1),
+    "word order, area": (["views, area"], 1),
+    "probe, %": (["probe, %"], 1),
+    "Oppn. · Cont.": (["Oppn.", "Cont."], 3),
+    "XNLI · CLINC · MRPC": (["XNLI", "CLINC", "MRPC"], 1),
     "STS-B dev": (["STS-B"], 1),
     "SICK-R train": (["SICK-R"], 1),
     "STS": (["STS"], 2),
     "kept, %": (["kept, %"], 0),
 }
-SHOWN = {name: column for name, column in COLUMNS.items() if name in list(COLUMNS)[:5]} | MORE
 
 
 class Run:
@@ -90,7 +93,7 @@ def main() -> None:
             kept = run.keep(asked) if options.shares else run.draw_back(asked)
             if options.out:
                 save_encoder(run.encoder, options.out / f"{asked:g}" / folder.name, "")
-            encode = Embedder(run.encoder, precision="bf16").encode
+            encode = Embedder(run.encoder, precision="auto").encode
             found, values = prober(encode), development.measure(encode)
             assert found.splits is not None
             assert found.transformations is not None

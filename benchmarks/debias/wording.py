@@ -64,11 +64,11 @@ def area(above: np.ndarray, below: np.ndarray) -> float:
 
 
 def embedder(model: str) -> Callable[[list[str]], np.ndarray]:
-    """What encodes sentences by a model, in bf16."""
+    """What encodes sentences by a model, in the precision that is the faster one here."""
     from opencse.encoder import load_encoder
     from opencse.encoder.embedder import Embedder
 
-    return Embedder(load_encoder(model, pooling="backbone"), precision="bf16").encode
+    return Embedder(load_encoder(model, pooling="backbone"), precision="auto").encode
 
 
 class Development:
