@@ -7,9 +7,10 @@
 CORPUS is raw text; DATA the folder of the evaluation sets; TABLE sentences with paraphrases; VIEWS held-out sentences
 with `reordered` and `swapped`. What is run is in debias.toml, and patterns after `--only` choose from it. A run is in
 OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. `debias` and `debias, no paraphrases` are whole
-commands, `opencse run`, with the first seed; all others are `opencse train` on the text views that one of these two has
-built, so that they learn from the same sentences. `re-weighting` fits a weight for each dimension of the untouched
-model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing.
+commands, `opencse run`, with the first seed; all others train on the text views that one of these two has built, so
+that they learn from the same sentences. `re-weighting` fits a weight for each dimension of the untouched
+model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged` is the mean of the
+weights that `debias` kept over the seeds. FILE after `--head` is what polarity.py wrote: a column for its best head.
 
 Each model is measured as measures.py says; those below [runs] on the test sets, too. OUT/debias.jsonl has a line for
 each run, OUT/debias.csv a column for each label below [runs].
@@ -33,12 +34,15 @@ import numpy as np
 from measures import Measures, write_table
 from wording import embedder
 
+from opencse.encoder.embedder import Embedder
 from opencse.evaluation.task import Encode
 
 CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 ENTRIES: dict[str, dict[str, Any]] = {**CONTESTANTS["runs"], **CONTESTANTS["ablations"]}
+REWEIGHTED, AVERAGED = "re-weighting", "seeds averaged"
 WHOLE = ("debias", "debias, no paraphrases")
 """Whole commands with the first seed, whose text views all others read."""
+HEAD = "three layers, 256 hidden units, w 0.5, k 10"
 TOLERANCE = 0.75
 """Points of STS-B dev that re-weighting may lose: as many as `debias`."""
 SAME = (("text", "same_paraphrase"), ("same_negation", "same_antonym"), ("text", "paraphrase"), ("text", "reordered"))
@@ -72,7 +76,8 @@ class Benchmark:
         recipe, rows = entry.get("recipe", "debias"), entry.get("views", "debias")
         whole, settings = self.is_whole(label, seed), [*entry.get("set", []), *options.set]
         corpus = options.corpus if whole else self.views(rows)
-        call = [sys.executable, "-m", "opencse.cli.main", "run" if whole else "train", recipe, str(corpus)]
+        name = "run" if whole or entry.get("builds") else "train"
+        call = [sys.executable, "-m", "opencse.cli.main", name, recipe, str(corpus)]
         call += ["--backbone", options.backbone, "--data", str(options.data), "-o", str(out), "--seed", str(seed)]
         if whole and rows == "debias":
             call += ["--paraphrases", str(options.paraphrases)]
@@ -113,7 +118,7 @@ class Benchmark:
         from opencse.evaluation import PairsTask, TextEmbeddings, distinct_texts, load_sts
         from opencse.io.corpus import column_names, read_rows
 
-        out = self.folder("re-weighting", self.options.seeds[0])
+        out = self.folder(REWEIGHTED, self.options.seeds[0])
         if (out / "cost.json").is_file():
             return
         started, views = time.perf_counter(), self.views("debias")
@@ -141,6 +146,23 @@ class Benchmark:
         cost = {"seconds": time.perf_counter() - started, "power": power}
         (out / "cost.json").write_text(json.dumps(cost), encoding="utf-8")
 
+    def average(self) -> None:
+        """The mean of the weights of all seeds of `debias`."""
+        from opencse.encoder import load_encoder
+
+        out = self.folder(AVERAGED, 0)
+        out.mkdir(parents=True, exist_ok=True)
+        models = [
+            load_encoder(self.folder("debias", seed) / "model", pooling="backbone") for seed in self.options.seeds
+        ]
+        states = [model.state_dict() for model in models]
+        mean = {
+            name: sum(state[name] for state in states) / len(states) if value.is_floating_point() else value
+            for name, value in states[0].items()
+        }
+        models[0].load_state_dict(mean)
+        self.measure(Embedder(models[0], precision="auto").encode, out / "measures.json", final=True)
+
     def write_tables(self, labels: list[str]) -> None:
         """OUT/debias.jsonl and OUT/debias.csv, from the runs that are finished."""
         lines = [{"run": "untouched", "measures": json.loads(self.untouched.read_text(encoding="utf-8"))}]
@@ -153,6 +175,9 @@ class Benchmark:
         for line in lines:
             if line["run"] not in CONTESTANTS["ablations"]:
                 columns.setdefault(line["run"], []).append(line["measures"])
+        if self.options.head:
+            heads = map(json.loads, self.options.head.read_text(encoding="utf-8").splitlines())
+            columns["frozen head"] = [line["measures"] for line in heads if line["similarity"] == HEAD]
         write_table(self.options.out / "debias.csv", columns)
 
     @property
@@ -187,37 +212,40 @@ def main() -> None:
     parser.add_argument("--paraphrases", type=Path)
     parser.add_argument("--backbone", default="minilm")
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
-    parser.add_argument("--only", nargs="+", default=[*CONTESTANTS["runs"], "re-weighting"], metavar="LABEL")
+    untrained = [AVERAGED, REWEIGHTED]
+    parser.add_argument("--only", nargs="+", default=[*CONTESTANTS["runs"], *untrained], metavar="LABEL")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all runs")
     parser.add_argument("--table", action="store_true", help="only write the tables")
     parser.add_argument("--views", type=Path, help="held-out sentences for wording.py's word order")
     parser.add_argument(
         "--held-out", type=int, default=0, help="hold one of so many pairs of opposites out of training"
     )
+    parser.add_argument("--head", type=Path, help="results of polarity.py")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
     options = parser.parse_args()
-    known = [*ENTRIES, "re-weighting"]
+    known = [*ENTRIES, *untrained]
     labels = [label for label in known if any(fnmatchcase(label, pattern) for pattern in options.only)]
     benchmark = Benchmark(options)
 
     def work(one: tuple[int, str]) -> None:
         seed, label = one
-        if label == "re-weighting":
-            benchmark.reweigh()
-        else:
-            benchmark.run(label, seed)
+        benchmark.run(label, seed)
         benchmark.write_tables(known)
 
     options.out.mkdir(parents=True, exist_ok=True)
     benchmark.measure(embedder(options.backbone), benchmark.untouched, final=True)
     if not options.table:
-        runs = [(seed, label) for seed in options.seeds for label in labels]
+        runs = [(seed, label) for seed in options.seeds for label in labels if label in ENTRIES]
         read = {ENTRIES[label].get("views", "debias") if label in ENTRIES else "debias" for label in labels}
         missing = {label for label in read if not benchmark.views(label).exists()}
         first = [(options.seeds[0], label) for label in WHOLE if label in labels or label in missing]
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(work, first))
             list(pool.map(work, [one for one in runs if one not in first]))
+        if REWEIGHTED in labels:
+            benchmark.reweigh()
+        if AVERAGED in labels:
+            benchmark.average()
     benchmark.write_tables(known)
     print((options.out / "debias.csv").read_text(encoding="utf-8"), end="")
 

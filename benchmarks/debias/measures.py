@@ -65,7 +65,7 @@ class Measures:
 
 
 def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
-    """Write measures by column; measures that were not asked for are left out."""
+    """Write measures by column; those that the first column lacks are left out."""
     present = next(iter(columns.values()))[0]
     measures = {name: (key, 1) for name, key in MEASURES.items()} | {name: (name, n) for name, n in FINAL.items()}
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -73,7 +73,7 @@ def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -
         writer.writerow(["", *columns])
         for name, (key, digits) in measures.items():
             if key in present:
-                cells = (cell([found[key] for found in values], digits) for values in columns.values())
+                cells = (cell([found.get(key) for found in values], digits) for values in columns.values())
                 writer.writerow([name, *cells])
 
 

@@ -37,7 +37,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.layer_means import with_layer_means
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
 from opencse.evaluation.correlation import spearman
-from opencse.io.corpus import column_names, read_rows
+from opencse.io.corpus import Corpus, column_names, read_rows
 from opencse.io.files import write_text
 from opencse.recipes import Recipe, load_recipe
 from opencse.training.polarity import PolarityProjection, constructed_pairs, train_head
@@ -87,9 +87,9 @@ def rows_of(views: Path, recipe: Recipe, seed: int) -> tuple[list[Row], list[Row
     with tempfile.TemporaryDirectory() as folder:
         kept, mixture = Path(folder, "kept.parquet"), Path(folder, "mixture.parquet")
         pq.write_table(pa.Table.from_pylist(train, pa.schema([(name, pa.string()) for name in columns])), kept)
-        mix_rows(kept, recipe.corpus.parts, mixture, seed=seed)
+        mixed = mix_rows(Corpus(kept), recipe.corpus.parts, mixture, seed=seed)
         names = {view: recipe.views[view].text for view in head.views}
-        drawn = islice(read_rows(mixture, list(names.values())), head.rows)
+        drawn = islice(mixed.rows(list(names.values())), head.rows)
         return [dict(zip(names, row, strict=True)) for row in drawn], held
 
 
