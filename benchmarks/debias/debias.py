@@ -7,10 +7,11 @@
 CORPUS is raw text; DATA the folder of the evaluation sets; TABLE sentences with paraphrases; VIEWS held-out sentences
 with `reordered` and `swapped`. What is run is in debias.toml, and patterns after `--only` choose from it. A run is in
 OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. `debias` and `debias, no paraphrases` are whole
-commands, `opencse run`, with the first seed; all others train on the text views that one of these two has built, so
-that they learn from the same sentences. `re-weighting` fits a weight for each dimension of the untouched
-model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged` is the mean of the
-weights that `debias` kept over the seeds. FILE after `--head` is what polarity.py wrote: a column for its best head.
+commands with the first seed; all others are `opencse run` on the text views that one of these two has built, so that
+they learn from the same sentences, with STS-B dev alone. `re-weighting` fits a weight for each dimension of the
+untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged` is the
+mean of the weights that `debias` kept over the seeds. FILE after `--head` is what polarity.py wrote: a column for its
+best head.
 
 Each model is measured as measures.py says; those below [runs] on the test sets, too. OUT/debias.jsonl has a line for
 each run, OUT/debias.csv a column for each label below [runs].
@@ -71,14 +72,14 @@ class Benchmark:
         return label in WHOLE and seed == self.options.seeds[0]
 
     def command(self, label: str, seed: int, out: Path) -> list[str]:
-        """The call of `opencse run` or `opencse train`."""
+        """The call of `opencse run`."""
         options, entry = self.options, ENTRIES[label]
         recipe, rows = entry.get("recipe", "debias"), entry.get("views", "debias")
         whole, settings = self.is_whole(label, seed), [*entry.get("set", []), *options.set]
         corpus = options.corpus if whole else self.views(rows)
-        name = "run" if whole or entry.get("builds") else "train"
-        call = [sys.executable, "-m", "opencse.cli.main", name, recipe, str(corpus)]
-        call += ["--backbone", options.backbone, "--data", str(options.data), "-o", str(out), "--seed", str(seed)]
+        call = [sys.executable, "-m", "opencse.cli.main", "run", recipe, str(corpus)]
+        call += ["--backbone", options.backbone, "-o", str(out), "--seed", str(seed)]
+        call += ["--data", str(options.data)] if whole else ["--dev", str(options.data / "eval/STSB/dev.tsv.gz")]
         if whole and rows == "debias":
             call += ["--paraphrases", str(options.paraphrases)]
         if whole and options.held_out:
