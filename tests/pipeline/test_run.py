@@ -114,6 +114,13 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     opencse.run("debias", built, backbone=backbone, out=third, paraphrases=table, overrides=settings, progress=False)
     assert not (third / "views").exists(), "with the table that they were built from, they are complete all the same"
 
+    for rows, mixed in ((built, False), (out / "mixture.parquet", True)):
+        fourth, notes = tmp_path / f"train-{mixed}", []
+        options = {"overrides": SMALL, "progress": False, "notify": notes.append}
+        opencse.train("debias", rows, backbone=backbone, out=fourth, **options)
+        assert 'name = "reworded"' in (fourth / "recipe.toml").read_text()
+        assert any("mixture" in note for note in notes) != mixed
+
 
 def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
     first, second = tmp_path / "first", tmp_path / "second"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from opencse.data.paraphrases import Paraphrases
+from opencse.data.prepare import recipe_for_corpus
 from opencse.data.user_text import open_corpus
 from opencse.encoder import backbone_config
 from opencse.encoder.embedder import Precision
@@ -15,7 +17,7 @@ from opencse.pipeline.inputs import with_seed
 from opencse.pipeline.validation import ValidationData, read_validation
 from opencse.pipeline.watch import watched_measures
 from opencse.progress import Notify
-from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.recipes import Recipe, family_of
 from opencse.training import TrainingRun, train_encoder
 
 
@@ -40,6 +42,8 @@ def train(
     corpus_name: str | None = None,
 ) -> TrainingRun:
     """Train a sentence encoder on a corpus that has the columns of the recipe.
+
+    Rows are taken as they are: where the recipe mixes parts (`[corpus.parts]`), `opencse.run` draws the mixture.
 
     Args:
         recipe: A name, a TOML file, or a resolved recipe (then `variant`, `overrides` and `seed` are ignored).
@@ -72,7 +76,15 @@ def train(
     rows, backbone = open_corpus(corpus, column=column, split=False), model_source(backbone)
     if not isinstance(recipe, Recipe):
         family = family_of(backbone_config(backbone))
-        recipe = load_recipe(recipe, family=family, variant=variant, overrides=with_seed(overrides, seed))
+        settings = with_seed(overrides, seed)
+        recipe = recipe_for_corpus(
+            recipe, rows, family=family, variant=variant, overrides=settings, paraphrases=Paraphrases()
+        )
+    if recipe.used_parts and "part" not in rows.columns:
+        notify(
+            f"{recipe.name} trains on a mixture of parts, each with some of the columns: `opencse run` draws it; "
+            "`opencse train` takes every row with all its columns, as it is"
+        )
     return train_on_rows(
         recipe,
         rows,
