@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measures import Measures, write_table
+from measures import FINAL, MEASURES, Measures, write_table
 from wording import embedder
 
 from opencse.encoder.embedder import Embedder
@@ -201,7 +201,8 @@ def record(folder: Path, label: str) -> dict[str, Any]:
         outcome = json.loads((folder / "run.json").read_text(encoding="utf-8"))["outcome"]
         line |= {"steps": outcome["steps"], "kept, %": 100 * outcome["share"]}
     measures = json.loads((folder / "measures.json").read_text(encoding="utf-8"))
-    line["measures"] = {name: round(value, 4) for name, value in measures.items() if value is not None}
+    shown = {*MEASURES.values(), *FINAL}
+    line["measures"] = {name: round(value, 4) for name, value in measures.items() if name in shown}
     return {key: round(value, 2) if isinstance(value, float) else value for key, value in line.items()}
 
 
