@@ -59,8 +59,10 @@ def test_a_plan_ends_with_the_expected_time_and_its_largest_parts(backbone) -> N
     assert found.budget.steps == 100
     assert found.seconds["training"] == pytest.approx(100 * 64 * 2 * 0.01)
     assert found.lines()[-1] == "takes about 3 min on this machine: training 2 min, start and report 20 s"
-    assert f"on {found.sizes.probed:,} texts" in found.lines()[-2]
-    assert found.sizes.probed > plan("simcse", texts, backbone=backbone).sizes.probed, "the pairs are counted"
+    assert f"on {found.sizes.probed.texts:,} texts" in found.lines()[-2]
+    assert found.sizes.probed.texts > plan("simcse", texts, backbone=backbone).sizes.probed.texts, (
+        "the pairs are counted"
+    )
 
 
 def test_a_plan_within_minutes_has_the_steps_that_fit(backbone) -> None:

@@ -11,13 +11,26 @@ import opencse
 from opencse.errors import Interrupted, OpencseError
 from opencse.pipeline import time_budget
 from opencse.pipeline.plan import plan
-from opencse.pipeline.time_estimate import MachineSpeed, RunSizes, fitting_share, seconds_by_part, total_steps
+from opencse.pipeline.time_estimate import (
+    MachineSpeed,
+    RunSizes,
+    TextAmount,
+    fitting_share,
+    seconds_by_part,
+    total_steps,
+)
 from opencse.recipes import load_recipe, scaled
 from tests.tiny import WORDS, tiny_bert
 
 SPEED = MachineSpeed(train=0.01, encode=0.002)
 VECTOR = "task_vectors.simcse={recipe='simcse', weight=2.0, set=['encoder.projector=none', 'training.max_steps=250']}"
-SIZES = RunSizes(sentences=20_000, builds=True, scored=2_800, guarded=0, probed=5_000)
+SIZES = RunSizes(
+    sentences=20_000,
+    builds=True,
+    scored=TextAmount(2_800, 2_800),
+    guarded=TextAmount(),
+    probed=TextAmount(5_000, 5_000),
+)
 TEXTS = [f"the {a} {b}" for a in WORDS[:10] for b in WORDS[10:30]]
 
 
@@ -48,7 +61,7 @@ def test_task_vectors_and_teachers_count() -> None:
 
 
 def test_guards_are_scored_before_and_at_every_trial_of_the_way_back() -> None:
-    recipe, guarded = load_recipe("debias"), replace(SIZES, scored=0, guarded=3_000)
+    recipe, guarded = load_recipe("debias"), replace(SIZES, scored=TextAmount(), guarded=TextAmount(500, 3_000))
     parts = seconds_by_part(recipe, guarded, SPEED)
     assert parts["scores"] == pytest.approx(0.002 * 3_000 * (1 + 6))
 
@@ -62,10 +75,23 @@ def test_long_texts_of_a_guard_count_by_their_words(tmp_path) -> None:
     sizes = [
         plan(
             "debias", tmp_path / "corpus.txt", backbone=backbone, guard=guard, overrides=["encoder.pooling=cls"]
-        ).sizes.guarded
+        ).sizes.guarded.sentences
         for guard in (None, tmp_path / "guard")
     ]
     assert sizes[1] - sizes[0] == 12 * 40 / 4
+
+
+def test_each_text_of_scored_pairs_counts_once_and_by_its_words(tmp_path) -> None:
+    (tmp_path / "corpus.txt").write_text("\n".join(["one two three four"] * 5))
+    (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\tscore\n" + "two words\tthree four\t1\n" * 3)
+    backbone = tiny_bert(tmp_path / "bert")
+    without, probed = [
+        plan(
+            "simcse", tmp_path / "corpus.txt", backbone=backbone, pairs=pairs, overrides=["encoder.pooling=cls"]
+        ).sizes.probed
+        for pairs in (None, tmp_path / "pairs.tsv")
+    ]
+    assert (probed.texts - without.texts, probed.sentences - without.sentences) == (2, 1)
 
 
 def test_the_largest_share_that_fits_is_taken() -> None:

@@ -67,9 +67,9 @@ class Plan(JupyterMixin):
             lines.append(f"draws up to {self.rows:,} rows to train on")
         lines += [f"trains {name} for its task vector" for name in self.task_vectors]
         lines.append(f"trains for {self.budget.steps:,} steps, {self.batch_size} rows each")
-        if self.sizes.scored:
-            lines.append(f"scores {self.sizes.scored:,} development texts on the way")
-        lines.append(f"probes the model before and after on {self.sizes.probed:,} texts, and writes a report")
+        if self.sizes.scored.texts:
+            lines.append(f"scores {self.sizes.scored.texts:,} development texts on the way")
+        lines.append(f"probes the model before and after on {self.sizes.probed.texts:,} texts, and writes a report")
         lines.append(self._time())
         return lines
 

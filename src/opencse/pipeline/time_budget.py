@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import Interrupted, OpencseError
-from opencse.evaluation import TripletTask
+from opencse.evaluation import ScoredPairs, TripletTask
 from opencse.io.reading import read_json
 from opencse.pipeline.inputs import RunInputs
 from opencse.pipeline.time_estimate import (
     MachineSpeed,
     RunSizes,
+    TextAmount,
     fitting_share,
     measure_speed,
     seconds_by_part,
@@ -27,8 +28,6 @@ from opencse.progress import Notify
 from opencse.progress.phase import duration
 from opencse.recipes import scaled
 from opencse.settings.numbers import check_minutes
-
-_VERSIONS = 7  # of a probed sentence: itself and its transformations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,22 +63,37 @@ def run_sizes(inputs: RunInputs, probed: ProbeData, validation: ValidationData) 
     first = list(islice(short, 200)) or list(islice(inputs.corpus.texts(), 200))
     if not first:
         raise OpencseError(f"{inputs.corpus.name}: no sentence", "Give a text with at least one line.")
-    pairs = sum(len(each) for each in (*probed.sts, *probed.pairs))
-    written = _VERSIONS * (0 if probed.sentences is None else len(probed.sentences))
-    triplets = sum(len(set(TripletTask(data=each).texts())) for each in probed.triplets)
     return RunSizes(
         sentences=sum(1 for _ in inputs.corpus.texts()),
         builds=bool(inputs.missing_specs),
-        scored=sum(2 * len(each) for each in validation.development),
-        guarded=_in_sentences({text for task in validation.guards for text in task.texts()}, first),
-        probed=2 * pairs + written + triplets,
+        scored=_amount(_texts_of_pairs(validation.development), first),
+        guarded=_amount({text for task in validation.guards for text in task.texts()}, first),
+        probed=_amount(_probed_texts(probed), first),
     ), first
 
 
-def _in_sentences(texts: Collection[str], sentences: Sequence[str]) -> int:
-    """Return how many sentences of usual length have as many words as the texts, which are longer in a guard."""
+def _probed_texts(probed: ProbeData) -> list[str]:
+    """Return the texts of the probes."""
+    written = [] if probed.sentences is None else [probed.sentences.anchors, *probed.sentences.versions.values()]
+    triplets = {text for each in probed.triplets for text in TripletTask(data=each).texts()}
+    texts = [
+        *_texts_of_pairs([*probed.sts, *probed.pairs]),
+        *triplets,
+        *(text for column in written for text in column),
+    ]
+    return [text for text in texts if text]
+
+
+def _texts_of_pairs(sets: Sequence[ScoredPairs]) -> set[str]:
+    """Return the distinct texts: each is encoded once."""
+    return {text for each in sets for text in (*each.sentence1, *each.sentence2)}
+
+
+def _amount(texts: Collection[str], sentences: Sequence[str]) -> TextAmount:
+    """Return an amount of texts, beside sentences of the usual length: guards are longer, scored pairs are shorter."""
     words = sum(len(text.split()) for text in texts)
-    return round(words * len(sentences) / max(1, sum(len(text.split()) for text in sentences)))
+    usual = sum(len(text.split()) for text in sentences)
+    return TextAmount(len(texts), round(words * len(sentences) / max(1, usual)))
 
 
 def fit_to_minutes(

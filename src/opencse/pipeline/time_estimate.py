@@ -44,6 +44,19 @@ class MachineSpeed:
     encode: float
 
 
+@dataclass(frozen=True)
+class TextAmount:
+    """Texts that are encoded.
+
+    Attributes:
+        texts: How many there are.
+        sentences: How many sentences of the corpus have as many words.
+    """
+
+    texts: int = 0
+    sentences: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunSizes:
     """Amounts of work that the corpus and the options of a run decide.
@@ -52,15 +65,15 @@ class RunSizes:
         sentences: Sentences in the corpus.
         builds: Whether columns are built.
         scored: Texts of the development pairs.
-        guarded: Texts of the guards, counted in sentences of the corpus by their words.
+        guarded: Texts of the guards.
         probed: Texts of the probes before and after training.
     """
 
     sentences: int
     builds: bool
-    scored: int
-    guarded: int
-    probed: int
+    scored: TextAmount
+    guarded: TextAmount
+    probed: TextAmount
 
 
 def measure_speed(inputs: RunInputs, texts: Sequence[str]) -> MachineSpeed:
@@ -107,8 +120,8 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
         "first stages": sum(_training_seconds(other, sizes.sentences, speed, steps) for other in stages),
         "teachers": len(recipe.teachers) * taught * speed.encode,
         "training": steps * recipe.training.batch_size * texts * speed.train,
-        "scores": (scorings * sizes.scored + (1 + trials) * sizes.guarded) * speed.encode,
-        "evaluation": 2 * (sizes.probed + min(TEXTS, sizes.sentences)) * speed.encode,
+        "scores": (scorings * sizes.scored.sentences + (1 + trials) * sizes.guarded.sentences) * speed.encode,
+        "evaluation": 2 * (sizes.probed.sentences + min(TEXTS, sizes.sentences)) * speed.encode,
     }
 
 
