@@ -166,7 +166,7 @@ class Benchmark:
 
     def write_tables(self, labels: list[str]) -> None:
         """OUT/debias.jsonl and OUT/debias.csv, from the runs that are finished."""
-        lines = [{"run": "untouched", "measures": json.loads(self.untouched.read_text(encoding="utf-8"))}]
+        lines = [{"run": "untouched", "measures": shown_measures(self.untouched)}]
         for label in labels:
             folders = sorted(file.parent for file in self.folder(label, 0).parent.glob("seed-*/measures.json"))
             lines += [record(folder, label) for folder in folders]
@@ -200,10 +200,15 @@ def record(folder: Path, label: str) -> dict[str, Any]:
     if (folder / "run.json").is_file():
         outcome = json.loads((folder / "run.json").read_text(encoding="utf-8"))["outcome"]
         line |= {"steps": outcome["steps"], "kept, %": 100 * outcome["share"]}
-    measures = json.loads((folder / "measures.json").read_text(encoding="utf-8"))
-    shown = {*MEASURES.values(), *FINAL}
-    line["measures"] = {name: round(value, 4) for name, value in measures.items() if name in shown}
+    line["measures"] = shown_measures(folder / "measures.json")
     return {key: round(value, 2) if isinstance(value, float) else value for key, value in line.items()}
+
+
+def shown_measures(file: Path) -> dict[str, float]:
+    """The measures that the tables show, of all that a file holds."""
+    shown = {*MEASURES.values(), *FINAL}
+    measures = json.loads(file.read_text(encoding="utf-8"))
+    return {name: round(value, 4) for name, value in measures.items() if name in shown}
 
 
 def main() -> None:

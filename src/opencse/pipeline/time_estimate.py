@@ -25,10 +25,13 @@ from opencse.recipes import Recipe, load_recipe, scaled
 from opencse.runs.blending import MOST_TRIALS
 
 _SHARES = (*(share / 20 for share in range(20, 1, -1)), 0.07, 0.05, 0.03, 0.02)
-_TIMED_TEXTS = 64
-_SECONDS = 1.0  # for each of the two speeds, unless a single call takes longer
+_ENCODED_TEXTS = 128  # for fewer, padding costs more than in bulk
+_TRAINED_TEXTS = 64
+_SECONDS = 1.0  # for each of the two speeds, unless two calls take longer
 _OVERHEAD = 25.0  # seconds: imports, models and worker processes that are loaded, the report
 _PARSING = 0.004  # seconds to parse and rewrite a sentence in one process; timing it would take a loaded parser
+_PRESENT = 0.8  # share of a row's optional views that are there, in the rows that `debias` draws from Wikipedia
+_WORDS_DRAWN = 0.7  # words of their texts, for each word of a sentence of the corpus: short ones are rewritten oftener
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +86,12 @@ def measure_speed(inputs: RunInputs, texts: Sequence[str]) -> MachineSpeed:
         inputs: The recipe with its precision settled, and the backbone.
         texts: Sentences of the corpus.
     """
-    texts = list(islice(cycle(texts), _TIMED_TEXTS))
+    encoded, trained = (list(islice(cycle(texts), number)) for number in (_ENCODED_TEXTS, _TRAINED_TEXTS))
     recipe = inputs.recipe
     encoder = load_encoder(inputs.backbone, **recipe.pooling, device=str(choose_device()))
     embed = Embedder(encoder, precision="fp32" if recipe.training.precision == "fp32" else "bf16")
-    encode = _seconds(lambda: embed(texts)) / len(texts)
-    train = _seconds(_training_step(encoder, texts, recipe)) / len(texts)
+    encode = _seconds(lambda: embed(encoded)) / len(encoded)
+    train = _seconds(_training_step(encoder, trained, recipe)) / len(trained)
     return MachineSpeed(train=train, encode=encode)
 
 
@@ -104,10 +107,10 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     if recipe.corpus.rows is not None:
         sampled = min(sampled, recipe.corpus.rows + recipe.corpus.opposites)
     sampled += recipe.corpus.paraphrases or 0
-    texts, steps = _texts_per_row(recipe), total_steps(recipe, sizes)
+    drawn, steps = _sentences_per_row(recipe), total_steps(recipe, sizes)
     parsed = sampled * (recipe.corpus.clauses + 1 / Local().workers) if sizes.builds else 0
     # A teacher encodes each distinct text once, however many rows repeat it.
-    taught = min(_rows(recipe, sizes) * texts, sampled * len(recipe.columns))
+    taught = min(_rows(recipe, sizes) * drawn, sampled * len(recipe.columns))
     mined = sum(hasattr(spec, "model") for spec in recipe.build.values()) if sizes.builds else 0
     vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
@@ -119,7 +122,7 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
         "task vectors": sum(_training_seconds(other, _rows(recipe, sizes), speed, steps) for other in vectors),
         "first stages": sum(_training_seconds(other, sizes.sentences, speed, steps) for other in stages),
         "teachers": len(recipe.teachers) * taught * speed.encode,
-        "training": steps * recipe.training.batch_size * texts * speed.train,
+        "training": steps * recipe.training.batch_size * drawn * speed.train,
         "scores": (scorings * sizes.scored.sentences + (1 + trials) * sizes.guarded.sentences) * speed.encode,
         "evaluation": 2 * (sizes.probed.sentences + min(TEXTS, sizes.sentences)) * speed.encode,
     }
@@ -148,20 +151,21 @@ def _rows(recipe: Recipe, sizes: RunSizes) -> int:
     return sum(part.rows for part in parts.values()) if parts else sizes.sentences
 
 
-def _texts_per_row(recipe: Recipe) -> float:
-    """Return the mean number of views that a row has; half of the optional ones are assumed to be there."""
+def _sentences_per_row(recipe: Recipe) -> float:
+    """Return how many sentences of the corpus have as many words as the views of a row, in the mean."""
     parts = recipe.used_parts
     rows = sum(part.rows for part in parts.values())
     if not rows:
         return float(len(recipe.views))
-    return sum(part.rows * (1 + len(part.needs) + len(part.keeps) / 2) for part in parts.values()) / rows
+    views = sum(part.rows * (1 + len(part.needs) + _PRESENT * len(part.keeps)) for part in parts.values())
+    return _WORDS_DRAWN * views / rows
 
 
 def _training_seconds(recipe: Recipe, rows: int, speed: MachineSpeed, most: int) -> float:
     """Return the seconds of another run that this one depends on; it takes no more steps than this one."""
     training = recipe.training
     steps = min(most, training.epochs * math.ceil(rows / training.batch_size), training.max_steps or most)
-    return steps * training.batch_size * _texts_per_row(recipe) * speed.train
+    return steps * training.batch_size * _sentences_per_row(recipe) * speed.train
 
 
 def _training_step(encoder: Any, texts: Sequence[str], recipe: Recipe) -> Callable[[], None]:
@@ -187,11 +191,11 @@ def _training_step(encoder: Any, texts: Sequence[str], recipe: Recipe) -> Callab
 
 
 def _seconds(work: Callable[[], Any]) -> float:
-    """Return the median wall time of a few calls after a first one, which takes longer."""
+    """Return the shortest wall time of a few calls after a first one, which takes longer."""
     work()
     found: list[float] = []
-    while not found or (sum(found) < _SECONDS and len(found) < 5):
+    while len(found) < 2 or (sum(found) < _SECONDS and len(found) < 5):
         before = time.perf_counter()
         work()
         found.append(time.perf_counter() - before)
-    return sorted(found)[len(found) // 2]
+    return min(found)
