@@ -31,7 +31,7 @@ _SECONDS = 1.0  # for each of the two speeds, unless two calls take longer
 _OVERHEAD = 25.0  # seconds: imports, models and worker processes that are loaded, the report
 _PARSING = 0.004  # seconds to parse and rewrite a sentence in one process; timing it would take a loaded parser
 _PRESENT = 0.8  # share of a row's optional views that are there, in the rows that `debias` draws from Wikipedia
-_WORDS_DRAWN = 0.7  # words of their texts, for each word of a sentence of the corpus: short ones are rewritten oftener
+_WORDS_DRAWN = 0.7  # words of a drawn text, relative to a sentence of the corpus: short ones are rewritten more often
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,10 +107,10 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     if recipe.corpus.rows is not None:
         sampled = min(sampled, recipe.corpus.rows + recipe.corpus.opposites)
     sampled += recipe.corpus.paraphrases or 0
-    drawn, steps = _sentences_per_row(recipe), total_steps(recipe, sizes)
+    per_row, steps = _sentences_per_row(recipe), total_steps(recipe, sizes)
     parsed = sampled * (recipe.corpus.clauses + 1 / Local().workers) if sizes.builds else 0
     # A teacher encodes each distinct text once, however many rows repeat it.
-    taught = min(_rows(recipe, sizes) * drawn, sampled * len(recipe.columns))
+    taught = min(_rows(recipe, sizes) * per_row, sampled * len(recipe.columns))
     mined = sum(hasattr(spec, "model") for spec in recipe.build.values()) if sizes.builds else 0
     vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
@@ -122,7 +122,7 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
         "task vectors": sum(_training_seconds(other, _rows(recipe, sizes), speed, steps) for other in vectors),
         "first stages": sum(_training_seconds(other, sizes.sentences, speed, steps) for other in stages),
         "teachers": len(recipe.teachers) * taught * speed.encode,
-        "training": steps * recipe.training.batch_size * drawn * speed.train,
+        "training": steps * recipe.training.batch_size * per_row * speed.train,
         "scores": (scorings * sizes.scored.sentences + (1 + trials) * sizes.guarded.sentences) * speed.encode,
         "evaluation": 2 * (sizes.probed.sentences + min(TEXTS, sizes.sentences)) * speed.encode,
     }
@@ -152,7 +152,7 @@ def _rows(recipe: Recipe, sizes: RunSizes) -> int:
 
 
 def _sentences_per_row(recipe: Recipe) -> float:
-    """Return how many sentences of the corpus have as many words as the views of a row, in the mean."""
+    """Return the mean number of words of a row's views together, in sentences of the corpus."""
     parts = recipe.used_parts
     rows = sum(part.rows for part in parts.values())
     if not rows:
