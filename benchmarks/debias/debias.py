@@ -7,7 +7,7 @@
 CORPUS is raw text; DATA the folder of the evaluation sets; TABLE sentences with paraphrases; VIEWS held-out sentences
 with `reordered` and `swapped`. What is run is in debias.toml, and patterns after `--only` choose from it. A run is in
 OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. `debias` and `debias, no paraphrases` are whole
-commands with the first seed; all others are `opencse run` on the text views that one of these two has built, so that
+commands with seed 1; all others are `opencse run` on the text views that one of these two has built, so that
 they learn from the same sentences, with STS-B dev alone. `re-weighting` fits a weight for each dimension of the
 untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged` is the
 mean of the weights that `debias` kept over the seeds. FILE after `--head` is what polarity.py wrote: a column for its
@@ -42,7 +42,8 @@ CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encodi
 ENTRIES: dict[str, dict[str, Any]] = {**CONTESTANTS["runs"], **CONTESTANTS["ablations"]}
 REWEIGHTED, AVERAGED = "re-weighting", "seeds averaged"
 WHOLE = ("debias", "debias, no paraphrases")
-"""Whole commands with the first seed, whose text views all others read."""
+"""Whole commands with seed `FIRST`, whose text views all others read."""
+FIRST = 1
 HEAD = "three layers, 256 hidden units, w 0.5, k 10"
 TOLERANCE = 0.75
 """Points of STS-B dev that re-weighting may lose: as many as `debias`."""
@@ -63,13 +64,13 @@ class Benchmark:
 
     def views(self, label: str) -> Path:
         """The sentences and views that a finished run learned from."""
-        folder = self.folder(label, self.options.seeds[0])
+        folder = self.folder(label, FIRST)
         joined = folder / "views" / "joined.parquet"
         return joined if joined.is_file() else folder / "views"
 
     def is_whole(self, label: str, seed: int) -> bool:
         """Whether a run is a whole command."""
-        return label in WHOLE and seed == self.options.seeds[0]
+        return label in WHOLE and seed == FIRST
 
     def command(self, label: str, seed: int, out: Path) -> list[str]:
         """The call of `opencse run`."""
@@ -119,7 +120,7 @@ class Benchmark:
         from opencse.evaluation import PairsTask, TextEmbeddings, distinct_texts, load_sts
         from opencse.io.corpus import column_names, read_rows
 
-        out = self.folder(REWEIGHTED, self.options.seeds[0])
+        out = self.folder(REWEIGHTED, FIRST)
         if (out / "cost.json").is_file():
             return
         started, views = time.perf_counter(), self.views("debias")
@@ -245,7 +246,7 @@ def main() -> None:
         runs = [(seed, label) for seed in options.seeds for label in labels if label in ENTRIES]
         read = {ENTRIES[label].get("views", "debias") if label in ENTRIES else "debias" for label in labels}
         missing = {label for label in read if not benchmark.views(label).exists()}
-        first = [(options.seeds[0], label) for label in WHOLE if label in labels or label in missing]
+        first = [(FIRST, label) for label in WHOLE if label in missing or (FIRST, label) in runs]
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(work, first))
             list(pool.map(work, [one for one in runs if one not in first]))
