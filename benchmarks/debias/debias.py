@@ -4,14 +4,14 @@
     python benchmarks/debias/debias.py CORPUS DATA -o OUT --only 'without *' --set training.max_steps=100
     python benchmarks/debias/debias.py CORPUS DATA -o OUT --table          # only write the tables from what is there
 
-CORPUS is raw text; DATA the folder of the evaluation sets; TABLE sentences with paraphrases; VIEWS held-out sentences
-with `reordered` and `swapped`. What is run is in debias.toml, and patterns after `--only` choose from it. A run is in
-OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. `debias` and `debias, no paraphrases` are whole
-commands with seed 1; all others are `opencse run` on the text views that one of these two has built, so that
-they learn from the same sentences, with STS-B dev alone. `re-weighting` fits a weight for each dimension of the
-untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged` is the
-mean of the weights that `debias` kept over the seeds. FILE after `--head` is what polarity.py wrote: a column for its
-best head.
+CORPUS is raw text; DATA the folder of the evaluation sets; TABLE sentences with paraphrases; VIEWS held-out
+sentences with `reordered` and `swapped`. What is run is in debias.toml, and patterns after `--only` choose from it.
+A run is in OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. `debias` and `debias, no paraphrases`
+are whole commands with seed 1; all others are `opencse run` on the text views that one of these two has built, so
+that they learn from the same sentences, with STS-B dev alone. `re-weighting` fits a weight for each dimension of
+the untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged`
+is the mean of the weights that the label after `--average` kept over the seeds. FILE after `--head` is what
+polarity.py wrote: a column for its best head.
 
 Each model is measured as measures.py says; those below [runs] on the test sets, too. OUT/debias.jsonl has a line for
 each run, OUT/debias.csv a column for each label below [runs].
@@ -149,13 +149,14 @@ class Benchmark:
         (out / "cost.json").write_text(json.dumps(cost), encoding="utf-8")
 
     def average(self) -> None:
-        """The mean of the weights of all seeds of `debias`."""
+        """The mean of the weights of one label's seeds."""
         from opencse.encoder import load_encoder
 
         out = self.folder(AVERAGED, 0)
         out.mkdir(parents=True, exist_ok=True)
         models = [
-            load_encoder(self.folder("debias", seed) / "model", pooling="backbone") for seed in self.options.seeds
+            load_encoder(self.folder(self.options.average, seed) / "model", pooling="backbone")
+            for seed in self.options.seeds
         ]
         states = [model.state_dict() for model in models]
         mean = {
@@ -229,6 +230,7 @@ def main() -> None:
         "--held-out", type=int, default=0, help="hold one of so many pairs of opposites out of training"
     )
     parser.add_argument("--head", type=Path, help="results of polarity.py")
+    parser.add_argument("--average", default="debias", metavar="LABEL", help="whose seeds `seeds averaged` averages")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
     options = parser.parse_args()
     known = [*ENTRIES, *untrained]
