@@ -6,10 +6,10 @@
 
 CORPUS is raw text; DATA the folder of the evaluation sets; TABLE sentences with paraphrases; VIEWS held-out
 sentences with `reordered` and `swapped`. What is run is in debias.toml, and patterns after `--only` choose from it.
-A run is in OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. `debias` and `debias, no paraphrases`
-are whole commands with seed 1; all others are `opencse run` on the text views that one of these two has built, so
-that they learn from the same sentences, with STS-B dev alone. `re-weighting` fits a weight for each dimension of
-the untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged`
+A run is in OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. With seed 1, `debias` and each label that
+names itself as its `views` are whole commands; all others are `opencse run` on the text views that one of these has
+built, so that they learn from the same sentences, with STS-B dev alone. `re-weighting` fits a weight for each dimension
+of the untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged`
 is the mean of the weights that the label after `--average` kept over the seeds. FILE after `--head` is what
 polarity.py wrote: a column for its best head.
 
@@ -41,9 +41,8 @@ from opencse.evaluation.task import Encode
 CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 ENTRIES: dict[str, dict[str, Any]] = {**CONTESTANTS["runs"], **CONTESTANTS["ablations"]}
 REWEIGHTED, AVERAGED = "re-weighting", "seeds averaged"
-WHOLE = ("debias", "debias, no paraphrases")
-"""Whole commands with seed `FIRST`, whose text views all others read."""
 FIRST = 1
+"""The seed of the whole commands, whose text views all other runs read."""
 HEAD = "three layers, 256 hidden units, w 0.5, k 10"
 TOLERANCE = 0.75
 """Points of STS-B dev that re-weighting may lose: as many as `debias`."""
@@ -70,22 +69,23 @@ class Benchmark:
 
     def is_whole(self, label: str, seed: int) -> bool:
         """Whether a run is a whole command."""
-        return label in WHOLE and seed == FIRST
+        return source(label) == label and seed == FIRST
 
     def command(self, label: str, seed: int, out: Path) -> list[str]:
         """The call of `opencse run`."""
         options, entry = self.options, ENTRIES[label]
-        recipe, rows = entry.get("recipe", "debias"), entry.get("views", "debias")
-        whole, settings = self.is_whole(label, seed), [*entry.get("set", []), *options.set]
-        corpus = options.corpus if whole else self.views(rows)
+        recipe, whole = entry.get("recipe", "debias"), self.is_whole(label, seed)
+        if recipe.endswith(".toml"):
+            recipe = str(Path(__file__).with_name(recipe))
+        settings = [*entry.get("set", []), *options.set]
+        corpus = options.corpus if whole else self.views(source(label))
         call = [sys.executable, "-m", "opencse.cli.main", "run", recipe, str(corpus)]
         call += ["--backbone", options.backbone, "-o", str(out), "--seed", str(seed)]
         call += ["--data", str(options.data)] if whole else ["--dev", str(options.data / "eval/STSB/dev.tsv.gz")]
-        if whole and rows == "debias":
+        if whole and entry.get("paraphrases"):
             call += ["--paraphrases", str(options.paraphrases)]
         if whole and options.held_out:
-            builds = ["same", "antonym_swap", *(["opposed_paraphrase"] if rows == "debias" else [])]
-            settings += [f"build.{name}.hold_out={options.held_out}" for name in builds]
+            settings += [f"build.{name}.hold_out={options.held_out}" for name in entry["opposites"]]
         for setting in settings:
             call += ["--set", setting.replace("{out}", str(options.out))]
         return [*call, "--resume" if (out / "run.json").exists() else "--overwrite"]
@@ -189,6 +189,11 @@ class Benchmark:
         return self.options.out / "untouched.json"
 
 
+def source(label: str) -> str:
+    """The label whose text views a contestant learns from."""
+    return ENTRIES.get(label, {}).get("views", "debias")
+
+
 def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
@@ -246,9 +251,9 @@ def main() -> None:
     benchmark.measure(embedder(options.backbone), benchmark.untouched, final=True)
     if not options.table:
         runs = [(seed, label) for seed in options.seeds for label in labels if label in ENTRIES]
-        read = {ENTRIES[label].get("views", "debias") if label in ENTRIES else "debias" for label in labels}
-        missing = {label for label in read if not benchmark.views(label).exists()}
-        first = [(FIRST, label) for label in WHOLE if label in missing or (FIRST, label) in runs]
+        missing = {label for label in map(source, labels) if not benchmark.views(label).exists()}
+        whole = [(FIRST, label) for label in ENTRIES if benchmark.is_whole(label, FIRST)]
+        first = [one for one in whole if one in runs or one[1] in missing]
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(work, first))
             list(pool.map(work, [one for one in runs if one not in first]))

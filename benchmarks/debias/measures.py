@@ -61,7 +61,7 @@ class Measures:
         for result in evaluate_tasks(encode, self.tasks).results:
             found[result.task] = result.score
             found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
-        return found | (_final(self.suite, encode) if final else {})
+        return found | (test_sets(self.suite, encode) if final else {})
 
 
 def write_table(path: Path, columns: dict[str, list[dict[str, float | None]]]) -> None:
@@ -86,6 +86,25 @@ def cell(values: list[float | None], digits: int) -> str:
     return f"{statistics.mean(known):.{digits}f}{spread}"
 
 
+def guards(encode: Encode) -> dict[str, float | None]:
+    """Scores of the guard sets."""
+    return {result.task: result.score for result in evaluate_tasks(encode, load_guard()).results}
+
+
+def test_sets(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:
+    """The measures of `FINAL`."""
+    found = suite(encode)
+    assert found.splits is not None
+    assert found.transformations is not None
+    split = found.splits.averages[1]
+    return {
+        "Probe, %": 100 * found.transformations.paraphrase_above_negation.value,
+        "Oppn.": split.opposed.value,
+        "Cont.": split.consistent.value,
+        "Average of the seven STS": statistics.mean(task.score for task in found.sts),
+    }
+
+
 def _seen_and_unseen(encode: Encode, parts: int) -> dict[str, float]:
     """Accuracy on affirmed predicates, by whether their opposites were held out of training."""
     if not parts:
@@ -100,16 +119,3 @@ def _seen_and_unseen(encode: Encode, parts: int) -> dict[str, float]:
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
-
-
-def _final(suite: ProbeSuite, encode: Encode) -> dict[str, float | None]:
-    found = suite(encode)
-    assert found.splits is not None
-    assert found.transformations is not None
-    split = found.splits.averages[1]
-    return {
-        "Probe, %": 100 * found.transformations.paraphrase_above_negation.value,
-        "Oppn.": split.opposed.value,
-        "Cont.": split.consistent.value,
-        "Average of the seven STS": statistics.mean(task.score for task in found.sts),
-    }

@@ -6,7 +6,8 @@ VIEWS are built views with the columns that targets.toml reads; DATA is the fold
 other sentences with `reordered` and `swapped`. Only the head is trained. The similarity of two sentences is then the
 target itself, c - w (1 - p) max(c, 0)^k, with c the cosine of the untouched model and p that of the head. A twelfth of
 the rows and a third of the pairs of opposites, chosen by their hash, are kept from training. All figures are of
-development sets, by the names of measures.py; the probe and the STS test sets are not read.
+development sets, by the names of measures.py; the guards and the test sets are read for one similarity alone, the one
+named by `--final`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from measures import guards, test_sets
 from wording import area, quads, table
 
 import opencse
@@ -37,8 +39,10 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.layer_means import with_layer_means
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
 from opencse.evaluation.correlation import spearman
+from opencse.evaluation.task import Encode, unit_rows
 from opencse.io.corpus import Corpus, column_names, read_rows
 from opencse.io.files import write_text
+from opencse.probing import ProbeSuite, load_probe_data
 from opencse.recipes import Recipe, load_recipe
 from opencse.training.polarity import PolarityProjection, constructed_pairs, train_head
 from opencse.views.rewriting.lexicon import is_held_out_opposite
@@ -60,6 +64,8 @@ NOT = {"not", "isn't", "aren't", "wasn't", "weren't", "a", "an"}
 Row = dict[str, str | None]
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From the numbers of n and of m texts to their similarities, (n, m)."""
+Texts = tuple[np.ndarray, np.ndarray]
+"""Unit vectors of n texts, and their polarity codes, (n, d) and (n, width)."""
 
 
 def share(text: str, parts: int) -> bool:
@@ -171,6 +177,69 @@ def _triples(rows: list[Row], view: str) -> Iterator[tuple[str, str, str]]:
             yield anchor, paraphrase, other
 
 
+def target(a: Texts, b: Texts, strength: float, power: float) -> np.ndarray:
+    """The targets of n and m texts, (n, m)."""
+    cosines = a[0] @ b[0].T
+    return cosines - strength * (1 - a[1] @ b[1].T) * np.clip(cosines, 0, None) ** power
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The untouched model, and a polarity head that reads the averages of its layers.
+
+    Args:
+        plain: From n texts to the untouched model's vectors.
+        layers: From n texts to the averages of layers, the last layer first.
+        head: The head.
+    """
+
+    plain: Encode
+    layers: Encode
+    head: PolarityProjection
+
+    def __call__(self, texts: Sequence[str]) -> Texts:
+        """Encode n texts."""
+        return unit_rows(self.plain(texts)), self.codes(self.layers(texts))
+
+    def codes(self, averages: np.ndarray) -> np.ndarray:
+        """The head's codes (n, width), of as many layers as it reads."""
+        with torch.no_grad():
+            return self.head.encode(torch.from_numpy(averages[:, : self.head.settings["inputs"]])).numpy()
+
+
+def similarity_of(texts: Texts, strength: float, power: float) -> Similarity:
+    """The targets of encoded texts, by their numbers."""
+
+    def similarity(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return target((texts[0][i], texts[1][i]), (texts[0][j], texts[1][j]), strength, power)
+
+    return similarity
+
+
+def encoder_of(frozen: Frozen, strength: float, power: float) -> Encode:
+    """From n texts to vectors (n, n) whose cosines are the targets, all divided by one number.
+
+    A symmetric matrix becomes a Gram matrix once enough is added to its diagonal, and nothing that ranks or correlates
+    similarities sees that. Time grows with n³, memory with n². Vectors of different calls cannot be compared.
+    """
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        similarity, numbers = similarity_of(frozen(texts), strength, power), np.arange(len(texts))
+        gram = torch.empty(len(texts), len(texts))
+        for start in range(0, len(texts), 1024):
+            rows = numbers[start : start + 1024]
+            gram[rows] = torch.from_numpy(similarity(rows, numbers))
+        added = 0.25
+        while True:
+            gram.diagonal().add_(added)
+            factor, failed = torch.linalg.cholesky_ex(gram)
+            if not failed:
+                return factor.numpy()
+            added *= 2
+
+    return encode
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("views", type=Path)
@@ -180,56 +249,57 @@ def main() -> None:
     parser.add_argument("--order", type=Path, required=True)
     parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[1, 2, 3])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the recipe")
+    parser.add_argument("--final", metavar="SIMILARITY", help="take guards and test sets of this one as well")
     options = parser.parse_args()
     recipe = load_recipe(
         Path(__file__).with_name("targets.toml"),
         having=["paraphrases"],
         overrides=["build.paraphrase.path=unused", *options.set],
     )
-    lines = [line for seed in options.seeds for line in measured(options, recipe, seed)]
+    suite = ProbeSuite(load_probe_data(data=options.data)) if options.final else None
+    lines = [line for seed in options.seeds for line in measured(options, recipe, seed, suite)]
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     write_text(options.out, text)
 
 
-def measured(options: argparse.Namespace, recipe: Recipe, seed: int) -> Iterator[dict[str, Any]]:
+def measured(
+    options: argparse.Namespace, recipe: Recipe, seed: int, suite: ProbeSuite | None
+) -> Iterator[dict[str, Any]]:
     """The untouched model, and each head and target of one seed."""
     whole = recipe.polarity_heads["polarity"]
     train, held = rows_of(options.views, recipe, seed)
     development = Development(options.data, held, options.order)
     texts, pairs = constructed_pairs(train, whole)
-    plain = Embedder(load_encoder(options.backbone, pooling="backbone"), precision="auto")
-    untouched = plain.encode(development.texts)
-    untouched = untouched / np.linalg.norm(untouched, axis=1, keepdims=True)
+    plain = Embedder(load_encoder(options.backbone, pooling="backbone"), precision="auto").encode
+    untouched = unit_rows(plain(development.texts))
 
-    def line(name: str, similarity: Similarity) -> dict[str, Any]:
-        measures = {key: round(value, 2) for key, value in development.measure(similarity).items()}
-        return {"similarity": name, "seed": seed, "measures": measures}
+    def line(name: str, measures: Mapping[str, float | None]) -> dict[str, Any]:
+        rounded = {key: None if value is None else round(value, 4) for key, value in measures.items()}
+        return {"similarity": name, "seed": seed, "measures": rounded}
 
     if seed == options.seeds[0]:  # it is the same for all
-        yield line("untouched", lambda i, j: untouched[i] @ untouched[j].T)
+        yield line("untouched", development.measure(lambda i, j: untouched[i] @ untouched[j].T))
     model = with_layer_means(load_encoder(options.backbone, pooling="backbone"), whole.depths)
-    layers = Embedder(model, precision="auto")
-    trained_on, asked = (torch.from_numpy(layers.encode(each)) for each in (texts, development.texts))
+    layers = Embedder(model, precision="auto").encode
+    trained_on, asked = layers(texts), layers(development.texts)
     for label, changes in HEADS.items():
         settings = replace(whole, **changes)
         width = trained_on.shape[1] * len(settings.depths) // len(whole.depths)  # the last layer comes first
-        means = trained_on[:, :width].contiguous()
         started = time.process_time()
         head = PolarityProjection(width, settings.width, settings.hidden)
-        train_head(head, means, pairs, settings, seed=seed)
-        seconds = time.process_time() - started
-        with torch.no_grad():
-            codes = head.encode(asked[:, :width]).numpy()
+        train_head(head, torch.from_numpy(trained_on[:, :width].copy()), pairs, settings, seed=seed)
+        seconds = round(time.process_time() - started, 1)
+        frozen = Frozen(plain, layers, head)
+        codes = frozen.codes(asked)
         for strength, power in TARGETS:
-
-            def similarity(
-                i: np.ndarray, j: np.ndarray, codes: np.ndarray = codes, w: float = strength, k: float = power
-            ) -> np.ndarray:
-                cosines = untouched[i] @ untouched[j].T
-                return cosines - w * (1 - codes[i] @ codes[j].T) * np.clip(cosines, 0, None) ** k
-
             name = f"{label}, w {strength:g}, k {power:g}"
-            yield line(name, similarity) | {"seconds": round(seconds, 1)}
+            measures: dict[str, float | None] = {
+                **development.measure(similarity_of((untouched, codes), strength, power))
+            }
+            if suite and name == options.final:
+                encode = encoder_of(frozen, strength, power)
+                measures |= guards(encode) | test_sets(suite, encode)
+            yield line(name, measures) | {"seconds": seconds}
 
 
 if __name__ == "__main__":
