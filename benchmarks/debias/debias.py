@@ -35,7 +35,7 @@ import numpy as np
 from measures import FINAL, MEASURES, Measures, write_table
 from wording import embedder
 
-from opencse.encoder.embedder import Embedder
+import opencse
 from opencse.evaluation.task import Encode
 
 CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -150,21 +150,10 @@ class Benchmark:
 
     def average(self) -> None:
         """The mean of the weights of one label's seeds."""
-        from opencse.encoder import load_encoder
-
         out = self.folder(AVERAGED, 0)
-        out.mkdir(parents=True, exist_ok=True)
-        models = [
-            load_encoder(self.folder(self.options.average, seed) / "model", pooling="backbone")
-            for seed in self.options.seeds
-        ]
-        states = [model.state_dict() for model in models]
-        mean = {
-            name: sum(state[name] for state in states) / len(states) if value.is_floating_point() else value
-            for name, value in states[0].items()
-        }
-        models[0].load_state_dict(mean)
-        self.measure(Embedder(models[0], precision="auto").encode, out / "measures.json", final=True)
+        runs = [self.folder(self.options.average, seed) for seed in self.options.seeds]
+        opencse.average(runs, out=out / "model", overwrite=True)
+        self.measure(embedder(str(out / "model")), out / "measures.json", final=True)
 
     def write_tables(self, labels: list[str]) -> None:
         """OUT/debias.jsonl and OUT/debias.csv, from the runs that are finished."""

@@ -8,7 +8,21 @@ import sys
 
 import typer
 
-from opencse.cli import build, cache, check, compare, evaluate, export, pretrain, probe, recipes, reproduce, run, train
+from opencse.cli import (
+    average,
+    build,
+    cache,
+    check,
+    compare,
+    evaluate,
+    export,
+    pretrain,
+    probe,
+    recipes,
+    reproduce,
+    run,
+    train,
+)
 from opencse.cli.failure import shortage, write_failure_report
 from opencse.errors import Interrupted, OpencseError
 from opencse.version import __version__
@@ -35,6 +49,7 @@ app.command()(cache.cache)
 app.command()(check.check)
 app.command()(compare.compare)
 app.command()(reproduce.reproduce)
+app.command()(average.average)
 app.command()(export.export)
 app.add_typer(recipes.app, name="recipes")
 

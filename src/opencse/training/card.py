@@ -1,7 +1,8 @@
-"""The model card of a trained encoder."""
+"""The model cards of a trained encoder, and of the mean of several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from huggingface_hub import ModelCardData
@@ -10,13 +11,13 @@ from opencse.models.provenance import base_model
 from opencse.recipes import Recipe
 from opencse.runs.loop import TrainingOutcome
 
-_TEMPLATE = """---
+_HEADER = """---
 {metadata}
 ---
 
 # {title}
 
-A sentence encoder trained without labels by opencse, recipe `{recipe}` ({variant}).
+{summary}
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -25,7 +26,8 @@ model = SentenceTransformer("path/to/this/folder")
 embeddings = model.encode(["A sentence.", "Another one."])
 ```
 
-| | |
+"""
+_RUN = """| | |
 |---|---|
 | Backbone | `{backbone}` ({family}) |
 | Method | {paper} |
@@ -55,15 +57,6 @@ def encoder_card(
         outcome: Steps, scores and time.
         language: Code of the language of the training text.
     """
-    base, license = base_model(record["backbone"])
-    metadata = ModelCardData(
-        language=language,
-        license=license,
-        library_name="sentence-transformers",
-        pipeline_tag="sentence-similarity",
-        tags=["sentence-transformers", "sentence-similarity", "opencse"],
-        base_model=base,
-    )
     kept = "of the last step"
     if outcome.best_step is not None:
         kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
@@ -72,11 +65,8 @@ def encoder_card(
             kept = f"{vector.weight:g} times what `{vector.recipe}` changes, added to those {kept}"
     if outcome.share < 1:
         kept = f"{outcome.share:.0%} of the way from the backbone's to those {kept}"
-    return _TEMPLATE.format(
-        metadata=metadata.to_yaml().strip(),
-        title=recipe.title,
-        recipe=recipe.name,
-        variant=recipe.variant,
+    summary = f"A sentence encoder trained without labels by opencse, recipe `{recipe.name}` ({recipe.variant})."
+    return _header(recipe.title, summary, record["backbone"], language) + _RUN.format(
         backbone=record["backbone"],
         family=recipe.family,
         paper=recipe.paper or "own",
@@ -93,3 +83,30 @@ def encoder_card(
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,
     )
+
+
+def average_card(models: Sequence[str]) -> str:
+    """Return the model card of the mean of several models' weights.
+
+    Args:
+        models: Their names or folders.
+    """
+    summary = (
+        "The mean of the weights of these sentence encoders, by opencse (Wortsman et al., Model soups, ICML 2022):"
+    )
+    listed = "".join(f"\n- `{name}`" for name in models)
+    return _header("Mean of sentence encoders", f"{summary}\n{listed}", models[0], None)
+
+
+def _header(title: str, summary: str, base: str, language: str | None) -> str:
+    """Return the card's metadata for a model hub, title, summary and how to use the model."""
+    name, license = base_model(base)
+    metadata = ModelCardData(
+        language=language,
+        license=license,
+        library_name="sentence-transformers",
+        pipeline_tag="sentence-similarity",
+        tags=["sentence-transformers", "sentence-similarity", "opencse"],
+        base_model=name,
+    )
+    return _HEADER.format(metadata=metadata.to_yaml().strip(), title=title, summary=summary)
