@@ -1,4 +1,4 @@
-"""The judged sample of German contradictions: it is of our texts, and its page shows its figure."""
+"""The judged sample of contradictions: it is of the texts beside it, and the README shows its figure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 from opencse.io.tables import read_table
 
-ROOT = Path(__file__).parents[1]
+PACK = Path(__file__).parents[1]
 
 
-def test_the_german_sample_is_of_our_texts_and_the_page_shows_its_figure() -> None:
-    folder = ROOT / "benchmarks" / "check" / "texts-de"
-    texts = {path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in folder.glob("*.md")}
-    rows = [row for _, row in read_table(ROOT / "benchmarks" / "results" / "check-judged-texts-de.tsv") if row]
+def test_the_sample_is_of_the_stored_texts_and_the_readme_shows_its_figure() -> None:
+    texts = {
+        path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in (PACK / "judged/texts").glob("*.md")
+    }
+    rows = [row for _, row in read_table(PACK / "judged" / "contradictions.tsv") if row]
     assert len(rows) == 100
     assert all(str(row["sentence"]) in texts[str(row["source"])] for row in rows)
     right = sum(row["contradicts"] == "yes" for row in rows)
-    page = (ROOT / "docs" / "measurements" / "check.md").read_text(encoding="utf-8")
-    assert f"{right} of 100 were right" in page
+    assert f"{right} of 100 were right" in (PACK / "README.md").read_text(encoding="utf-8")

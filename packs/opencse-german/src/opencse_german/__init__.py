@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import re
 
-from opencse.views.constructor import ConstructorSpec
-from opencse.views.languages.german.keywords import GermanKeywords
-from opencse.views.languages.german.names import GermanEntitySwap
-from opencse.views.languages.german.negation import GermanNegation
-from opencse.views.languages.german.negative_word import GermanNegativeWord
-from opencse.views.languages.german.numbers import GermanNumberSwap
-from opencse.views.languages.german.opposites import (
+from opencse.views.languages import LanguagePack
+from opencse_german.keywords import GermanKeywords
+from opencse_german.names import GermanEntitySwap
+from opencse_german.negation import GermanNegation
+from opencse_german.negative_word import GermanNegativeWord
+from opencse_german.numbers import GermanNumberSwap
+from opencse_german.opposites import (
     GermanAntonymQuadruple,
     GermanAntonymSwap,
     GermanNegatedAntonym,
     opposed_words,
 )
-from opencse.views.languages.german.order import GermanQuestion, GermanReordering
-from opencse.views.languages.pack import LanguagePack
+from opencse_german.order import GermanQuestion, GermanReordering
 
-_RULES: tuple[type[ConstructorSpec], ...] = (
-    GermanNegation,
-    GermanNegativeWord,
-    GermanAntonymSwap,
-    GermanNegatedAntonym,
-    GermanAntonymQuadruple,
-    GermanNumberSwap,
-    GermanEntitySwap,
-    GermanReordering,
-    GermanQuestion,
-    GermanKeywords,
-)
 _POSSIBLE = re.compile(
     r"\b(?:kann|können|konnte\w*|darf|dürfen|könnte\w*|dürfte\w*|ermöglich\w*|erlaub\w*|hilft|helfen) [^.,;]*$"
     r"|\b(?:wenn|falls|sobald|sofern|solange|bis|ob|bevor|während) [^,;]*$",
@@ -41,7 +28,18 @@ _POSSIBLE = re.compile(
 GERMAN = LanguagePack(
     code="de",
     name="German",
-    rules={rule.kind: rule for rule in _RULES},
+    rules={
+        "negation": GermanNegation,
+        "negative_word": GermanNegativeWord,
+        "antonym_swap": GermanAntonymSwap,
+        "negated_antonym": GermanNegatedAntonym,
+        "antonym_quadruple": GermanAntonymQuadruple,
+        "number_swap": GermanNumberSwap,
+        "entity_swap": GermanEntitySwap,
+        "reordering": GermanReordering,
+        "question": GermanQuestion,
+        "keywords": GermanKeywords,
+    },
     syntax="blank:de",
     leaves_open=dict.fromkeys(("antonym_swap", "number_swap", "entity_swap"), (_POSSIBLE,)),
     opposites_reworded=True,
