@@ -27,7 +27,7 @@ from opencse.recipes import load_recipe, recipe_names
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-TOP_FOLDERS = ("benchmarks/", "docs/", "examples/", "scripts/", "src/", "tests/")
+TOP_FOLDERS = ("benchmarks/", "docs/", "examples/", "packs/", "scripts/", "src/", "tests/")
 KNOWN = {"text_senteval", "out", "sts", "text", "demo", "null", "minilm", "cls", "nan", "inf"}
 """Words in code that no source file need contain."""
 
@@ -42,7 +42,7 @@ def pages() -> list[Path]:
 def vocabulary() -> set[str]:
     """Return every word of the sources, in which a setting, a column or a rule must occur."""
     words = set(KNOWN)
-    for folder in ("src", "tests", "benchmarks", "examples", "scripts"):
+    for folder in ("src", "tests", "benchmarks", "examples", "packs", "scripts"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in {".py", ".toml", ".tsv", ".csv", ".j2"} and path.stat().st_size < 1_000_000:
                 words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))

@@ -258,31 +258,3 @@ def test_new_vectors_stay_near_the_old_ones_where_that_is_asked_for(tmp_path, ba
 def test_compatibility_needs_the_last_step(tmp_path, backbone, corpus) -> None:
     with pytest.raises(OpencseError, match='compatible needs keep = "last"'):
         opencse.run("simcse", corpus, backbone=backbone, out=tmp_path / "out", overrides=["selection.compatible=0.9"])
-
-
-GERMAN = """Der Zugang zum Archiv ist für Mitarbeiter sicher.
-Die Rechnung wurde gestern vom Kunden bezahlt.
-Anträge werden innerhalb von drei Tagen bearbeitet.
-Wenn die Lampe blinkt, ist der Akku leer.
-Das Gerät ist für Kinder nicht geeignet.
-Alle Gäste tragen einen Ausweis mit einem Bild.
-Die Packung enthält 30 Tabletten und wird im Keller gelagert.
-Der Antrag wurde vom Amt angenommen.
-"""
-
-
-def test_debias_on_german_text_builds_what_german_has_rules_for(tmp_path, backbone) -> None:
-    path, notes = tmp_path / "corpus.txt", []
-    path.write_text(GERMAN, encoding="utf-8")
-    out = tmp_path / "out"
-    opencse.run(
-        "debias", path, backbone=backbone, out=out, overrides=SMALL, progress=False, notify=notes.append, quick=True
-    )
-    line = (
-        "the texts look German: sentences are rewritten by rules for German; left out: swapped, roles, topic_question"
-    )
-    assert line in notes
-    table = pq.read_table(sorted((out / "views").glob("*.parquet")))
-    built = dict(zip(table["text"].to_pylist(), table["same_antonym"].to_pylist(), strict=True))
-    assert built["Der Antrag wurde vom Amt angenommen."] == "Der Antrag wurde vom Amt abgelehnt."
-    assert table["swapped"].null_count == len(table)

@@ -71,8 +71,8 @@ def build(
             )
     text = open_corpus(corpus, column=column)
     language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS), loaded.corpus.syntax)
-    if any(spec.by_grammar for spec in specs.values()):
-        notify(language.line(specs))
+    if line := language.line(specs):
+        notify(line)
     built = build_views(
         text.path,
         language.pack.localise(with_models(specs, {"backbone": model_source(backbone)})),

@@ -51,8 +51,6 @@ class RunInputs:
 
     def language_line(self) -> str:
         """Return one line about the language of the corpus; empty if no view that needs grammar is built."""
-        if not any(spec.by_grammar for spec in self.missing_specs.values()):
-            return ""
         return self.language.line(self.missing_specs)
 
 

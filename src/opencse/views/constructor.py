@@ -91,7 +91,6 @@ class ConstructorSpec:
         kind: Name of the kind in a recipe.
         scores: Columns that are recorded with the text: name to type ("float", "int" or "string").
         unit: Number of rows that are built together, a multiple of `UNIT`.
-        by_grammar: Whether each language has a rule of its own (`opencse.views.languages`), with the option `syntax`.
 
     Attributes:
         of: The column to start from: the corpus's own (`text`), or one built earlier, for example to negate an
@@ -101,7 +100,6 @@ class ConstructorSpec:
     kind: ClassVar[str]
     scores: ClassVar[Mapping[str, str]] = {}
     unit: ClassVar[int] = UNIT
-    by_grammar: ClassVar[bool] = False
 
     of: str = "text"
 

@@ -20,14 +20,15 @@ def test_english_keeps_the_specifications_of_each_recipe() -> None:
     for name in ("debias", "sncse", "osscse", "san-sncse"):
         build = load_recipe(name, may_have=["paraphrases"]).build
         assert ENGLISH.localise(build) == build
-        assert not ENGLISH.lacks(build)
+        assert "left out" not in choose_language("en", ()).line(build)
 
 
 def test_the_language_comes_from_the_texts_or_from_the_user() -> None:
     assert choose_language("auto", ENGLISH_TEXT).pack is ENGLISH
     assert choose_language("auto", ["x7 k-9 ***"]).pack is ENGLISH
     assert choose_language("en", FRENCH_TEXT).pack is ENGLISH
-    assert "is set to English" in choose_language("en", FRENCH_TEXT).line()
+    assert "is set to English" in choose_language("en", FRENCH_TEXT).line({"negation": Negation()})
+    assert choose_language("en", FRENCH_TEXT).line({"related": HardNegatives(model="backbone")}) == ""
     with pytest.raises(OpencseError, match="no rules for the language 'tlh'"):
         choose_language("tlh", ENGLISH_TEXT)
 
@@ -56,6 +57,18 @@ def test_a_language_without_a_pack_changes_numbers_and_leaves_the_rest_out() -> 
     assert changed.endswith(" salles sont propres.")
     assert "12" not in changed
     assert kept is None
+
+
+@pytest.mark.parametrize(("language", "beginning"), [("auto", "the texts look"), ("de", "the language is set to")])
+def test_texts_in_german_get_one_line_that_names_the_pack(monkeypatch, language: str, beginning: str) -> None:
+    monkeypatch.setattr(registry, "entry_points", lambda group: [])
+    language_packs.cache_clear()
+    text = ["Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt."]
+    assert choose_language(language, text).line({"negation": Negation()}) == (
+        f"{beginning} German, whose rules are not installed (`pip install opencse-german`, or packs/opencse-german in "
+        "the repository of opencse): only numbers are changed; left out: negation"
+    )
+    language_packs.cache_clear()
 
 
 FRENCH = LanguagePack(code="fr", name="French", rules={}, syntax="blank:fr")

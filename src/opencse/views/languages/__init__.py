@@ -1,6 +1,6 @@
 """Languages: the packs of grammar rules, and the one that fits the texts.
 
-A pack of your own is a `LanguagePack` that another package names in its entry points:
+English comes with opencse. Any other pack is a `LanguagePack` that an installed package names in its entry points:
 
     [project.entry-points."opencse.languages"]
     fr = "my_package.french:FRENCH"
@@ -17,24 +17,25 @@ from opencse.errors import OpencseError
 from opencse.syntax.language import LANGUAGES, likely_language
 from opencse.views.constructor import ConstructorSpec
 from opencse.views.languages.english import ENGLISH
-from opencse.views.languages.german import GERMAN
 from opencse.views.languages.pack import LanguagePack, NoRule
 from opencse.views.languages.unknown import unknown_language
+from opencse.views.rewriting.grammar_columns import GrammarColumns
+from opencse.views.rewriting.grammar_view import GrammarView
 
 __all__ = ["AUTO", "ENGLISH", "ChosenLanguage", "LanguagePack", "NoRule", "choose_language", "language_packs"]
 
 AUTO = "auto"
 """The setting that leaves the choice of the language to the texts."""
 
-_BUNDLED = (ENGLISH, GERMAN)
-_GROUP = "opencse.languages"
+_PACKAGES = {"de": "opencse-german"}
+"""The packages of this project's own packs, which are installed separately, by code."""
 
 
 @cache
 def language_packs() -> Mapping[str, LanguagePack]:
-    """Return the packs by the code of their language: the bundled ones, and those of installed packages."""
-    packs = {pack.code: pack for pack in _BUNDLED}
-    for entry in entry_points(group=_GROUP):
+    """Return the packs by the code of their language: English, and those of installed packages."""
+    packs = {ENGLISH.code: ENGLISH}
+    for entry in entry_points(group="opencse.languages"):
         pack = entry.load()
         if not isinstance(pack, LanguagePack):
             raise OpencseError(f"the entry point {entry.value} is no language pack", f"Uninstall {entry.dist}.")
@@ -56,20 +57,25 @@ class ChosenLanguage:
     found: str | None
     asked: bool
 
-    def line(self, specs: Mapping[str, ConstructorSpec] | None = None) -> str:
-        """Return one line about the language of the texts and about what is left out for it.
+    def line(self, specs: Mapping[str, ConstructorSpec]) -> str:
+        """Return one line about the language of the texts and the views that are left out for it.
 
         Args:
-            specs: The views that are built, by name.
+            specs: The views that are built, by name. The line is empty if none of them needs grammar.
         """
+        if not any(isinstance(spec, GrammarView | GrammarColumns) for spec in specs.values()):
+            return ""
         looks = f"the texts look {LANGUAGES[self.found]}" if self.found else "the texts look like no known language"
         if self.asked:
             looks = f"the language is set to {self.pack.name}"
-        if self.pack.code not in language_packs():
-            line = f"{looks}, for which there are no rules: only numbers are changed"
-        else:
+        if self.pack.code in language_packs():
             line = f"{looks}: sentences are rewritten by rules for {self.pack.name}"
-        lacking = self.pack.lacks(specs or {})
+        elif package := _PACKAGES.get(self.pack.code):
+            source = f"`pip install {package}`, or packs/{package} in the repository of opencse"
+            line = f"{looks}, whose rules are not installed ({source}): only numbers are changed"
+        else:
+            line = f"{looks}, for which there are no rules: only numbers are changed"
+        lacking = [name for name, spec in self.pack.localise(specs).items() if isinstance(spec, NoRule)]
         return f"{line}; left out: {', '.join(lacking)}" if lacking else line
 
 

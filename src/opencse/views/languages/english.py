@@ -1,4 +1,4 @@
-"""The language pack of English, and what of it works in every language."""
+"""The language pack of English: the kinds of views as they are."""
 
 from __future__ import annotations
 
@@ -7,45 +7,13 @@ from collections.abc import Sequence
 
 from opencse.syntax.spacy_parser import BUNDLED
 from opencse.syntax.tokens import Token
-from opencse.views.constructor import ConstructorSpec
+from opencse.views import CONSTRUCTORS
 from opencse.views.languages.pack import LanguagePack
-from opencse.views.rewriting.antonym_quadruple import AntonymQuadruple
-from opencse.views.rewriting.antonym_swap import AntonymSwap
 from opencse.views.rewriting.attribute_clause import attribute_clause, is_predicate
-from opencse.views.rewriting.entity_swap import EntitySwap
-from opencse.views.rewriting.keywords import Keywords
-from opencse.views.rewriting.main_clause import MainClause
-from opencse.views.rewriting.negated_antonym import NegatedAntonym
-from opencse.views.rewriting.negation import Negation
-from opencse.views.rewriting.negative_word import NegativeWord
-from opencse.views.rewriting.number_swap import NumberSwap
+from opencse.views.rewriting.grammar_columns import GrammarColumns
+from opencse.views.rewriting.grammar_view import GrammarView
 from opencse.views.rewriting.opposites import opposed_adjectives, opposed_verbs
-from opencse.views.rewriting.passive import Passive
-from opencse.views.rewriting.phrase_swap import PhraseSwap
-from opencse.views.rewriting.question import Question
-from opencse.views.rewriting.reordering import Reordering
-from opencse.views.rewriting.role_pair import RolePairs
-from opencse.views.rewriting.role_swap import RoleSwap
-from opencse.views.rewriting.topic_question import TopicQuestion
 
-_RULES: tuple[type[ConstructorSpec], ...] = (
-    Negation,
-    AntonymSwap,
-    NegativeWord,
-    NumberSwap,
-    EntitySwap,
-    RoleSwap,
-    RolePairs,
-    PhraseSwap,
-    NegatedAntonym,
-    AntonymQuadruple,
-    Passive,
-    Reordering,
-    Question,
-    TopicQuestion,
-    Keywords,
-    MainClause,
-)
 _PROSE = re.compile(r"(?!.*\w\()[A-Z\d“\"'‘][\w\s,.'’‘“”\"()%$€£°&–—-]*[.!][\"”’)]?")
 _POSSIBLE = re.compile(
     r"\b(?:allow\w*|enabl\w*|help\w*|permit\w*|lets?|letting|may|might|can|could) [^.,;]*$"
@@ -79,7 +47,7 @@ def _statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
 ENGLISH = LanguagePack(
     code="en",
     name="English",
-    rules={rule.kind: rule for rule in _RULES},
+    rules={kind: spec for kind, spec in CONSTRUCTORS.items() if issubclass(spec, GrammarView | GrammarColumns)},
     syntax=BUNDLED,
     prose=_PROSE,
     leaves_open={

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from opencse.syntax.spacy_parser import BUNDLED
 from opencse.syntax.tokens import Token
 from opencse.views.constructor import BuiltView, ConstructorSpec, SourceRow
+from opencse.views.rewriting.grammar_columns import GrammarColumns
+from opencse.views.rewriting.grammar_view import GrammarView
+
+Rule = type[GrammarView] | type[GrammarColumns]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +23,8 @@ class LanguagePack:
     Attributes:
         code: ISO 639-1 code of the language.
         name: English name of the language.
-        rules: The class that builds each kind of view in this language. A view of any other kind that needs grammar
-            is empty.
+        rules: The class that builds each kind of view in this language: the kind's own, or a subclass with another
+            `rewrite`. A kind that needs grammar and is not listed gives null for every sentence.
         syntax: The pipeline that tags the sentences, as for `opencse.syntax.load_parser`.
         prose: A sentence of prose, which `opencse check` may rewrite: no markup, formula, path, list or question.
         leaves_open: By kind of view, what the unchanged beginning of a sentence must not contain if `opencse check`
@@ -35,7 +40,7 @@ class LanguagePack:
 
     code: str
     name: str
-    rules: Mapping[str, type[ConstructorSpec]]
+    rules: Mapping[str, Rule]
     syntax: str
     prose: re.Pattern[str] = re.compile(r"[^\W_a-z][\w\s,.'’‘“”„»«\"()%$€£°&–—-]*[.!][\"”“»’)]?")
     leaves_open: Mapping[str, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
@@ -45,26 +50,18 @@ class LanguagePack:
     statement: Callable[[str, Sequence[Token], str], str | None] = lambda text, tokens, word: text
 
     def localised(self, spec: ConstructorSpec) -> ConstructorSpec:
-        """Return the specification that builds the same kind of view in this language.
+        """Return the specification that builds the same kind of view in this language, with the same options.
 
-        Options that the rule of this language does not have are left out. Views that need no grammar stay as they are.
+        Views that need no grammar stay as they are.
         """
-        if not spec.by_grammar:
+        if not isinstance(spec, GrammarView | GrammarColumns):
             return spec
         rule = self.rules.get(spec.kind)
         if rule is None:
-            return NoRule(of=spec.of, parts=_parts(spec))
-        options: dict[str, Any] = {f.name: getattr(spec, f.name) for f in fields(spec)}
-        if options["syntax"] == _default_syntax(spec):
-            options["syntax"] = self.syntax
-        if isinstance(spec, rule):
-            return replace(spec, **options)
-        known = {f.name for f in fields(rule)}
-        return rule(**{name: value for name, value in options.items() if name in known})
-
-    def lacks(self, specs: Mapping[str, ConstructorSpec]) -> list[str]:
-        """Return the names of the specifications for which this language has no rule."""
-        return [name for name, spec in specs.items() if isinstance(self.localised(spec), NoRule)]
+            return NoRule(of=spec.of, parts=spec.parts if isinstance(spec, GrammarColumns) else ())
+        if isinstance(spec, rule):  # `opencse check` has narrower forms of the English kinds
+            rule = type(spec)
+        return rule(**{**vars(spec), "syntax": self.syntax if spec.syntax == BUNDLED else spec.syntax})
 
     def localise(self, specs: Mapping[str, ConstructorSpec]) -> dict[str, ConstructorSpec]:
         """Return the specifications of a recipe's `[build]` for this language."""
@@ -76,7 +73,7 @@ class NoRule(ConstructorSpec):
     """A view for which a language has no rule: it is null for every sentence.
 
     Attributes:
-        parts: Endings of the columns, where the kind builds several.
+        parts: Endings of the columns, if the kind builds several.
     """
 
     kind: ClassVar[str] = "no_rule"
@@ -89,32 +86,11 @@ class NoRule(ConstructorSpec):
         """Return the columns of the kind that it stands for."""
         return tuple(f"{name}_{part}" for part in self.parts) or (name,)
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> _Nulls:
-        """Return a constructor of nulls."""
-        return _Nulls(len(self.parts))
-
-
-class _Nulls:
-    """The opened form of `NoRule`.
-
-    Args:
-        parts: Number of columns of a kind with several; 0 for a kind with one.
-    """
-
-    digest = ""
-
-    def __init__(self, parts: int) -> None:
-        self._parts = parts
+    def open(self, *, seed: int = 0, workers: int = 1) -> NoRule:
+        """Return itself: there is nothing to load."""
+        return self
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
         """Return a null for each row and column."""
         empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
-        return [[empty] * self._parts if self._parts else empty for _ in rows]
-
-
-def _parts(spec: ConstructorSpec) -> tuple[str, ...]:
-    return tuple(getattr(type(spec), "parts", ()))
-
-
-def _default_syntax(spec: ConstructorSpec) -> str:
-    return next(str(f.default) for f in fields(spec) if f.name == "syntax")
+        return [[empty] * len(self.parts) if self.parts else empty for _ in rows]

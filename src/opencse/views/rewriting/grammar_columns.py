@@ -34,7 +34,6 @@ class GrammarColumns(ConstructorSpec):
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
-    by_grammar: ClassVar[bool] = True
     parts: ClassVar[tuple[str, ...]]
     tables: ClassVar[tuple[LexiconTable, ...]] = ()
 

@@ -29,7 +29,6 @@ class GrammarView(ConstructorSpec):
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
-    by_grammar: ClassVar[bool] = True
     tables: ClassVar[tuple[LexiconTable, ...]] = ()
     random_stream: ClassVar[str] = ""
 

@@ -17,11 +17,11 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Literal
 
-LexiconTable = Literal[
-    "antonyms", "opposites", "affixes", "particles", "collocations", "names", "de/opposites", "de/names"
-]
+LexiconTable = Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names"] | Traversable
+"""A bundled word list, or the file of one that a language pack brings."""
 OPPOSITE_TABLES: tuple[LexiconTable, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
 """The lists from which opposites are found."""
 
@@ -89,11 +89,11 @@ class OpposedVerb:
     complementary: bool
 
 
-@cache
 def lexicon_bytes(*tables: LexiconTable) -> bytes:
-    """Return the bytes of some of the bundled word lists, one after another: what the output depends on."""
+    """Return the bytes of some word lists, one after another: what the output depends on."""
     folder = files("opencse") / "assets" / "lexicon"
-    return b"".join((folder / f"{table}.tsv").read_bytes() for table in tables)
+    paths = (folder / f"{table}.tsv" if isinstance(table, str) else table for table in tables)
+    return b"".join(path.read_bytes() for path in paths)
 
 
 def lexicon_rows(table: LexiconTable) -> list[list[str]]:

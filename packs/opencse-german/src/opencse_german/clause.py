@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from opencse.syntax.tokens import Token
-from opencse.views.languages.german import words as w
+from opencse.syntax import Token
+from opencse_german import words as w
+from opencse_german.lexicon import adjectives
 
 Kind = Literal["definite", "indefinite", "bare", "counted", "prepositional", "pronoun", "reflexive", "adverb", "manner"]
 
@@ -148,8 +149,6 @@ def _edge(tokens: Sequence[Token], finite: int, start: int, end: int) -> int | N
 
 def is_predicate(tokens: Sequence[Token], i: int) -> bool:
     """Whether a token has the form of a predicate adjective, or of a participle that can be one."""
-    from opencse.views.languages.german.lexicon import adjectives
-
     word = tokens[i].text
     return word.islower() and (word in adjectives() or w.is_predicate_form(word) or w.is_participle(word))
 

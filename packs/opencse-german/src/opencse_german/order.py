@@ -6,13 +6,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.syntax.tokens import Token
-from opencse.views.languages.german import words as w
-from opencse.views.languages.german.clause import GermanClause, Phrase, main_clause
-from opencse.views.languages.german.negation import is_temporal
+from opencse.syntax import Token
+from opencse.views import Question, Reordering
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.question import Question
-from opencse.views.rewriting.reordering import Reordering
+from opencse_german import words as w
+from opencse_german.clause import GermanClause, Phrase, main_clause
+from opencse_german.negation import is_temporal
 
 _NOMINATIVE = frozenset("der die das ein eine dieser diese dieses jeder jede jedes alle unser unsere ihr ihre".split())
 _SUBJECT_PRONOUNS = frozenset("ich er wir man es sie".split())

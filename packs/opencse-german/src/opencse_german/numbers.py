@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.syntax.tokens import Token
+from opencse.syntax import Token
+from opencse.views import NumberSwap
 from opencse.views.edits import apply_edits, match_case
-from opencse.views.languages.german import words as w
-from opencse.views.languages.german.clause import main_clause
-from opencse.views.languages.german.events import in_event, is_month
 from opencse.views.rewriting.grammar_view import Rewrite
 from opencse.views.rewriting.lexicon import LexiconTable
-from opencse.views.rewriting.number_swap import NumberSwap
+from opencse_german import words as w
+from opencse_german.clause import main_clause
+from opencse_german.events import in_event, is_month
+from opencse_german.lexicon import NAMES
 
 _SERIES = (
     "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(),
@@ -38,7 +39,7 @@ _LIMITS = frozenset("bis zwischen innerhalb binnen spätestens frühestens minde
 class GermanNumberSwap(NumberSwap):
     """Change one number that says exactly how many, how much or when: "30 Tabletten", "am 3. Mai", "um 8 Uhr"."""
 
-    tables: ClassVar[tuple[LexiconTable, ...]] = ("de/names",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = (NAMES,)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one number."""

@@ -7,20 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.syntax.tokens import Token
+from opencse.syntax import Token
+from opencse.views import AntonymQuadruple, AntonymSwap, NegatedAntonym
 from opencse.views.edits import Edit, apply_edits, match_case
-from opencse.views.languages.german import lexicon
-from opencse.views.languages.german import words as w
-from opencse.views.languages.german.clause import GermanClause, main_clause
-from opencse.views.languages.german.lexicon import Opposed
-from opencse.views.languages.german.negation import is_time, negation_edits
-from opencse.views.rewriting.antonym_quadruple import AntonymQuadruple
-from opencse.views.rewriting.antonym_swap import AntonymSwap
 from opencse.views.rewriting.grammar_view import Rewrite
 from opencse.views.rewriting.lexicon import LexiconTable, is_held_out_opposite
-from opencse.views.rewriting.negated_antonym import NegatedAntonym
+from opencse_german import lexicon
+from opencse_german import words as w
+from opencse_german.clause import GermanClause, main_clause
+from opencse_german.lexicon import OPPOSITES, Opposed
+from opencse_german.negation import is_time, negation_edits
 
-_TABLES: tuple[LexiconTable, ...] = ("de/opposites",)
+_TABLES: tuple[LexiconTable, ...] = (OPPOSITES,)
 _WORDS_AFTER = {
     "mehr": ("als",),
     "weniger": ("als",),

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 
+import pyarrow.parquet as pq
 import pytest
 
+import opencse
+from opencse.recipes import load_recipe
 from opencse.syntax import load_parser
 from opencse.syntax.asides import parse_without_asides
 from opencse.syntax.tokens import Token
-from opencse.views import CONSTRUCTORS, SourceRow
-from opencse.views.languages import choose_language, language_packs
-from opencse.views.languages.german import lexicon
-from opencse.views.languages.german.clause import main_clause
-from opencse.views.languages.german.words import AUXILIARIES, NEGATIVES
+from opencse.views import CONSTRUCTORS
+from opencse.views.languages import choose_language
+from opencse_german import GERMAN, lexicon
+from opencse_german.clause import main_clause
+from opencse_german.words import AUXILIARIES, NEGATIVES
 
 NEGATIONS = {
     "Anträge werden innerhalb von drei Tagen bearbeitet.": (
@@ -174,7 +177,7 @@ KEPT = [
 
 def rewritten(kind: str, text: str, seed: int = 0) -> list[str | None]:
     """The views of one kind that the German pack builds of a sentence."""
-    spec = language_packs()["de"].localised(CONSTRUCTORS[kind]())
+    spec = GERMAN.localised(CONSTRUCTORS[kind]())
     (tokens,) = parse_without_asides(load_parser("blank:de"), [text])
     found = spec.rewrite(text, tokens, random.Random(seed))
     return [text for text, _ in (found if isinstance(found, list) else [found])]
@@ -245,12 +248,24 @@ def test_the_word_lists_are_symmetric_and_their_classes_do_not_overlap() -> None
     assert not AUXILIARIES & NEGATIVES
 
 
-def test_german_views_are_built_like_others() -> None:
+def test_the_pack_is_found_by_its_entry_point() -> None:
     chosen = choose_language("auto", list(NEGATIONS)[:20])
-    assert chosen.pack.code == "de"
-    assert chosen.line() == "the texts look German: sentences are rewritten by rules for German"
-    built = chosen.pack.localised(CONSTRUCTORS["negation"](contract=True)).open()
-    (view,) = built([SourceRow(id=0, text="Der Motor läuft.")])
-    assert view.text == "Der Motor läuft nicht."
-    assert view.scores["mer"] is not None
+    assert chosen.pack is GERMAN
     assert chosen.pack.opposed_words("Der Zugang ist sicher.") == {"sicher": "unsicher"}
+
+
+def test_a_recipe_is_built_by_the_rules_for_german_and_what_has_none_is_null(tmp_path) -> None:
+    texts, notes = ["Der Antrag wurde vom Amt angenommen.", *list(NEGATIONS)[:20]], []
+    out, only = tmp_path / "views", ["same_antonym", "swapped"]
+    built = opencse.build("debias", texts, out, only=only, progress=False, notify=notes.append)
+    line = "the texts look German: sentences are rewritten by rules for German; left out: swapped"
+    assert notes[0] == line
+    table = pq.read_table(sorted(built.glob("*.parquet")))
+    same = dict(zip(table["text"].to_pylist(), table["same_antonym"].to_pylist(), strict=True))
+    assert same["Der Antrag wurde vom Amt angenommen."] == "Der Antrag wurde vom Amt abgelehnt."
+    assert table["swapped"].null_count == len(table)
+
+
+def test_debias_lacks_three_views() -> None:
+    line = choose_language("de", ()).line(load_recipe("debias").build)
+    assert line.endswith("by rules for German; left out: swapped, roles, topic_question")

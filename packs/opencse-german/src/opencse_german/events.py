@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from opencse.views.languages.german.clause import GermanClause
-from opencse.views.languages.german.lexicon import german_names
+from opencse_german.clause import GermanClause
+from opencse_german.lexicon import german_names
 
 _ONCE = frozenset("beginnt begann endet endete startet startete stirbt starb".split())
 _DONE_ONCE = frozenset(

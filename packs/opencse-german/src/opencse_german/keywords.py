@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencse.syntax.tokens import Token
-from opencse.views.languages.german import words as w
+from opencse.syntax import Token
+from opencse.views import Keywords
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.keywords import Keywords
+from opencse_german import words as w
 
 _KEPT = frozenset("nicht kein keine keinen ohne nie".split())
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.syntax.tokens import Token
+from opencse.syntax import Token
+from opencse.views import EntitySwap
 from opencse.views.edits import apply_edits
-from opencse.views.languages.german import words as w
-from opencse.views.languages.german.clause import main_clause
-from opencse.views.languages.german.events import at_one_place, in_event
-from opencse.views.languages.german.lexicon import german_names
-from opencse.views.rewriting.entity_swap import EntitySwap
 from opencse.views.rewriting.grammar_view import Rewrite
 from opencse.views.rewriting.lexicon import LexiconTable
+from opencse_german import words as w
+from opencse_german.clause import main_clause
+from opencse_german.events import at_one_place, in_event
+from opencse_german.lexicon import NAMES, german_names
 
 _LATE = ("29.", "30.", "31.")
 
@@ -24,7 +24,7 @@ _LATE = ("29.", "30.", "31.")
 class GermanEntitySwap(EntitySwap):
     """Change the month or weekday of an event that happens once, or the city or country where one thing is."""
 
-    tables: ClassVar[tuple[LexiconTable, ...]] = ("de/names",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = (NAMES,)
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one name."""

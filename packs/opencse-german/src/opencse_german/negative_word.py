@@ -6,12 +6,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.syntax.tokens import Token
+from opencse.syntax import Token
+from opencse.views import NegativeWord
 from opencse.views.edits import Edit, apply_edits
-from opencse.views.languages.german import words as w
-from opencse.views.languages.german.clause import GermanClause, main_clause
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.negative_word import NegativeWord
+from opencse_german import words as w
+from opencse_german.clause import GermanClause, main_clause
 
 _EACH = {"jeder": "Kein", "jede": "Keine", "jedes": "Kein"}
 _ALONE = {"jeder": "Niemand", "niemand": "Jeder", "nichts": "Alles", "alles": "Nichts"}

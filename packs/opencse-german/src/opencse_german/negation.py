@@ -6,13 +6,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencse.syntax.tokens import Token
+from opencse.syntax import Token
+from opencse.views import Negation
 from opencse.views.edits import Edit, apply_edits, match_case
-from opencse.views.languages.german import words as w
-from opencse.views.languages.german.clause import GermanClause, Phrase, main_clause
-from opencse.views.languages.german.lexicon import german_names
 from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.negation import Negation
+from opencse_german import words as w
+from opencse_german.clause import GermanClause, Phrase, main_clause
+from opencse_german.lexicon import german_names
 
 Edits = tuple[list[Edit] | None, str]
 """The edits, or None if no rule is safe, and the rule or the reason."""

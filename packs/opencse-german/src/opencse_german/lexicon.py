@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from opencse.views.rewriting.lexicon import lexicon_rows
+
+OPPOSITES = files("opencse_german") / "opposites.tsv"
+NAMES = files("opencse_german") / "names.tsv"
 
 
 class Opposed(NamedTuple):
@@ -23,7 +27,7 @@ class Opposed(NamedTuple):
 
 
 def _of(pos: str) -> list[tuple[str, str, bool]]:
-    found = [(a, b, marked == "yes") for a, b, kind, marked in lexicon_rows("de/opposites") if kind == pos]
+    found = [(a, b, marked == "yes") for a, b, kind, marked in lexicon_rows(OPPOSITES) if kind == pos]
     return [*found, *((b, a, marked) for a, b, marked in found)]
 
 
@@ -77,7 +81,7 @@ def _verb_forms(infinitive: str) -> tuple[str, str]:
 def particles() -> dict[tuple[str, str], str]:
     """Return the opposite of a verb's separated prefix, by the verb's finite form and the prefix."""
     table: dict[tuple[str, str], str] = {}
-    for forms, prefix, pos, other in lexicon_rows("de/opposites"):
+    for forms, prefix, pos, other in lexicon_rows(OPPOSITES):
         if pos == "PARTICLE":
             for form in forms.split("/"):
                 table[form, prefix] = other
@@ -94,4 +98,4 @@ def function_words() -> dict[str, str]:
 @cache
 def german_names() -> dict[str, str]:
     """Return the kind of each name ("city", "country", "month", …)."""
-    return {row[0]: row[1] for row in lexicon_rows("de/names")}
+    return {row[0]: row[1] for row in lexicon_rows(NAMES)}
