@@ -128,9 +128,9 @@ def prepare(run: Any) -> Prepared:
     found: list[Prepared] = []
 
     def capture(
-        self: TrainingSession, network: Any, assembler: Any, rows: int, settings: Any, *_: Any, **__: Any
+        self: TrainingSession, network: Any, assembler: Any, rows: int, recipe: Any, *_: Any, **__: Any
     ) -> Any:
-        found.append(Prepared(network, assembler, rows, settings))
+        found.append(Prepared(network, assembler, rows, recipe))
         raise _AboutToTrain
 
     with as_on_an_accelerator(), pytest.MonkeyPatch.context() as patch:
@@ -149,7 +149,7 @@ def blocking_copies(prepared: Prepared, folder: Path, steps: int = 3) -> list[st
         network=network,
         assembler=prepared.assembler,
         sampler=BatchSampler(prepared.rows, batch_size, 0),
-        settings=prepared.recipe,
+        recipe=prepared.recipe,
         folder=folder,
         accelerator=SimpleNamespace(device=META, num_processes=1, process_index=0, is_main_process=True),
         checkpoints=None,
