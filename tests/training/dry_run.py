@@ -127,9 +127,7 @@ def prepare(run: Any) -> Prepared:
     """Call a function that trains, and return what it is about to train, as on an accelerator."""
     found: list[Prepared] = []
 
-    def capture(
-        self: TrainingSession, network: Any, assembler: Any, rows: int, recipe: Any, *_: Any, **__: Any
-    ) -> Any:
+    def capture(self: TrainingSession, network: Any, assembler: Any, rows: int, recipe: Any, *_: Any, **__: Any) -> Any:
         found.append(Prepared(network, assembler, rows, recipe))
         raise _AboutToTrain
 
