@@ -1,154 +1,198 @@
-"""Make `mini-mlm`, the small masked language model that comes with opencse.
+"""Train a small masked language model from text, or continue a given one on your text.
 
-    opencse pretrain CORPUS... -o FIRST [--set training.max_steps=...]
-    opencse pretrain CORPUS... -o RUN --settings mini-mlm --backbone FIRST/model [--set ...]
-    python scripts/make_mini_mlm.py FIRST RUN --out src/opencse/assets/mini-mlm
+    python scripts/make_mini_mlm.py corpus.txt -o new/
+    python scripts/make_mini_mlm.py domain.txt -o adapted/ --model bert-base-uncased
+    opencse run simcse domain.txt --backbone adapted/ -o out/
 
-CORPUS is text, one sentence per line: for the model that is shipped, a million sentences of the English Wikipedia. This
-script turns the last of the finished runs, each of which went on from the one before, into the folder that is shipped:
-the weights as 16-bit floats, which load as 32-bit ones; the tokenizer; and a model card. It prints the checksum that
-`opencse.models.names` holds.
+CORPUS has one sentence per line, or a column `text` (JSONL, CSV, Parquet). OUT/model is the trained model, which
+opencse takes as a backbone. A new model has the architecture and the settings of the bundled `mini-mlm`: a BERT of 4
+layers of 256, and 12,000 lower-cased word pieces. That one saw 1.3 million sentences, in 20,000 steps and 3.3 hours on
+one core.
+A continued model keeps its architecture and its vocabulary.
+
+Whole words are masked, so that a word's other pieces do not give it away. One line in a hundred (2,000 at most) is held
+out; the perplexity of its masked tokens is printed. OUT/checkpoints is written every 250 steps, and --resume continues
+from the last one. Its weights are safetensors, but transformers writes the optimizer's state and the random state as
+pickles, and reads them without running code in them; resume in folders of your own only.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
+import math
+import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-import torch
-from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
+from datasets import Dataset
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertTokenizer,
+    DataCollatorForLanguageModeling,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.trainer_utils import get_last_checkpoint
 
-from opencse.io.files import replaced_folder, write_text
-from opencse.pretraining.settings import load_settings
+from opencse.errors import OpencseError
+from opencse.io.corpus import read_rows
+from opencse.models.masked_lm import load_masked_lm
 
-MOST = 14_000_000  # bytes of weights
-TOKENIZER = (  # what its settings are; the rest is what it was last used with
-    "backend cls_token do_lower_case mask_token model_max_length pad_token sep_token strip_accents "
-    "tokenize_chinese_chars tokenizer_class unk_token"
-).split()
-TOKENS = 33  # of a sentence on average, with [CLS] and [SEP]
-
-CARD = """---
-language: en
-license: cc-by-sa-4.0
-library_name: transformers
-pipeline_tag: fill-mask
-tags:
-- fill-mask
-- opencse
----
-
-# mini-mlm
-
-A small masked language model of English, and the smallest real backbone of opencse: {layers} layers of {width},
-{heads} heads, {pieces:,} lower-cased word pieces, {parameters:,} parameters, inputs of up to {positions} tokens. It
-comes with the package and loads without a network.
-
-```python
-from opencse.models import resolve
-from transformers import pipeline
-
-pipeline("fill-mask", model=resolve("mini-mlm"))("The band released their first [MASK].")
-```
-
-`opencse run simcse CORPUS --backbone mini-mlm -o out/` trains a sentence encoder from it. It is meant for tests, first
-runs and machines without a model hub. It saw some {seen:.0f} million tokens, where BERT saw thousands of times as many:
-expect no knowledge of rare things, and no sentence vectors worth using before a contrastive step.
-
-## Data, licence and attribution
-
-{sentences:,} sentences of the English Wikipedia (articles of 2018 and 2021), of which it read {share:.2f} times as
-many in all; another {held_out:,}, chosen by a hash of their text, were held out. The text is by Wikipedia contributors
-and is used under [CC BY-SA](https://creativecommons.org/licenses/by-sa/4.0/); the weights and the vocabulary are given
-under the same licence. No sentence of the text is in the package.
-
-## Recipe and cost
-
-`opencse pretrain`, settings `mini-mlm`:
-
-{runs}
-
-AdamW; {rate:.0%} of the tokens masked, whole words at a time (80 % `[MASK]`, 10 % random, 10 % kept); word embeddings
-started from counts of words that occur together; no dropout; bf16 products with fp32 weights. {hours:.1f} hours on one
-core of a machine that others were using.
-
-Right guesses of masked tokens in held-out sentences at the end: {accuracy:.1f} % (with the masks of training). The docs
-of opencse (`docs/measurements/mini-mlm.md`) have perplexities beside word counts, and how to measure them.
-"""
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+ALPHABET = 400  # words with rarer characters become [UNK]
+SHAPE = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
+POSITIONS = 256
+DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+NEW = {"learning_rate": 1.5e-3, "adam_beta2": 0.98, "lr_scheduler_type": "warmup_stable_decay"}
+CONTINUED = {"learning_rate": 1e-4, "lr_scheduler_type": "linear"}
 
 
-def export(runs: list[Path], out: Path) -> str:
-    """Write the folder; return the SHA-256 of its weights."""
-    run = runs[-1]
-    weights = load_file(run / "model" / "model.safetensors")
-    halves = {name: tensor.half().contiguous() for name, tensor in weights.items()}
-    for name, tensor in halves.items():
-        if not torch.isfinite(tensor).all():
-            raise SystemExit(f"{name}: too large for 16-bit floats")
-    config = json.loads((run / "model" / "config.json").read_text(encoding="utf-8"))
-    config = {k: v for k, v in config.items() if k not in ("transformers_version", "torch_dtype")}
-    config["dtype"] = "float32"  # else transformers would compute in the type of the file
-    with replaced_folder(out) as temporary:
-        save_file(halves, temporary / "model.safetensors", metadata={"format": "pt"})
-        write_text(temporary / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-        pieces = Tokenizer.from_file(str(run / "model" / "tokenizer.json"))
-        pieces.no_truncation()
-        pieces.no_padding()
-        pieces.save(str(temporary / "tokenizer.json"))
-        tokenizer = json.loads((run / "model" / "tokenizer_config.json").read_text(encoding="utf-8"))
-        kept = {k: v for k, v in tokenizer.items() if k in TOKENIZER}
-        write_text(temporary / "tokenizer_config.json", json.dumps(kept, indent=2, sort_keys=True) + "\n")
-        write_text(temporary / "README.md", card(runs))
-    for file in out.iterdir():
-        file.chmod(0o644)
-    size = (out / "model.safetensors").stat().st_size
-    if size > MOST:
-        raise SystemExit(f"{out}: {size:,} bytes of weights, more than {MOST:,}")
-    print(f"{size:,} bytes of weights, {sum(f.stat().st_size for f in out.iterdir()):,} in all")
-    return hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest()
+def learn_vocabulary(texts: list[str], size: int) -> BertTokenizer:
+    """Learn a lower-cased WordPiece vocabulary; the same texts give the same one.
 
-
-def card(runs: list[Path]) -> str:
-    records = [json.loads((run / "run.json").read_text(encoding="utf-8")) for run in runs]
-    settings = [load_settings(run / "settings.toml") for run in runs]
-    outcomes = [record["outcome"] for record in records]
-    model, record = settings[0].model, records[-1]
-    read = sum(outcome["steps"] * each.training.batch_size for outcome, each in zip(outcomes, settings, strict=True))
-    return CARD.format(
-        layers=model.layers,
-        width=model.width,
-        heads=model.heads,
-        pieces=settings[0].vocabulary.size,
-        parameters=record["parameters"],
-        positions=model.positions,
-        seen=read * TOKENS / 1e6,
-        sentences=record["sentences"],
-        share=read / record["sentences"],
-        held_out=record["held_out"],
-        runs="\n".join(map(recipe, settings, outcomes)),
-        rate=settings[-1].masking.rate,
-        hours=sum(outcome["seconds"] for outcome in outcomes) / 3600,
-        accuracy=outcomes[-1]["best_score"],
+    The trainer numbers the characters that continue a word in the order of a hash table, and breaks ties by these
+    numbers. It gets them in a fixed order instead.
+    """
+    raw = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    raw.normalizer, raw.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update("".join(raw.normalizer.normalize_str(text).split()))
+    letters = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:ALPHABET])
+    fixed = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters if letter.isalnum())]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size, initial_alphabet=letters, limit_alphabet=len(letters), special_tokens=fixed
     )
+    raw.train_from_iterator(texts, trainer)
+    if raw.get_vocab_size() != size:
+        raise OpencseError(f"the text yields {raw.get_vocab_size()} word pieces, not {size}", "Pass more text.")
+    return BertTokenizer(vocab=raw.get_vocab(), model_max_length=POSITIONS)
 
 
-def recipe(settings, outcome: dict) -> str:
-    schedule, training = settings.schedule, settings.training
-    return (
-        f"- {outcome['steps']:,} steps of {training.batch_size} sentences (seed {training.seed}; learning rate up to "
-        f"{settings.optimizer.lr:g} in {schedule.warmup} steps, later linearly to 0)"
+def new_model(tokenizer: BertTokenizer) -> BertForMaskedLM:
+    """Return a BERT with random weights; in so few epochs nothing overfits, and dropout would only slow it down."""
+    config = BertConfig(vocab_size=len(tokenizer), max_position_embeddings=POSITIONS, **SHAPE)
+    for name in DROPOUT:
+        setattr(config, name, 0.0)
+    return BertForMaskedLM(config)
+
+
+class WholeWordCollator:
+    """Tokenises texts and masks whole words; every chosen token becomes the mask token."""
+
+    def __init__(self, tokenizer: Any, max_length: int, rate: float) -> None:
+        self.tokenizer, self.max_length = tokenizer, max_length
+        self.mask = DataCollatorForLanguageModeling(
+            tokenizer, mlm_probability=rate, whole_word_mask=True, mask_replace_prob=1, random_replace_prob=0
+        )
+
+    def __call__(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return ids, attention mask and labels (-100 where nothing is predicted), each (rows, longest)."""
+        options = {"return_special_tokens_mask": True, "return_offsets_mapping": True}
+        texts = [row["text"] for row in rows]
+        batch = self.tokenizer(texts, truncation=True, max_length=self.max_length, padding=True, **options)
+        return self.mask([dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)])
+
+
+def dataset(texts: list[str]) -> Dataset:
+    """Return the texts with their lengths, by which batches of similar length are made."""
+    return Dataset.from_dict({"text": texts, "length": [len(text) for text in texts]})
+
+
+def save(model: Any, tokenizer: Any, folder: Path, new: bool) -> None:
+    """Write the model; a new one as 16-bit floats, which load as 32-bit ones, and with BERT's dropout."""
+    if new:
+        for name in DROPOUT:
+            setattr(model.config, name, 0.1)
+        model.half()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    place = folder / "config.json"
+    config = json.loads(place.read_text(encoding="utf-8")) | {"dtype": "float32"}
+    place.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def train(args: argparse.Namespace) -> None:
+    """Do what the command line asks for."""
+    checkpoints = args.out / "checkpoints"
+    last = get_last_checkpoint(str(checkpoints)) if args.resume and checkpoints.is_dir() else None
+    if args.resume and last is None:
+        raise OpencseError(f"{args.out}: holds no checkpoint to resume", "Leave out --resume.")
+    if not args.resume and args.out.exists() and any(args.out.iterdir()):
+        raise OpencseError(f"{args.out}: is not empty", "Use --resume to continue, or another folder.")
+    texts = [text for (text,) in read_rows(args.corpus, ("text",)) if text]
+    held_out = texts[::100][:2000]
+    texts = [text for i, text in enumerate(texts) if i % 100 or i >= 200_000]
+    set_seed(args.seed)
+    new = args.model is None
+    if new:
+        tokenizer = AutoTokenizer.from_pretrained(last) if last else learn_vocabulary(texts, args.vocabulary)
+        model, batch, rate, length = new_model(tokenizer), 64, 0.25, POSITIONS
+        # Encoders see single sentences; longer inputs train the later positions.
+        texts += [" ".join(texts[i : i + 8]) for i in range(0, len(texts), 80)]
+    else:
+        model, tokenizer = load_masked_lm(args.model)
+        batch, rate, length = 32, 0.2, min(128, tokenizer.model_max_length)
+    if len(texts) < batch:
+        raise OpencseError(f"{args.corpus}: {len(texts)} sentences are too few for a batch of {batch}")
+    steps = args.steps or math.ceil(len(texts) / batch)
+    settings: dict[str, Any] = dict(NEW if new else CONTINUED)
+    if new:
+        settings["lr_scheduler_kwargs"] = {"num_decay_steps": math.ceil(steps / 4), "decay_type": "linear"}
+    trainer = Trainer(
+        model,
+        TrainingArguments(
+            output_dir=str(checkpoints),
+            max_steps=steps,
+            warmup_steps=min(400, steps // 10) if new else math.ceil(0.06 * steps),
+            per_device_train_batch_size=batch,
+            per_device_eval_batch_size=batch,
+            weight_decay=0.01,
+            adam_epsilon=1e-6,
+            train_sampling_strategy="group_by_length",
+            remove_unused_columns=False,
+            save_steps=250,
+            save_total_limit=2,
+            logging_steps=50,
+            report_to="none",
+            seed=args.seed,
+            bf16=args.bf16,
+            **settings,
+        ),
+        data_collator=WholeWordCollator(tokenizer, length, rate),
+        train_dataset=dataset(texts),
+        eval_dataset=dataset(held_out),
+        processing_class=tokenizer,
     )
+    trainer.train(resume_from_checkpoint=last)
+    perplexity = math.exp(trainer.evaluate()["eval_loss"])
+    save(model, tokenizer, args.out / "model", new)
+    print(f"perplexity of masked tokens in {len(held_out):,} held-out sentences: {perplexity:.1f}")
+    print(f"model: {args.out / 'model'}   use it with --backbone {args.out}")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    """Read the command line; bad input is one line and exit code 2."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", type=Path, nargs="+")
-    parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    print("SHA-256", export(arguments.runs, arguments.out))
+    parser.add_argument("corpus", type=Path, help="the text: one sentence per line, or a table with a column `text`")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="a new folder for checkpoints and model")
+    parser.add_argument("--model", help="continue this masked language model (folder, hub id, or mini-mlm)")
+    parser.add_argument("--steps", type=int, help="optimiser steps (default: one pass over the text)")
+    parser.add_argument("--vocabulary", type=int, default=12_000, help="word pieces of a new model (default: 12000)")
+    parser.add_argument("--seed", type=int, default=42, help="seed of all random choices (default: 42)")
+    parser.add_argument("--bf16", action="store_true", help="multiply in bf16: faster on hardware that has it")
+    parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint in OUT")
+    try:
+        train(parser.parse_args(arguments))
+    except OpencseError as error:
+        print(f"make_mini_mlm.py: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ LAYERS = (
     ("recipes",),
     ("data", "evaluation"),
     ("runs", "probing"),
-    ("training", "pretraining", "reports"),
+    ("training", "reports"),
     ("comparison", "integrations", "reproduction"),
     ("pipeline",),
     ("cli",),

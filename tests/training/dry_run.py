@@ -127,10 +127,8 @@ def prepare(run: Any) -> Prepared:
     """Call a function that trains, and return what it is about to train, as on an accelerator."""
     found: list[Prepared] = []
 
-    def capture(
-        self: TrainingSession, network: Any, assembler: Any, rows: int, settings: Any, *_: Any, **__: Any
-    ) -> Any:
-        found.append(Prepared(network, assembler, rows, settings))
+    def capture(self: TrainingSession, network: Any, assembler: Any, rows: int, recipe: Any, *_: Any, **__: Any) -> Any:
+        found.append(Prepared(network, assembler, rows, recipe))
         raise _AboutToTrain
 
     with as_on_an_accelerator(), pytest.MonkeyPatch.context() as patch:
@@ -149,7 +147,7 @@ def blocking_copies(prepared: Prepared, folder: Path, steps: int = 3) -> list[st
         network=network,
         assembler=prepared.assembler,
         sampler=BatchSampler(prepared.rows, batch_size, 0),
-        settings=prepared.recipe,
+        recipe=prepared.recipe,
         folder=folder,
         accelerator=SimpleNamespace(device=META, num_processes=1, process_index=0, is_main_process=True),
         checkpoints=None,

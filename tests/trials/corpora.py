@@ -24,7 +24,7 @@ from tests.trials.world import World
 
 
 def trials(world: World) -> Iterator[Trial]:
-    """One for each broken corpus, through `train`; a few through other commands."""
+    """One for each broken corpus, through `train`; scored pairs through `evaluate` too."""
     for name, file, content, expected in [*_texts(world), *_tables(world), *_binary(world)]:
         yield Trial("corpora", name, _training(world, file, content), expected)
     for name, file, write, expected in [*folders(world), *places(world)]:
@@ -33,36 +33,18 @@ def trials(world: World) -> Iterator[Trial]:
         odd = name in ("all scores alike", "one pair", "blank sentence")  # evaluate says that the score is undefined
         yield Trial("corpora", f"pairs: {name}", _dev(world, content), "either" if odd else "clear")
         yield Trial("corpora", f"evaluate, pairs: {name}", _evaluated(world, content), "either" if odd else "clear")
-    for name, file, content, expected in [*_texts(world), *_tables(world), *_binary(world)][::2]:
-        yield Trial("corpora", f"pretrain: {name}", _training(world, file, content, "pretrain"), expected)
 
 
-def _training(world: World, file: str, content: bytes, command: str = "train") -> Callable[[Path], list[str]]:
-    return _written(world, file, lambda path: path.write_bytes(content), command)
+def _training(world: World, file: str, content: bytes) -> Callable[[Path], list[str]]:
+    return _written(world, file, lambda path: path.write_bytes(content))
 
 
-def _written(world: World, file: str, write: Writer, command: str = "train") -> Callable[[Path], list[str]]:
+def _written(world: World, file: str, write: Writer) -> Callable[[Path], list[str]]:
     def prepared(work: Path) -> list[str]:
         write(work / file)
-        if command == "pretrain":
-            return [*pretraining(file), "-o", "out"]
         return world.train(file)
 
     return prepared
-
-
-def pretraining(corpus: str | Path) -> list[str]:
-    """The arguments of the shortest pre-training, but for the folder."""
-    tiny = {
-        "model.layers": 1,
-        "model.width": 16,
-        "model.heads": 2,
-        "model.feed_forward": 32,
-        "vocabulary.size": 150,
-        "training.max_steps": 1,
-        "training.batch_size": 4,
-    }
-    return ["pretrain", str(corpus), *(part for key, value in tiny.items() for part in ("--set", f"{key}={value}"))]
 
 
 def _dev(world: World, content: bytes) -> Callable[[Path], list[str]]:

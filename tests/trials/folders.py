@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.trials.corpora import pretraining
 from tests.trials.trial import Expected, Trial
 from tests.trials.world import World
 
@@ -34,7 +33,6 @@ def _commands(world: World) -> dict[str, list[str]]:
     return {
         "train": world.train()[:-4],
         "build": ["build", str(_words(world)), str(world.corpus), "--workers", "1"],
-        "pretrain": pretraining(world.corpus),
         "run": ["run", str(world.recipe), *world.train()[2:-4], "--set", "training.max_steps=1"],
     }
 

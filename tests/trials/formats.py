@@ -113,14 +113,11 @@ terms.contrastive.temperature = 0.1
 
 
 def _settings(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
-    from opencse.pretraining.settings import dump_settings, load_settings
     from opencse.recipes import dump_recipe, load_recipe
 
     yield "recipe, short", _written(folder, "short.toml", _RECIPE), load_recipe
     whole = dump_recipe(load_recipe("debias")).encode()
     yield "recipe, whole", _written(folder, "whole.toml", whole), load_recipe
-    settings = dump_settings(load_settings("mini-mlm")).encode()
-    yield "settings of pretrain", _written(folder, "settings.toml", settings), load_settings
 
 
 def _tables(folder: Path) -> Iterator[tuple[str, Path, Reader]]:

@@ -113,7 +113,6 @@ def _chosen(commands: Sequence[Command], match: str) -> list[tuple[Command, str]
 
 
 def _commands(world: object) -> list[Command]:
-    from tests.trials.corpora import pretraining
     from tests.trials.folders import _words
     from tests.trials.world import World
 
@@ -126,7 +125,6 @@ def _commands(world: object) -> list[Command]:
         Command("build", ["build", words, str(world.corpus), "--workers", "1", "-o", "out"]),
         Command("train", train),
         Command("run", ["run", words, *where, *pairs]),
-        Command("pretrain", [*pretraining(world.corpus), "-o", "out", "--set", "training.checkpoint_every=1"]),
         Command("evaluate", ["evaluate", str(world.encoder), *pairs, "--format", "json", "-o", "out/scores.json"]),
         Command("train, 2 processes", train, processes=2),
     ]
@@ -204,7 +202,7 @@ def _gone_on(
     if not any(statuses):
         return "too late" if result(work) == command.result else "differs"
     for _ in range(3):
-        runs = command.arguments[0] in ("train", "run", "pretrain")
+        runs = command.arguments[0] in ("train", "run")
         begun = (work / "out" / "run.json").is_file() and runs
         again = [*command.arguments, *(["--resume"] if begun else _afresh(work) if runs else [])]
         ends = _complete(work, command, again, cache)

@@ -14,10 +14,9 @@ NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e308", "-0.0", "1" * 5000, "1" * 3
 
 
 def trials(world: World) -> Iterator[Trial]:
-    """Broken recipe files, broken tables, `--set`, seeds, task vectors, and pre-training's settings."""
+    """Broken recipe files, broken tables, `--set`, seeds, and task vectors."""
     for name, content in _files().items():
         yield Trial("recipes", f"file: {name}", _file(world, content), _expected(name))
-        yield Trial("recipes", f"pretrain: {name}", _settings(content), "clear")
     for name, text in _tables().items():
         yield Trial("recipes", f"table: {name}", _file(world, (RECIPE + text).encode()), "clear")
     for text in _overrides():
@@ -37,15 +36,6 @@ def _file(world: World, content: bytes) -> Callable[[Path], list[str]]:
     def prepared(work: Path) -> list[str]:
         (work / "mine.toml").write_bytes(content.replace(b"@HERE@", os.fsencode(work)))
         return world.train(recipe="mine.toml")
-
-    return prepared
-
-
-def _settings(content: bytes) -> Callable[[Path], list[str]]:
-    def prepared(work: Path) -> list[str]:
-        (work / "mine.toml").write_bytes(content)
-        (work / "c.txt").write_text("a dog\n" * 9)
-        return ["pretrain", "c.txt", "-o", "out", "--settings", "mine.toml"]
 
     return prepared
 

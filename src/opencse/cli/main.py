@@ -16,7 +16,6 @@ from opencse.cli import (
     compare,
     evaluate,
     export,
-    pretrain,
     probe,
     recipes,
     reproduce,
@@ -42,7 +41,6 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(train.train)
 app.command()(build.build)
-app.command()(pretrain.pretrain)
 app.command()(evaluate.evaluate)
 app.command()(probe.probe)
 app.command()(cache.cache)

@@ -85,7 +85,7 @@ def _mini_mlm() -> Path:
     if not weights.is_file():
         raise OpencseError(
             "mini-mlm: this version of opencse comes without it",
-            "Make one (opencse pretrain CORPUS -o DIR) and pass its folder, or use minilm.",
+            "Use minilm, or the folder of another masked language model.",
         )
     found = hashlib.sha256(weights.read_bytes()).hexdigest()
     if found != _MINI_MLM_SHA256:

@@ -1,1 +1,1 @@
-"""The parts that every training run shares: folder, log, checkpoints, schedule and loop."""
+"""A training run apart from what it trains: folder, log, checkpoints, schedule and loop."""

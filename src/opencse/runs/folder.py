@@ -22,7 +22,6 @@ TRAINED_WEIGHTS = "trained.safetensors"
 CONTENTS = (
     "run.json",
     "recipe.toml",
-    "settings.toml",
     "environment.json",
     "metrics.jsonl",
     "best.safetensors",
@@ -30,7 +29,6 @@ CONTENTS = (
     "results.json",
     "checkpoints",
     "model",
-    "tokenizer",
     "tracking",
 )
 # Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.

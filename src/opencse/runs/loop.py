@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from opencse.encoder.precision import MixedPrecision, accelerator_autocast
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
 from opencse.progress import Phase, timed
+from opencse.recipes import Recipe
 from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.blending import add_change, copy_weights
 from opencse.runs.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
@@ -29,8 +31,6 @@ from opencse.runs.folder import TRAINED_WEIGHTS
 from opencse.runs.log import MetricsLog
 from opencse.runs.random_state import random_state, set_random_state
 from opencse.runs.schedule import rate_factor
-from opencse.runs.trainable import Trainable
-from opencse.settings import Optimizer, Schedule, Selection, Training
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -59,17 +59,16 @@ class TrainingOutcome:
     guards: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
-class LoopSettings(Protocol):
-    """The settings that the loop reads, from a recipe or from pre-training."""
+class Trainable(nn.Module):
+    """Base class of networks that the loop trains: from a batch and a `Context` to the loss and logged values.
 
-    @property
-    def optimizer(self) -> Optimizer: ...  # noqa: D102
-    @property
-    def schedule(self) -> Schedule: ...  # noqa: D102
-    @property
-    def training(self) -> Training: ...  # noqa: D102
-    @property
-    def selection(self) -> Selection: ...  # noqa: D102
+    Attributes:
+        encoder: The encoder, which is selected and exported.
+        auxiliary: Modules of the terms, which are trained with it and saved in checkpoints only.
+    """
+
+    encoder: nn.Module
+    auxiliary: nn.ModuleList
 
 
 class TrainingLoop:
@@ -79,7 +78,7 @@ class TrainingLoop:
         network: The network to train.
         assembler: Returns the batch of some row numbers.
         sampler: Returns the row numbers of each batch.
-        settings: Settings of optimizer, schedule, training and selection.
+        recipe: The recipe.
         folder: Folder for metrics, checkpoints and the best weights.
         accelerator: Devices and processes.
         checkpoints: The checkpoints of the run.
@@ -95,7 +94,7 @@ class TrainingLoop:
         network: Trainable,
         assembler: Callable[[Any], Any],
         sampler: BatchSampler,
-        settings: LoopSettings,
+        recipe: Recipe,
         folder: Path,
         accelerator: Accelerator,
         checkpoints: Checkpoints,
@@ -105,12 +104,12 @@ class TrainingLoop:
         added: Mapping[str, torch.Tensor] | None = None,
         progress: bool = True,
     ) -> None:
-        self.network, self.assembler, self.sampler, self.settings = network, assembler, sampler, settings
+        self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
         self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
         self.guards, self.watch, self.added = guards, watch, added or {}
         self.show = progress and accelerator.is_main_process
-        steps = settings.training.epochs * sampler.batches_per_epoch
-        self.steps = min(steps, settings.training.max_steps or steps)
+        steps = recipe.training.epochs * sampler.batches_per_epoch
+        self.steps = min(steps, recipe.training.max_steps or steps)
         self.main = accelerator.is_main_process
         self.best_path = folder / "best.safetensors"
         self._stop_requested = False
@@ -123,7 +122,7 @@ class TrainingLoop:
             Interrupted: The process received SIGINT or SIGTERM; a checkpoint was written first.
         """
         self._freeze_unused()
-        name = self.settings.training.precision
+        name = self.recipe.training.precision
         assert name != "auto"  # settled before the run began
         self.precision = MixedPrecision(name, self.network, self.accelerator.device)
         self.optimizer = self._optimizer()
@@ -155,7 +154,7 @@ class TrainingLoop:
     @property
     def _within_tolerance(self) -> bool:
         """Whether the last weights are kept, drawn back as far as development pairs and guards demand."""
-        return self.settings.selection.keep == "last" and not (self.dev is None and self.guards is None)
+        return self.recipe.selection.keep == "last" and not (self.dev is None and self.guards is None)
 
     @property
     def _distributed(self) -> bool:
@@ -163,7 +162,7 @@ class TrainingLoop:
 
     def _train(self) -> None:
         self._clock = time.perf_counter() - self.state.seconds
-        training, selection = self.settings.training, self.settings.selection
+        training, selection = self.recipe.training, self.recipe.selection
         self.network.train()
         with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=self.show) as phase:
             if self.state.step == 0 and self.dev is not None:
@@ -186,7 +185,7 @@ class TrainingLoop:
 
     def _step(self) -> None:
         """Do one optimiser step."""
-        state, training = self.state, self.settings.training
+        state, training = self.state, self.recipe.training
         parts = self._parts(self.sampler.batch(state.step))
         every = training.gradient_norms_every
         for i, rows in enumerate(parts):
@@ -200,9 +199,9 @@ class TrainingLoop:
             self._count({"loss": loss, **values, **context.reports})
         if self.accelerator.device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
-        norm = self.precision.collect_gradients(self.optimizer, self.settings.optimizer.max_grad_norm or math.inf)
+        norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
         self._count({"grad_norm": norm})
-        factor = rate_factor(self.settings.schedule, state.step, self.steps)
+        factor = rate_factor(self.recipe.schedule, state.step, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * factor
         self.precision.step(self.optimizer)
@@ -211,9 +210,9 @@ class TrainingLoop:
     def _parts(self, rows: Any) -> list[Any]:
         """Return the rows of this process in each part of a batch."""
         count, rank = self.accelerator.num_processes, self.accelerator.process_index
-        size = len(rows) // self.settings.training.accumulate
+        size = len(rows) // self.recipe.training.accumulate
         share = size // count
-        starts = [p * size + rank * share for p in range(self.settings.training.accumulate)]
+        starts = [p * size + rank * share for p in range(self.recipe.training.accumulate)]
         return [rows[s : s + share] for s in starts]
 
     def _count(self, values: dict[str, Any]) -> None:
@@ -281,7 +280,7 @@ class TrainingLoop:
 
         All processes act on the same answer: one that went on while another saves would wait for it for ever.
         """
-        patience = self.settings.selection.patience
+        patience = self.recipe.selection.patience
         exhausted = self.main and patience is not None and self.state.stale >= patience
         if not self._distributed:
             return exhausted, self._stop_requested
@@ -309,7 +308,7 @@ class TrainingLoop:
                 add_change(encoder, self.added)
             if self._within_tolerance:
                 last = None if self.added else state.best_score
-                limits = Limits(self.settings.selection, state.first_score, last, self.dev, self.guards)
+                limits = Limits(self.recipe.selection, state.first_score, last, self.dev, self.guards)
                 trained = self.folder / TRAINED_WEIGHTS
                 drawn = draw_back(encoder, self._untouched, limits, trained, show=self.show)
                 share, state.best_score, guards = drawn
@@ -320,7 +319,7 @@ class TrainingLoop:
         return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
 
     def _optimizer(self) -> torch.optim.Optimizer:
-        settings = self.settings.optimizer
+        settings = self.recipe.optimizer
         own_rate = {
             id(p): float(rate)
             for module in self.network.auxiliary
@@ -352,7 +351,7 @@ class TrainingLoop:
         with torch.random.fork_rng(devices=[]):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
-            with accelerator_autocast(self.settings.training.precision, self.accelerator.device):
+            with accelerator_autocast(self.recipe.training.precision, self.accelerator.device):
                 loss, _ = self.network(batch, Context())
             loss.backward()
         for parameter in self.network.parameters():

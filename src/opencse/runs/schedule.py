@@ -16,18 +16,12 @@ def rate_factor(schedule: Schedule, step: int, steps: int) -> float:
         steps: Number of steps of the run.
 
     Returns:
-        A factor in [0, 1]; `linear`, `cosine` and `stable` reach 0 at `step == steps`.
+        A factor in [0, 1]; `linear` and `cosine` reach 0 at `step == steps`.
     """
-    warmup = _count(schedule.warmup, steps)
+    warmup = schedule.warmup if isinstance(schedule.warmup, int) else math.ceil(schedule.warmup * steps)
     if step < warmup:
         return step / warmup
     if schedule.kind == "constant":
         return 1.0
-    if schedule.kind == "stable":
-        return min(max(steps - step, 0) / max(_count(schedule.decay, steps), 1), 1.0)
     left = (steps - step) / max(steps - warmup, 1)
     return max(left, 0.0) if schedule.kind == "linear" else 0.5 * (1 + math.cos(math.pi * (1 - left)))
-
-
-def _count(share: int | float, steps: int) -> int:
-    return share if isinstance(share, int) else math.ceil(share * steps)

@@ -1,4 +1,4 @@
-"""The part of a run that contrastive training and pre-training share: processes, folder, record, loop and end."""
+"""One training run in its folder: processes, record, loop and end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from opencse.encoder.precision_choice import describe
 from opencse.errors import OpencseError
 from opencse.io.files import write_json, write_text
 from opencse.progress import Notify, timed
+from opencse.recipes import Recipe
 from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import Checkpoints
 from opencse.runs.folder import check_folder, describe_environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
-from opencse.runs.loop import LoopSettings, TrainingLoop, TrainingOutcome
+from opencse.runs.loop import Trainable, TrainingLoop, TrainingOutcome
 from opencse.runs.memory import keep_freed_memory
 from opencse.runs.settled_precision import settle_training_precision
-from opencse.runs.trainable import Trainable
 from opencse.settings import Training
 from opencse.settings.decode import decode
 
@@ -119,10 +119,6 @@ class TrainingSession:
         self.notify(f"{self.folder}: this run is finished; nothing to resume")
         return decode(TrainingOutcome, record["outcome"], f"{path}: outcome")
 
-    def checkpoints(self, training: Training, fingerprint: Mapping[str, str]) -> Checkpoints:
-        """Return the checkpoints of the run, which notify the user of damaged ones."""
-        return Checkpoints(self.folder / "checkpoints", training.keep_checkpoints, dict(fingerprint), self.notify)
-
     def begin(self, record: Mapping[str, Any], files: Mapping[str, str]) -> None:
         """Create the folder and write the record, the environment and the settings of the run.
 
@@ -145,8 +141,7 @@ class TrainingSession:
         network: Trainable,
         assembler: Callable[[Any], Any],
         rows: int,
-        settings: LoopSettings,
-        checkpoints: Checkpoints,
+        recipe: Recipe,
         record: Mapping[str, Any],
         save: Callable[[TrainingOutcome], None],
         **options: Any,
@@ -157,21 +152,21 @@ class TrainingSession:
             network: The network, on the device of the session.
             assembler: Makes a batch of row numbers.
             rows: Number of training rows.
-            settings: Optimizer, schedule, training and selection.
-            checkpoints: The checkpoints of the run.
-            record: As in `begin`.
+            recipe: The recipe.
+            record: As in `begin`; its fingerprint is that of the checkpoints.
             save: Writes the model; called in the main process only.
             **options: `dev`, `guards`, `watch` and `added`, as for `TrainingLoop`.
         """
-        training = settings.training
+        training = recipe.training
+        folder, fingerprint = self.folder / "checkpoints", dict(record["fingerprint"])
         loop = TrainingLoop(
             network=network,
             assembler=assembler,
             sampler=BatchSampler(rows, min(training.batch_size, rows), training.seed),
-            settings=settings,
+            recipe=recipe,
             folder=self.folder,
             accelerator=self.accelerator,
-            checkpoints=checkpoints,
+            checkpoints=Checkpoints(folder, training.keep_checkpoints, fingerprint, self.notify),
             progress=self.progress,
             **options,
         )

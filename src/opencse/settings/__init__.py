@@ -1,4 +1,4 @@
-"""Typed settings: strict decoding of TOML tables, and the tables that recipes and pre-training share."""
+"""Typed settings: strict decoding of TOML tables, and the tables on training in recipes."""
 
 from opencse.settings.optimization import Optimizer, Schedule, Selection, Training
 

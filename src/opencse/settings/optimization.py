@@ -1,4 +1,4 @@
-"""Settings that recipes and pre-training share: optimizer, schedule, loop and model selection."""
+"""Settings of training in a recipe: optimizer, schedule, loop and model selection."""
 
 from __future__ import annotations
 
@@ -41,21 +41,16 @@ class Schedule:
     """Learning rate schedule.
 
     Attributes:
-        kind: After the warm-up: `linear` or `cosine` decay to 0, `constant`, or `stable` (warmup-stable-decay):
-            constant, then linear decay to 0, so that a run can be lengthened or ended early while it is constant.
+        kind: After the warm-up: `linear` or `cosine` decay to 0, or `constant`.
         warmup: Steps in which the rate rises linearly from 0: a number of steps (integer) or a share of all (below 1).
-        decay: Steps of the final decay of `stable`, as a number or a share; ignored by other kinds.
     """
 
-    kind: Literal["linear", "cosine", "constant", "stable"] = "linear"
+    kind: Literal["linear", "cosine", "constant"] = "linear"
     warmup: int | float = 0
-    decay: int | float = 0.2
 
     def __post_init__(self) -> None:
         if self.warmup < 0 or (isinstance(self.warmup, float) and self.warmup >= 1):
             raise ValueError("warmup must be a number of steps or a share below 1.0")
-        if self.decay < 0 or (isinstance(self.decay, float) and self.decay > 1):
-            raise ValueError("decay must be a number of steps or a share of at most 1.0")
 
 
 @dataclass(frozen=True, kw_only=True)

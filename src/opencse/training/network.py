@@ -14,7 +14,7 @@ from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import packed_as
 from opencse.objectives import Context, Objective, Processes
 from opencse.objectives.host import move, true_cells
-from opencse.runs.trainable import Trainable
+from opencse.runs.loop import Trainable
 from opencse.training.batches import Batch
 from opencse.training.gather import gather_detached, gather_mask, gather_rows, mean, own_rows
 

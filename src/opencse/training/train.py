@@ -140,7 +140,6 @@ def train_encoder(
         text.assembler(model, session),
         text.store.rows,
         recipe,
-        session.checkpoints(recipe.training, fingerprint),
         record,
         save,
         dev=None if dev is None else dev(model.scored),
