@@ -1,4 +1,4 @@
-"""Distillation of vectors and of cosines, and bounds on cosines, written as loops."""
+"""Distillation of cosines, and bounds on cosines, written as loops."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from tests.reference.contrastive import cosine
 
 def kept(vectors: dict[str, np.ndarray], has: dict[str, np.ndarray], views: tuple[str, ...]) -> list[np.ndarray]:
     return [vectors[view][i] for view in views for i in range(len(vectors[view])) if has[view][i]]
-
-
-def embedding_distillation(student: list[np.ndarray], teacher: list[np.ndarray]) -> float:
-    losses = [1 - cosine(s, t) for s, t in zip(student, teacher, strict=True)]
-    return float(np.mean(losses)) if losses else 0.0
 
 
 def pair_preserving(

@@ -161,7 +161,7 @@ class TrainingSession:
             checkpoints: The checkpoints of the run.
             record: As in `begin`.
             save: Writes the model; called in the main process only.
-            **options: `dev`, `guards`, `watch` and `added`, as for `TrainingLoop`.
+            **options: `dev`, `guards` and `watch`, as for `TrainingLoop`.
         """
         training = settings.training
         loop = TrainingLoop(
