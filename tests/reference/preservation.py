@@ -16,17 +16,12 @@ def pair_preserving(
     teacher: dict[str, np.ndarray],
     has: dict[str, np.ndarray],
     pairs: list[tuple[str, str]],
-    pieces: dict[str, list[set[int]]] | None = None,
-    beta: float = 0.0,
 ) -> float:
     losses = []
     for a, b in pairs:
         for i in range(len(student[a])):
             if has[a][i] and has[b][i]:
                 error = cosine(student[a][i], student[b][i]) - cosine(teacher[a][i], teacher[b][i])
-                if pieces is not None:
-                    first, second = pieces[a][i], pieces[b][i]
-                    error += beta * 2 * len(first & second) / max(len(first) + len(second), 1)
                 losses.append(error**2)
     return float(np.mean(losses)) if losses else 0.0
 
