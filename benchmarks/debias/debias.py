@@ -9,9 +9,7 @@ sentences with `reordered` and `swapped`. What is run is in debias.toml, and pat
 A run is in OUT/LABEL/seed-N; a finished one is skipped, a killed one goes on. With seed 1, `debias` and each label that
 names itself as its `views` are whole commands; all others are `opencse run` on the text views that one of these has
 built, so that they learn from the same sentences, with STS-B dev alone. `re-weighting` fits a weight for each dimension
-of the untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing. `seeds averaged`
-is the mean of the weights that the label after `--average` kept over the seeds. FILE after `--head` is what
-polarity.py wrote: a column for its best head.
+of the untouched model's vectors to the same pairs, after Cao (arXiv 2504.00584), and trains nothing.
 
 Each model is measured as measures.py says; those below [runs] on the test sets, too. OUT/debias.jsonl has a line for
 each run, OUT/debias.csv a column for each label below [runs].
@@ -35,15 +33,13 @@ import numpy as np
 from measures import FINAL, MEASURES, Measures, write_table
 from wording import embedder
 
-import opencse
 from opencse.evaluation.task import Encode
 
 CONTESTANTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 ENTRIES: dict[str, dict[str, Any]] = {**CONTESTANTS["runs"], **CONTESTANTS["ablations"]}
-REWEIGHTED, AVERAGED = "re-weighting", "seeds averaged"
+REWEIGHTED = "re-weighting"
 FIRST = 1
 """The seed of the whole commands, whose text views all other runs read."""
-HEAD = "three layers, 256 hidden units, w 0.5, k 10"
 TOLERANCE = 0.75
 """Points of STS-B dev that re-weighting may lose: as many as `debias`."""
 SAME = (("text", "same_paraphrase"), ("same_negation", "same_antonym"), ("text", "paraphrase"), ("text", "reordered"))
@@ -75,8 +71,6 @@ class Benchmark:
         """The call of `opencse run`."""
         options, entry = self.options, ENTRIES[label]
         recipe, whole = entry.get("recipe", "debias"), self.is_whole(label, seed)
-        if recipe.endswith(".toml"):
-            recipe = str(Path(__file__).with_name(recipe))
         settings = [*entry.get("set", []), *options.set]
         corpus = options.corpus if whole else self.views(source(label))
         call = [sys.executable, "-m", "opencse.cli.main", "run", recipe, str(corpus)]
@@ -148,13 +142,6 @@ class Benchmark:
         cost = {"seconds": time.perf_counter() - started, "power": power}
         (out / "cost.json").write_text(json.dumps(cost), encoding="utf-8")
 
-    def average(self) -> None:
-        """The mean of the weights of one label's seeds."""
-        out = self.folder(AVERAGED, 0)
-        runs = [self.folder(self.options.average, seed) for seed in self.options.seeds]
-        opencse.average(runs, out=out / "model", overwrite=True)
-        self.measure(embedder(str(out / "model")), out / "measures.json", final=True)
-
     def write_tables(self, labels: list[str]) -> None:
         """OUT/debias.jsonl and OUT/debias.csv, from the runs that are finished."""
         lines = [{"run": "untouched", "measures": shown_measures(self.untouched)}]
@@ -167,9 +154,6 @@ class Benchmark:
         for line in lines:
             if line["run"] not in CONTESTANTS["ablations"]:
                 columns.setdefault(line["run"], []).append(line["measures"])
-        if self.options.head:
-            heads = map(json.loads, self.options.head.read_text(encoding="utf-8").splitlines())
-            columns["frozen head"] = [line["measures"] for line in heads if line["similarity"] == HEAD]
         write_table(self.options.out / "debias.csv", columns)
 
     @property
@@ -215,19 +199,16 @@ def main() -> None:
     parser.add_argument("--paraphrases", type=Path)
     parser.add_argument("--backbone", default="minilm")
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
-    untrained = [AVERAGED, REWEIGHTED]
-    parser.add_argument("--only", nargs="+", default=[*CONTESTANTS["runs"], *untrained], metavar="LABEL")
+    parser.add_argument("--only", nargs="+", default=[*CONTESTANTS["runs"], REWEIGHTED], metavar="LABEL")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all runs")
     parser.add_argument("--table", action="store_true", help="only write the tables")
     parser.add_argument("--views", type=Path, help="held-out sentences for wording.py's word order")
     parser.add_argument(
         "--held-out", type=int, default=0, help="hold one of so many pairs of opposites out of training"
     )
-    parser.add_argument("--head", type=Path, help="results of polarity.py")
-    parser.add_argument("--average", default="debias", metavar="LABEL", help="whose seeds `seeds averaged` averages")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
     options = parser.parse_args()
-    known = [*ENTRIES, *untrained]
+    known = [*ENTRIES, REWEIGHTED]
     labels = [label for label in known if any(fnmatchcase(label, pattern) for pattern in options.only)]
     benchmark = Benchmark(options)
 
@@ -248,8 +229,6 @@ def main() -> None:
             list(pool.map(work, [one for one in runs if one not in first]))
         if REWEIGHTED in labels:
             benchmark.reweigh()
-        if AVERAGED in labels:
-            benchmark.average()
     benchmark.write_tables(known)
     print((options.out / "debias.csv").read_text(encoding="utf-8"), end="")
 

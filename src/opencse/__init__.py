@@ -10,7 +10,6 @@ from opencse.version import __version__
 if TYPE_CHECKING:
     from opencse.errors import OpencseError
     from opencse.integrations.trainer_loss import sentence_transformers_loss
-    from opencse.pipeline.average import average
     from opencse.pipeline.build import build
     from opencse.pipeline.check import check
     from opencse.pipeline.compare import compare
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "OpencseError": "opencse.errors",
-    "average": "opencse.pipeline.average",
     "build": "opencse.pipeline.build",
     "check": "opencse.pipeline.check",
     "compare": "opencse.pipeline.compare",
@@ -40,7 +38,6 @@ _MODULES = {
 __all__ = [
     "OpencseError",
     "__version__",
-    "average",
     "build",
     "check",
     "compare",

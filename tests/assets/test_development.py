@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
-from opencse.evaluation.listed_opposites import group_by_listed
 from opencse.surface import lexical_overlap, match_error_rate
 from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
@@ -109,9 +108,6 @@ def test_the_document_states_the_figures_of_the_files():
             for measure in (lexical_overlap, match_error_rate)
         ]
         assert f"| {' | '.join([name, str(len(triplets)), *medians])} |" in text
-    opposites = group_by_listed(development_set("meaning")).groups()
-    seen, unseen = (len(opposites["opposites", value]) for value in ("seen", "unseen"))
-    assert f"{seen} are `seen`, {unseen} `unseen`" in text
 
 
 def test_no_text_is_in_the_other_bundled_files():

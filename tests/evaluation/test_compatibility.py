@@ -3,9 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
-from opencse.evaluation import evaluate_tasks
-from opencse.evaluation.compatibility import CompatibilityTask, stored_vectors
+from opencse.evaluation.compatibility import stored_vectors
 
 
 def vectors(rows: int, width: int, seed: int = 0) -> np.ndarray:
@@ -39,18 +37,3 @@ def test_another_width_cannot_be_compared() -> None:
     found = stored_vectors(vectors(5, 4), vectors(5, 6))
     assert (found.cosine, found.recall) == (None, None)
     assert "Embed your documents again" in found.advice()
-
-
-def test_the_task_scores_a_mixed_index_in_percent() -> None:
-    old, items = vectors(60, 8), [f"text {i}" for i in range(60)]
-    new = old + 0.5 * vectors(60, 8, seed=1)
-    task = CompatibilityTask(items=items, old=old)
-    result = evaluate_tasks(lambda texts: new[[items.index(text) for text in texts]], [task])[task.name]
-    assert result.score == pytest.approx(100 * stored_vectors(old, new).recall)
-    assert 50 < result.score < 95
-    assert evaluate_tasks(lambda _: old, [task])[task.name].score == 100
-
-
-def test_eleven_texts_are_refused_since_ten_of_them_are_always_found() -> None:
-    with pytest.raises(OpencseError, match=r"11 texts are too few .* Give at least 30"):
-        CompatibilityTask(items=[f"text {i}" for i in range(11)], old=vectors(11, 4))

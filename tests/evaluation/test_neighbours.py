@@ -1,10 +1,10 @@
-"""Nearest neighbours: against a literal computation; agreement of two models."""
+"""Nearest neighbours: against a literal computation."""
 
 import numpy as np
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.evaluation import NeighbourTask, evaluate_tasks, nearest_rows, neighbour_agreement
+from opencse.evaluation import NeighbourTask, evaluate_tasks, nearest_rows
 
 
 def literal_neighbours(matrix, k):
@@ -22,22 +22,6 @@ def test_nearest_rows_are_those_of_a_literal_computation(monkeypatch):
     rows, cosines = nearest_rows(matrix, 6)
     assert (rows == literal_neighbours(matrix, 6)).all()
     assert (np.diff(cosines, axis=1) <= 0).all()
-
-
-def test_agreement_is_the_share_of_neighbours_kept():
-    rng = np.random.default_rng(1)
-    before, after = rng.normal(size=(30, 4)), rng.normal(size=(30, 6))
-    pairs = zip(literal_neighbours(before, 5), literal_neighbours(after, 5), strict=True)
-    expected = [len(set(a) & set(b)) / 5 for a, b in pairs]
-    assert neighbour_agreement(before, after, k=5) == pytest.approx(expected)
-    assert 0 < np.mean(expected) < 1
-    assert (neighbour_agreement(before, -3.0 * before[:, ::-1], k=5) == 1).all()
-
-
-def test_agreement_needs_equally_many_and_enough_rows():
-    for first, second in ((12, 13), (10, 10)):
-        with pytest.raises(OpencseError, match="vectors for 10 neighbours"):
-            neighbour_agreement(np.ones((first, 2)), np.ones((second, 2)))
 
 
 def task(**change):

@@ -14,7 +14,7 @@ from opencse.errors import OpencseError
 from opencse.io.corpus import column_names
 from opencse.pipeline.display import run_lines
 from opencse.views.storage import read_header
-from tests.tiny import WORDS, tiny_bert
+from tests.tiny import tiny_bert
 
 SENTENCES = """The old bridge is safe because it was repaired.
 The boy gave the girl a red apple.
@@ -232,29 +232,3 @@ def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corp
     assert "Guards, before" in report
     assert "No guard" not in report
     assert opencse.run("debias", corpus, guard=own, resume=True, **options).run.outcome == result.run.outcome
-
-
-def test_new_vectors_stay_near_the_old_ones_where_that_is_asked_for(tmp_path, backbone) -> None:
-    """A learning rate that leaves nothing of the old vectors; the run goes back until an old index serves it."""
-    settings = [*SMALL, "selection.keep=last", "optimizer.lr=0.05", "schedule.kind=constant", "schedule.warmup=0"]
-    options = {"backbone": backbone, "progress": False}
-    corpus = [f"the {a} {b} in the {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)]
-    free = opencse.run("simcse", corpus, out=tmp_path / "free", overrides=settings, **options)
-    assert free.run.outcome.share == 1
-    settings.append("selection.compatible=0.95")
-    near = opencse.run("simcse", corpus, out=tmp_path / "near", overrides=settings, **options)
-    before, after = near.run.outcome.guards["compatibility"]
-    assert before == 100
-    assert after >= 95
-    assert near.run.outcome.share < 1
-    assert any("5 % of the hits among old vectors" in warning for warning in near.run.warnings)
-    report = (tmp_path / "near" / "report.html").read_text()
-    assert "compatibility 100.0" in report
-    assert "No guard" not in report
-    again = opencse.run("simcse", corpus, out=tmp_path / "near", overrides=settings, resume=True, **options)
-    assert again.run.outcome == near.run.outcome
-
-
-def test_compatibility_needs_the_last_step(tmp_path, backbone, corpus) -> None:
-    with pytest.raises(OpencseError, match='compatible needs keep = "last"'):
-        opencse.run("simcse", corpus, backbone=backbone, out=tmp_path / "out", overrides=["selection.compatible=0.9"])

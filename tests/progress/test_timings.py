@@ -34,11 +34,11 @@ def test_a_part_inside_another_counts_for_itself_alone(clock):
 
 def test_a_whole_part_keeps_what_is_inside_it(clock):
     with collect() as timings:
-        with timed("task vectors", whole=True), timed("training steps"):
+        with timed("first stages", whole=True), timed("training steps"):
             clock(7)
         with timed("training steps"):
             clock(2)
-    assert timings.rounded() == {"task vectors": 7.0, "training steps": 2.0}
+    assert timings.rounded() == {"first stages": 7.0, "training steps": 2.0}
 
 
 def test_a_part_that_fails_is_counted(clock):

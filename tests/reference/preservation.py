@@ -1,4 +1,4 @@
-"""Distillation of vectors and of cosines, and bounds on cosines, written as loops."""
+"""Distillation of cosines, and bounds on cosines, written as loops."""
 
 from __future__ import annotations
 
@@ -11,27 +11,17 @@ def kept(vectors: dict[str, np.ndarray], has: dict[str, np.ndarray], views: tupl
     return [vectors[view][i] for view in views for i in range(len(vectors[view])) if has[view][i]]
 
 
-def embedding_distillation(student: list[np.ndarray], teacher: list[np.ndarray]) -> float:
-    losses = [1 - cosine(s, t) for s, t in zip(student, teacher, strict=True)]
-    return float(np.mean(losses)) if losses else 0.0
-
-
 def pair_preserving(
     student: dict[str, np.ndarray],
     teacher: dict[str, np.ndarray],
     has: dict[str, np.ndarray],
     pairs: list[tuple[str, str]],
-    pieces: dict[str, list[set[int]]] | None = None,
-    beta: float = 0.0,
 ) -> float:
     losses = []
     for a, b in pairs:
         for i in range(len(student[a])):
             if has[a][i] and has[b][i]:
                 error = cosine(student[a][i], student[b][i]) - cosine(teacher[a][i], teacher[b][i])
-                if pieces is not None:
-                    first, second = pieces[a][i], pieces[b][i]
-                    error += beta * 2 * len(first & second) / max(len(first) + len(second), 1)
                 losses.append(error**2)
     return float(np.mean(losses)) if losses else 0.0
 

@@ -7,7 +7,6 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from opencse.evaluation.compatibility import COMPATIBILITY
 from opencse.progress import collect
 from opencse.runs.blending import copy_weights
 from opencse.runs.drawing_back import Limits, draw_back
@@ -73,21 +72,6 @@ def test_the_strictest_guard_decides() -> None:
 def test_guards_decide_without_development_pairs() -> None:
     _, (share, score, _) = draw(0.0, 0.5, None, {"topics": 1.0})
     assert (share, score) == (0.5, None)
-
-
-def test_a_mixed_index_must_keep_the_recall_asked_for() -> None:
-    encoder, untouched = trained_encoder()
-    selection = Selection(keep="last", guard_tolerance=0.5, compatible=0.9)
-    limits = Limits(
-        selection=selection,
-        first_score=None,
-        last_score=None,
-        dev=None,
-        guards=lambda: {COMPATIBILITY: 100 - 40 * encoder.weight.item(), "topics": 90.0},
-    )
-    share, _, guards = draw_back(encoder, untouched, limits, TRAINED)
-    assert share == pytest.approx(0.25), "10 points of 100 may go, not guard_tolerance"
-    assert guards[COMPATIBILITY] == pytest.approx((100, 90))
 
 
 def test_nothing_is_kept_where_any_change_costs_too_much() -> None:

@@ -1,7 +1,6 @@
 """A run settles its precision once: forced both ways, told, recorded, and kept when it goes on."""
 
 import json
-import sys
 
 import pytest
 from accelerate import Accelerator
@@ -11,8 +10,7 @@ from opencse.io.corpus import Corpus
 from opencse.recipes import load_recipe
 from opencse.runs.settled_precision import begun_precision, settle_training_precision
 from opencse.settings import Training
-from opencse.training import TrainingRun, train_encoder
-from opencse.training.train import train_task_vectors
+from opencse.training import TrainingRun, first_stages, train_encoder
 from tests.tiny import WORDS, tiny_bert
 
 
@@ -113,8 +111,8 @@ def test_both_precisions_take_the_fast_paths(tmp_path, monkeypatch):
     assert all(type(m) is FastDropout for m in encoder.modules() if isinstance(m, torch.nn.Dropout))
 
 
-def test_the_task_vectors_of_a_run_share_its_precision(tmp_path, monkeypatch):
-    recipe = load_recipe("debias", overrides=["training.precision=fp32", "task_vectors.simcse={recipe='simcse'}"])
+def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
+    recipe = load_recipe("debcse", overrides=["training.precision=fp32"])
     assert load_recipe("simcse").training.precision == "auto"
     seen = []
 
@@ -122,6 +120,6 @@ def test_the_task_vectors_of_a_run_share_its_precision(tmp_path, monkeypatch):
         seen.append(other.training.precision)
         return TrainingRun(out, other, None)
 
-    monkeypatch.setattr(sys.modules["opencse.training.train"], "train_encoder", trained)
-    train_task_vectors(recipe, "corpus", tmp_path, overwrite=False, notify=lambda _: None)
+    monkeypatch.setattr(first_stages, "train_encoder", trained)
+    first_stages.train_first_stages(recipe, recipe.build, "corpus", tmp_path, overwrite=False, notify=lambda _: None)
     assert seen == ["fp32"]

@@ -1,4 +1,4 @@
-"""Trials of a user's labels, guards and limits: `run` with --labels, --guard, --compatible, --minutes, --dry-run."""
+"""Trials of a user's labels, guards and limits: `run` with --labels, --guard, --minutes, --dry-run."""
 
 from __future__ import annotations
 
@@ -222,14 +222,13 @@ def _guarded(world: World, contents: dict[str, bytes]) -> Callable[[Path], list[
 
 
 def _limits(world: World) -> Iterator[Trial]:
-    for option in ("--compatible", "--tolerance", "--minutes"):
+    for option in ("--tolerance", "--minutes"):
         for value in ("nan", "inf", "-inf", "-1", "1e400", "x", ""):
             expected: Expected = "either" if value in ("inf", "1e400") and option == "--minutes" else "clear"
             arguments = _arguments(world, option, value, "--dev", str(world.pairs))
             yield Trial("labels", f"{option} {value!r}", lambda _, a=arguments: a, expected, check=not_finite)
-    for option, value, name in (("--compatible", "0.5", ""), ("--minutes", "0.5", ""), ("--compatible", "1.0", "")):
-        arguments = _arguments(world, option, value)
-        yield Trial("labels", f"{option} {value}{name}", lambda _, a=arguments: a, "either", check=not_finite)
+    arguments = _arguments(world, "--minutes", "0.5")
+    yield Trial("labels", "--minutes 0.5", lambda _, a=arguments: a, "either", check=not_finite)
     for name, more in {
         "alone": [],
         "with --resume of nothing": ["--resume"],

@@ -14,15 +14,13 @@ NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e308", "-0.0", "1" * 5000, "1" * 3
 
 
 def trials(world: World) -> Iterator[Trial]:
-    """Broken recipe files, broken tables, `--set`, seeds, and task vectors."""
+    """Broken recipe files, broken tables, `--set` and seeds."""
     for name, content in _files().items():
         yield Trial("recipes", f"file: {name}", _file(world, content), _expected(name))
     for name, text in _tables().items():
         yield Trial("recipes", f"table: {name}", _file(world, (RECIPE + text).encode()), "clear")
     for text in _overrides():
         yield Trial("recipes", f"--set {text[:60]}", _set(world, text))
-    for name, text in _task_vectors().items():
-        yield Trial("recipes", f"task vector: {name}", _file(world, (RECIPE + text).encode()), "clear")
     for name, arguments in _arguments(world).items():
         yield Trial("recipes", name, _command(arguments), "clear")
     yield from _places(world)
@@ -166,27 +164,6 @@ def _overrides() -> list[str]:
     deep = (".".join(["a"] * 2000) + "=1", "x=" + "[" * 2000, "views.anchor.text=" + "x" * 10_000)
     names = ("views.anchor.prompt={}", "views.anchor.prompt=3", "views.anchor.text=../../x", "views.anchor.text=a\0b")
     return [*values, *words, *odd, *deep, *names]
-
-
-def _task_vectors() -> dict[str, str]:
-    return {
-        "its own recipe by absolute path": '[task_vectors.x]\nrecipe = "@HERE@/mine.toml"\n',
-        "its own recipe by a detour": '[task_vectors.x]\nrecipe = "../work/./mine.toml"\n',
-        "its own recipe by name": '[task_vectors.x]\nrecipe = "mine.toml"\n',
-        "its own recipe, other settings": '[task_vectors.x]\nrecipe = "mine.toml"\nset = ["training.max_steps=1"]\n',
-        "leaves the folder": '[task_vectors."../../x"]\nrecipe = "simcse"\n',
-        "absolute": '[task_vectors."/tmp/x"]\nrecipe = "simcse"\n',
-        "empty name": '[task_vectors.""]\nrecipe = "simcse"\n',
-        "dots": '[task_vectors.".."]\nrecipe = "simcse"\n',
-        "long name": f'[task_vectors.{"x" * 300}]\nrecipe = "simcse"\n',
-        "NUL in its name": '[task_vectors."a\\u0000b"]\nrecipe = "simcse"\n',
-        "no such recipe": '[task_vectors.x]\nrecipe = "magic"\n',
-        "no such file": '[task_vectors.x]\nrecipe = "magic.toml"\n',
-        "set a number": '[task_vectors.x]\nrecipe = "simcse"\nset = [3]\n',
-        "set nonsense": '[task_vectors.x]\nrecipe = "simcse"\nset = ["x"]\n',
-        "weight NaN": '[task_vectors.x]\nrecipe = "simcse"\nweight = nan\n',
-        "weight infinite": '[task_vectors.x]\nrecipe = "simcse"\nweight = inf\n',
-    }
 
 
 def _arguments(world: World) -> dict[str, list[str]]:

@@ -9,7 +9,6 @@ import sys
 import typer
 
 from opencse.cli import (
-    average,
     build,
     cache,
     check,
@@ -47,7 +46,6 @@ app.command()(cache.cache)
 app.command()(check.check)
 app.command()(compare.compare)
 app.command()(reproduce.reproduce)
-app.command()(average.average)
 app.command()(export.export)
 app.add_typer(recipes.app, name="recipes")
 

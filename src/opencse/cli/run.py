@@ -52,26 +52,6 @@ def run(
             "--set selection.tolerance=…",
         ),
     ] = None,
-    compatible: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="SHARE",
-            help="Keep new vectors near the old ones, so that documents need not be embedded again at once: a new "
-            "query must find this share of its ten nearest texts among vectors of the old model (0.95). Below it, the "
-            "trained weights are interpolated towards the untouched ones. Shorthand for --set selection.keep=last "
-            "--set selection.compatible=…",
-        ),
-    ] = None,
-    dimensions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="For a Matryoshka model: the numbers of dimensions to which you truncate its vectors, such as "
-            "256,128. The guards hold for each of them, too. Shorthand for --set selection.dimensions=[…].",
-        ),
-    ] = None,
     column: options.Column = None,
     variant: options.Variant = "sound",
     overrides: options.Overrides = [],  # noqa: B006
@@ -131,6 +111,7 @@ def run(
             "--tolerance needs development pairs to measure how much the model has lost",
             "Give scored pairs with --dev FILE, or the STS files with --data.",
         )
+    limits = [] if tolerance is None else ["selection.keep=last", f"selection.tolerance={tolerance}"]
     inputs: dict[str, Any] = {
         "backbone": backbone,
         "dev": dev,
@@ -141,7 +122,7 @@ def run(
         "llm": llm,
         "column": column,
         "variant": variant,
-        "overrides": [*_limits(tolerance, compatible, dimensions), *overrides],
+        "overrides": [*limits, *overrides],
         "seed": seed,
         "quick": quick,
         "labels": labels,
@@ -170,10 +151,3 @@ def run(
 def _confirm(line: str) -> bool:
     """Ask in the terminal whether to begin."""
     return typer.confirm(f"opencse: {line}. Begin?", default=True, err=True)
-
-
-def _limits(tolerance: float | None, compatible: float | None, dimensions: str | None) -> list[str]:
-    """Return the overrides for what the trained weights must keep."""
-    given = {"tolerance": tolerance, "compatible": compatible, "dimensions": dimensions and f"[{dimensions}]"}
-    settings = [f"selection.{name}={value}" for name, value in given.items() if value is not None]
-    return ["selection.keep=last", *settings] if settings else []

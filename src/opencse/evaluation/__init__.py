@@ -6,7 +6,7 @@ from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import LabelledSet, LabelledTexts
 from opencse.evaluation.labelled_sources import load_labelled
-from opencse.evaluation.neighbours import NeighbourTask, nearest_rows, neighbour_agreement
+from opencse.evaluation.neighbours import NeighbourTask, nearest_rows
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
@@ -75,7 +75,6 @@ __all__ = [
     "load_sts",
     "load_suites",
     "nearest_rows",
-    "neighbour_agreement",
     "read_pairs",
     "read_triplets",
     "score",

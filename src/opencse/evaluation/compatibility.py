@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from opencse.errors import OpencseError
-from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
-
-COMPATIBILITY = "compatibility"
-"""Name of the task that measures a mixed index."""
+from opencse.evaluation.task import unit_rows
 
 TEXTS = 1000
 """Texts of a corpus whose old and new vectors are compared."""
 
 _TOP = 10
-_MIN_TEXTS = 3 * _TOP
 _COMPATIBLE = 0.9  # recall below which documents should be embedded again
 
 
@@ -72,48 +66,6 @@ def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
     among_new, among_old = _nearest(new, new, top), _nearest(new, old, top)
     shared = [len(np.intersect1d(a, b)) / top for a, b in zip(among_new, among_old, strict=True)]
     return StoredVectors(cosine=float((old * new).sum(axis=1).mean()), recall=float(np.mean(shared)), texts=len(old))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CompatibilityTask:
-    """Recall of a new model's queries among vectors of the old model, in percent.
-
-    Args:
-        items: Distinct texts, each a document and a query.
-        old: Their vectors by the old model, (n, d).
-        name: Name of the task.
-
-    Raises:
-        OpencseError: There are fewer texts than a measurement of the ten nearest needs.
-    """
-
-    items: Sequence[str]
-    old: np.ndarray
-    name: str = COMPATIBILITY
-
-    def __post_init__(self) -> None:
-        if len(self.items) < _MIN_TEXTS:
-            raise OpencseError(
-                f"{len(self.items)} texts are too few to measure whether stored vectors can stay",
-                f"Give at least {_MIN_TEXTS} texts, or leave out the limit.",
-            )
-
-    def texts(self) -> Iterator[str]:
-        """Yield the texts."""
-        yield from self.items
-
-    def score(self, embeddings: TextEmbeddings) -> TaskResult:
-        """Measure the recall of a mixed index, and the mean cosine of old and new vectors."""
-        found = stored_vectors(self.old, embeddings(self.items))
-        undefined = {} if found.recall is not None else {"recall": "old and new vectors differ in dimension"}
-        return TaskResult(
-            task=self.name,
-            main="recall",
-            metrics={"recall": None if found.recall is None else 100 * found.recall, "cosine": found.cosine},
-            rows=found.texts,
-            data_sha256=hashlib.sha256("\n".join(self.items).encode()).hexdigest(),
-            undefined=undefined,
-        )
 
 
 def _nearest(queries: np.ndarray, index: np.ndarray, top: int) -> np.ndarray:

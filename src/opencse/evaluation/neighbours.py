@@ -1,4 +1,4 @@
-"""Nearest neighbours: k-NN classification, and agreement of two models about the neighbours of texts."""
+"""Nearest neighbours: k-NN classification."""
 
 from __future__ import annotations
 
@@ -91,34 +91,3 @@ def nearest_rows(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         rows.append(np.take_along_axis(top, order, axis=1))
         cosines.append(np.take_along_axis(values, order, axis=1))
     return np.concatenate(rows), np.concatenate(cosines)
-
-
-def neighbour_agreement(untouched: np.ndarray, changed: np.ndarray, *, k: int = 10) -> np.ndarray:
-    """Return for each text the share of its k nearest neighbours that a changed model keeps.
-
-    A guard without labels: the mean over many sentences is recall@k of the untouched model's neighbours.
-
-    Args:
-        untouched: (n, d) vectors of n texts before the change.
-        changed: (n, e) vectors of the same texts after it.
-        k: Number of neighbours compared.
-
-    Returns:
-        (n,) shares in [0, 1].
-
-    Raises:
-        OpencseError: The matrices differ in rows, or have no more than k of them.
-
-    Example:
-        >>> import numpy as np
-        >>> vectors = np.random.default_rng(0).normal(size=(50, 8))
-        >>> float(neighbour_agreement(vectors, 2 * vectors).mean())
-        1.0
-    """
-    if len(untouched) != len(changed) or len(untouched) <= k:
-        raise OpencseError(
-            f"{len(untouched)} and {len(changed)} vectors for {k} neighbours",
-            f"Give two matrices with the same number of rows, more than {k}.",
-        )
-    before, after = (np.sort(nearest_rows(matrix, k)[0], axis=1) for matrix in (untouched, changed))
-    return np.array([len(np.intersect1d(a, b)) for a, b in zip(before, after, strict=True)]) / k

@@ -31,9 +31,6 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 }
 """Suites and their tasks."""
 
-BUNDLED_SUITES = ("development", "guard")
-"""Suites whose data comes with the package."""
-
 
 def load_suites(
     names: Iterable[str],
@@ -49,7 +46,7 @@ def load_suites(
             one with `test.jsonl` and without a training part a reranking task, and one with a training and a test part
             of labelled texts a classification task.
         source: The data; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None is enough for
-            `BUNDLED_SUITES`.
+            `development` and `guard`.
         text: Text variant, if there are two.
         classifier: Classifier of the transfer tasks; see `opencse.evaluation.cross_validation`.
 

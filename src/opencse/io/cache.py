@@ -19,7 +19,7 @@ from opencse.io.checksums import find_damage, write_checksums
 from opencse.io.files import replaced_folder, writable
 
 GIB = 2**30
-KINDS = ("inputs", "polarity", "sentences", "teachers", "tokens", "vectors")
+KINDS = ("inputs", "sentences", "teachers", "tokens", "vectors")
 """The folders of the cache. Anything else in its root belongs to others and is never removed."""
 _ENTRY = re.compile(r"(^|-)[0-9a-f]{32}(\.parquet)?$")
 _KEPT = 24 * 3600

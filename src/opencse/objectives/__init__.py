@@ -11,13 +11,12 @@ from opencse.objectives.masked_language_model import MaskedLanguageModel
 from opencse.objectives.momentum import MomentumContrastive
 from opencse.objectives.objective import Objective
 from opencse.objectives.pair_preserving import PairPreserving
-from opencse.objectives.preservation import EmbeddingDistillation, SimilarityPreserving
+from opencse.objectives.preservation import SimilarityPreserving
 from opencse.objectives.ranking_consistency import RankingConsistency
 from opencse.objectives.recall import Recall
 from opencse.objectives.replaced_tokens import ReplacedTokenDetection
 from opencse.objectives.similarity_bound import SimilarityBound
 from opencse.objectives.similarity_order import SimilarityOrder
-from opencse.objectives.target_similarity import TargetSimilarity
 from opencse.objectives.term import Context, Embeddings, Processes, Term, TermBuildContext
 from opencse.objectives.two_way_margin import TwoWayMargin
 
@@ -32,12 +31,10 @@ _TERM_CLASSES: tuple[type[Term], ...] = (
     RankingConsistency,
     ListNet,
     ListMLE,
-    EmbeddingDistillation,
     PairPreserving,
     SimilarityPreserving,
     SimilarityBound,
     SimilarityOrder,
-    TargetSimilarity,
 )
 TERMS: dict[str, type[Term]] = {cls.kind: cls for cls in _TERM_CLASSES}
 """Term classes by `kind`, their name in recipes."""
@@ -48,7 +45,6 @@ __all__ = [
     "Context",
     "Contrastive",
     "Distillation",
-    "EmbeddingDistillation",
     "Embeddings",
     "FalseNegatives",
     "ListMLE",
@@ -66,7 +62,6 @@ __all__ = [
     "SimilarityBound",
     "SimilarityOrder",
     "SimilarityPreserving",
-    "TargetSimilarity",
     "Term",
     "TermBuildContext",
     "TwoWayMargin",

@@ -1,6 +1,6 @@
-"""Distillation of a teacher's vectors, or of the cosines between them.
+"""Similarity-preserving distillation: the cosines between sentences stay as a teacher has them.
 
-With the untouched model as the teacher, these terms preserve whatever the other terms have no reason to change.
+With the untouched model as the teacher, the term preserves whatever the other terms have no reason to change.
 """
 
 from __future__ import annotations
@@ -17,13 +17,19 @@ from opencse.objectives.term import Context, Embeddings, Term
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Preservation(Term):
-    """Base class of distillation terms: the views and the teacher.
+class SimilarityPreserving(Term):
+    r"""Keep the cosines between sentences of different rows: the mean of :math:`(s_i \cdot s_j - t_i \cdot t_j)^2`.
+
+    The mean runs over all ordered pairs of vectors of different rows of the batch; the cosines within a row are left to
+    other terms. Source: similarity-preserving distillation (Tung and Mori, ICCV 2019), on
+    cosines. The teacher may have any dimension.
 
     Attributes:
-        keep: Views whose vectors or cosines are kept.
+        keep: Views whose cosines are kept.
         teacher: The teacher with the target vectors.
     """
+
+    kind: ClassVar[str] = "similarity_preserving"
 
     keep: tuple[str, ...] = ("anchor",)
     teacher: str = "teacher"
@@ -43,52 +49,9 @@ class _Preservation(Term):
         """The teacher."""
         return (self.teacher,)
 
-    def _vectors(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, Tensor]:
-        """Return the unit vectors (n, d) and (n, d_t) of student and teacher for the present rows of all views."""
-        teacher = context.teachers[self.teacher]
-        rows = {view: context.rows(present, view) for view in self.views}
-        student = torch.cat([embeddings[view][rows[view]] for view in self.views])
-        target = torch.cat([teacher[view][rows[view]] for view in self.views]).to(student.dtype)
-        return F.normalize(student, dim=-1), F.normalize(target, dim=-1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingDistillation(_Preservation):
-    r"""Keep embeddings close to the teacher's: the mean of :math:`1 - \cos(s_i, t_i)`.
-
-    Student and teacher must have the same dimension. Source: distillation of sentence embeddings by regression (Reimers
-    and Gurevych, EMNLP 2020), with the cosine in place of the squared error, because later comparisons use cosines.
-    """
-
-    kind: ClassVar[str] = "embedding_distillation"
-
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """See the class; cost is O(B d)."""
-        student, teacher = self._vectors(embeddings, present, context)
-        if student.shape[1] != teacher.shape[1]:
-            raise ValueError(
-                f"{self.name}: the teacher's vectors have {teacher.shape[1]} dimensions, the student's "
-                f"{student.shape[1]}; `similarity_preserving` compares cosines only"
-            )
-        if len(student) == 0:
-            return student.sum()
-        return (1 - (student * teacher).sum(dim=-1)).mean()
-
-
-@dataclass(frozen=True, kw_only=True)
-class SimilarityPreserving(_Preservation):
-    r"""Keep the cosines between sentences of different rows: the mean of :math:`(s_i \cdot s_j - t_i \cdot t_j)^2`.
-
-    The mean runs over all ordered pairs of vectors of different rows of the batch; the cosines within a row are left to
-    other terms. Source: similarity-preserving distillation (Tung and Mori, ICCV 2019), on
-    cosines. The teacher may have any dimension.
-    """
-
-    kind: ClassVar[str] = "similarity_preserving"
-
     def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
         """See the class; cost is O(n² d) for the n vectors of the kept views."""
-        student, teacher = self._vectors(embeddings, present, context)
+        student, teacher = self._unit_vectors(embeddings, present, context)
         rows = torch.cat([context.host_rows(present, view) for view in self.views])
         kept = rows[:, None] != rows
         count = int(kept.sum())
@@ -99,3 +62,11 @@ class SimilarityPreserving(_Preservation):
         mean = error.square().masked_fill(~kept, 0).sum() / count
         context.report(f"{self.name}/rms", mean.sqrt())
         return mean
+
+    def _unit_vectors(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, Tensor]:
+        """Return the unit vectors (n, d) and (n, d_t) of student and teacher for the present rows of all views."""
+        teacher = context.teachers[self.teacher]
+        rows = {view: context.rows(present, view) for view in self.views}
+        student = torch.cat([embeddings[view][rows[view]] for view in self.views])
+        target = torch.cat([teacher[view][rows[view]] for view in self.views]).to(student.dtype)
+        return F.normalize(student, dim=-1), F.normalize(target, dim=-1)

@@ -34,7 +34,6 @@ class Plan(JupyterMixin):
         sampled: Maximum number of sentences that they are built for; None for all.
         rows: Maximum number of training rows; None for every sentence once an epoch.
         batch_size: Sentences per step.
-        task_vectors: Recipes whose task vectors are trained first.
         labels: The user's labels, in words; empty without any.
         sizes: Numbers of texts that are scored and probed.
         budget: Steps, expected time, and the share of the recipe that fits into `--minutes`.
@@ -48,7 +47,6 @@ class Plan(JupyterMixin):
     sampled: int | None
     rows: int | None
     batch_size: int
-    task_vectors: tuple[str, ...]
     labels: str
     sizes: RunSizes
     budget: TimeBudget
@@ -65,7 +63,6 @@ class Plan(JupyterMixin):
             lines.append(f"adds labels: {self.labels}")
         if self.rows is not None:
             lines.append(f"draws up to {self.rows:,} rows to train on")
-        lines += [f"trains {name} for its task vector" for name in self.task_vectors]
         lines.append(f"trains for {self.budget.steps:,} steps, {self.batch_size} rows each")
         if self.sizes.scored.texts:
             lines.append(f"scores {self.sizes.scored.texts:,} development texts on the way")
@@ -146,9 +143,7 @@ def plan(
         label_share=label_share,
     )
     inputs, _ = with_precision(inputs)
-    validation = read_validation(
-        inputs.recipe, inputs.corpus.texts, backbone=inputs.backbone, dev=dev, data=data, guard=guard
-    )
+    validation = read_validation(inputs.recipe, inputs.corpus.texts, dev=dev, data=data, guard=guard)
     sizes, first = run_sizes(inputs, read_probe_data(data, pairs), validation)
     speed = time_estimate.measure_speed(inputs, first)
     inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, speed=speed)
@@ -162,7 +157,6 @@ def plan(
         sampled=None if asked is None else min(sizes.sentences, asked),
         rows=sum(part.rows for part in parts.values()) if parts else None,
         batch_size=resolved.training.batch_size,
-        task_vectors=tuple(vector.recipe for vector in resolved.task_vectors.values() if vector.weight),
         labels="" if inputs.labels is None else inputs.labels.describe(),
         sizes=sizes,
         budget=budget,

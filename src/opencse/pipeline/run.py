@@ -117,9 +117,7 @@ def run(
         if not resume:
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
-        validation = read_validation(
-            inputs.recipe, inputs.corpus.texts, backbone=inputs.backbone, dev=dev, data=data, guard=guard
-        )
+        validation = read_validation(inputs.recipe, inputs.corpus.texts, dev=dev, data=data, guard=guard)
         sizes = run_sizes(inputs, probe_data, validation)
         inputs, budget = _announced(inputs, *sizes, minutes, folder if resume else None, notify, confirm)
         notify(precision_line)

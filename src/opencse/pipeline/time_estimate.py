@@ -112,14 +112,12 @@ def seconds_by_part(recipe: Recipe, sizes: RunSizes, speed: MachineSpeed) -> dic
     # A teacher encodes each distinct text once, however many rows repeat it.
     taught = min(_rows(recipe, sizes) * per_row, sampled * len(recipe.columns))
     mined = sum(hasattr(spec, "model") for spec in recipe.build.values()) if sizes.builds else 0
-    vectors = [load_recipe(v.recipe, overrides=v.set) for v in recipe.task_vectors.values() if v.weight]
     stages = [load_recipe(stage.recipe, overrides=stage.set) for stage in recipe.first_stages.values()]
     trials = MOST_TRIALS if recipe.selection.keep == "last" else 0
     scorings = 1 + math.ceil(steps / recipe.selection.every) + trials
     return {
         "start and report": _OVERHEAD,
         "views": _PARSING * parsed + mined * speed.encode * sampled,
-        "task vectors": sum(_training_seconds(other, _rows(recipe, sizes), speed, steps) for other in vectors),
         "first stages": sum(_training_seconds(other, sizes.sentences, speed, steps) for other in stages),
         "teachers": len(recipe.teachers) * taught * speed.encode,
         "training": steps * recipe.training.batch_size * per_row * speed.train,

@@ -88,7 +88,7 @@ def train(
     return train_on_rows(
         recipe,
         rows,
-        read_validation(recipe, rows.texts, backbone=backbone, dev=dev, data=data, guard=guard),
+        read_validation(recipe, rows.texts, dev=dev, data=data, guard=guard),
         backbone=backbone,
         out=out,
         resume=resume,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opencse.evaluation import DEVELOPMENT_SETS, ScoredPairs, TripletSet, development_set, read_pairs
-from opencse.evaluation.listed_opposites import group_by_listed
 from opencse.evaluation.sts_sources import TextVariant
 from opencse.probing.sentences import ProbeSentences, packaged_sentences, read_sentences
 from opencse.probing.sets import load_probe_sts
@@ -77,13 +76,7 @@ def load_probe_data(
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
         views=None if sentences is None else own,
-        triplets=_development_sets() if sentences is None else (),
+        triplets=[development_set(name) for name in DEVELOPMENT_SETS] if sentences is None else (),
         negated_antonyms=sentences is None,
         notes=tuple(notes),
     )
-
-
-def _development_sets() -> list[TripletSet]:
-    """Return the development sets, and the first one grouped by whether training has seen its opposites."""
-    sets = [development_set(name) for name in DEVELOPMENT_SETS]
-    return [*sets, group_by_listed(sets[0])]

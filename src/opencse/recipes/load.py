@@ -16,7 +16,7 @@ from typing import Any
 from opencse.errors import OpencseError
 from opencse.io.reading import LARGEST_SETTINGS, read_text
 from opencse.objectives import TERMS
-from opencse.recipes.schema import Recipe, TaskVector
+from opencse.recipes.schema import Recipe
 from opencse.settings.decode import check_keys, decode, encode, unknown_name_error
 from opencse.settings.tables import Table, merge_tables, nested_table, parse_override, parse_toml
 
@@ -70,37 +70,12 @@ def load_recipe(
             )
         table = merge_tables(table, extras[extra], f"{label}: with.{extra}")
     table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
-    of_file = set(table)
     pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
     for key, value in pairs:
         table = merge_tables(table, nested_table(key, value), f"--set {key}")
     if variant == "faithful":
         table.pop("differs", None)  # it says how the default differs from this
-    recipe = _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
-    # A vector that the user added is not in the recipe's file, and so does not come again when that file is loaded.
-    _check_task_vectors(recipe.task_vectors, (_identity(name),) if "task_vectors" in of_file else ())
-    return recipe
-
-
-def _check_task_vectors(vectors: Mapping[str, TaskVector], chain: tuple[str, ...]) -> None:
-    """Refuse task vectors whose recipes lead back to one that they come from: training would have no end."""
-    for name, vector in vectors.items():
-        if not vector.weight:
-            continue
-        identity = _identity(vector.recipe)
-        if identity in chain:
-            path = " → ".join(Path(each).stem for each in (*chain, identity))
-            raise OpencseError(f"task_vectors.{name}: '{vector.recipe}' leads back to itself ({path})")
-        table, label, _ = _merged(vector.recipe)
-        for key, value in map(parse_override, vector.set):
-            table = merge_tables(table, nested_table(key, value), f"task_vectors.{name}: set {key}")
-        others = _tables(table.get("task_vectors", {}), f"{label}: task_vectors")
-        decoded = {key: decode(TaskVector, value, f"{label}: task_vectors.{key}") for key, value in others.items()}
-        _check_task_vectors(decoded, (*chain, identity))
-
-
-def _identity(name: str | Path) -> str:
-    return os.path.realpath(name) if str(name).endswith(".toml") else str(name)
+    return _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
 
 
 def _tables(value: object, where: str) -> Table:

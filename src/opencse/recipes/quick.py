@@ -11,7 +11,7 @@ SENTENCES = 400
 
 
 def shortened(recipe: Recipe) -> Recipe:
-    """Return the recipe with few steps and few sentences, its task vectors likewise.
+    """Return the recipe with few steps and few sentences.
 
     The model that comes out has learned next to nothing; the point is to see every stage work within a minute or two.
 

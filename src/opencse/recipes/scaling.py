@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil
 
-from opencse.recipes.load import load_recipe
 from opencse.recipes.schema import Recipe
 
 _LEAST_ROWS = 50
 
 
 def scaled(recipe: Recipe, share: float, steps: int) -> Recipe:
-    """Return the recipe with a share of its sentences, rows and steps, its task vectors likewise.
+    """Return the recipe with a share of its sentences, rows and steps.
 
     Args:
         recipe: Any resolved recipe.
@@ -22,11 +21,6 @@ def scaled(recipe: Recipe, share: float, steps: int) -> Recipe:
     if share >= 1:
         return recipe
     corpus, most_steps = recipe.corpus, max(1, ceil(steps * share))
-    vectors = {}
-    for name, vector in recipe.task_vectors.items():
-        own = load_recipe(vector.recipe, overrides=vector.set).training.max_steps
-        fewer = () if own is None else (f"training.max_steps={max(1, ceil(own * share))}",)
-        vectors[name] = replace(vector, set=(*vector.set, *fewer))
     return replace(
         recipe,
         corpus=replace(
@@ -36,7 +30,6 @@ def scaled(recipe: Recipe, share: float, steps: int) -> Recipe:
             paraphrases=None if corpus.paraphrases is None else ceil(corpus.paraphrases * share),
             parts={name: replace(part, rows=ceil(part.rows * share)) for name, part in corpus.parts.items()},
         ),
-        task_vectors=vectors,
         training=replace(recipe.training, max_steps=most_steps),
         selection=replace(recipe.selection, every=min(recipe.selection.every, most_steps)),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -41,56 +40,6 @@ class ViewSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolarityHead:
-    """A head on a frozen encoder that predicts whether two sentences say the same or the opposite.
-
-    It is trained before the encoder, on pairs of views whose relation is known from their construction.
-
-    Attributes:
-        same: Pairs of views that say the same.
-        opposite: Pairs of views that contradict each other.
-        depths: Layers whose token averages it reads, as shares of the depth: 1 is the last layer.
-        width: Dimensions of its output.
-        hidden: Units of its hidden layer; 0 for a linear head.
-        rows: Training rows that it is trained on at most, from the first.
-        steps: Optimiser steps.
-        batch_size: Pairs in a step, half of them of each polarity.
-        lr: Peak learning rate.
-        weight_decay: Decoupled weight decay.
-        dropout: Of its input.
-    """
-
-    same: tuple[tuple[str, str], ...]
-    opposite: tuple[tuple[str, str], ...]
-    depths: tuple[float, ...] = (1.0, 0.67, 0.33)
-    width: int = 8
-    hidden: int = 256
-    rows: int = 9000
-    steps: int = 1500
-    batch_size: int = 384
-    lr: float = 2e-3
-    weight_decay: float = 0.05
-    dropout: float = 0.2
-
-    def __post_init__(self) -> None:
-        if not self.same or not self.opposite:
-            raise ValueError("same and opposite must name at least one pair of views each")
-        if not self.depths or not all(0 <= depth <= 1 for depth in self.depths):
-            raise ValueError("depths must be shares from 0 to 1")
-        if min(self.width, self.rows, self.steps) < 1 or self.hidden < 0:
-            raise ValueError("width, rows and steps must be at least 1, and hidden at least 0")
-        if self.batch_size < 2 or self.batch_size % 2:
-            raise ValueError("batch_size must be even: half of the pairs say the same, half the opposite")
-        if self.lr <= 0 or self.weight_decay < 0 or not 0 <= self.dropout < 1:
-            raise ValueError("lr must be positive, weight_decay at least 0, and dropout at least 0 and below 1")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """All views in a pair."""
-        return tuple(dict.fromkeys(view for pair in (*self.same, *self.opposite) for view in pair))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Teacher:
     """Another sentence encoder, whose vectors of the training text some terms read.
 
@@ -101,14 +50,12 @@ class Teacher:
         pooling: As in `Encoder`; by default what the teacher's own folder says, and the run's own for `backbone`.
         prompt: What is put around the text; with `{mask}` for pooling `mask`. By default the teacher's own prompt.
         max_length: Tokens that the teacher reads of each text, special ones included; all that it takes by default.
-        polarity: A head whose output replaces the model's embeddings: the cosine of two is the polarity of the pair.
     """
 
     model: str
     pooling: Literal["backbone", "cls", "mean", "first_last", "mask"] | None = None
     prompt: str | None = None
     max_length: int | None = None
-    polarity: PolarityHead | None = None
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -119,24 +66,6 @@ class Teacher:
             raise ValueError("pooling 'mask' and a prompt with {mask} go together")
         if self.max_length is not None and self.max_length < 3:
             raise ValueError("max_length must be at least 3")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskVector:
-    """The change of weights that another recipe's training brings, added to this recipe's (task arithmetic).
-
-    Both start from the same backbone and read the same rows; the sum keeps most of what either has learned (task
-    arithmetic: Ilharco et al., Editing Models with Task Arithmetic, ICLR 2023).
-
-    Attributes:
-        recipe: The other recipe: a name or a TOML file.
-        weight: What its change is multiplied by; 0 leaves it out.
-        set: Settings of the other recipe, as after `--set`. Its seed and pooling are this run's.
-    """
-
-    recipe: str
-    weight: float = 1.0
-    set: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +143,6 @@ class Recipe:
         views: The versions of each sentence, by name.
         terms: The summands of the objective.
         teachers: Models whose vectors the terms may read, by name.
-        task_vectors: Other recipes whose change of the weights is added, by name.
         first_stages: Models that are trained before the `build`, by name.
         corpus: See `CorpusSettings`.
         build: How missing text columns are made, by column.
@@ -235,7 +163,6 @@ class Recipe:
     views: dict[str, ViewSettings]
     terms: tuple[Term, ...]
     teachers: dict[str, Teacher] = field(default_factory=dict)
-    task_vectors: dict[str, TaskVector] = field(default_factory=dict)
     first_stages: dict[str, FirstStage] = field(default_factory=dict)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     build: dict[str, Any] = field(default_factory=dict)
@@ -249,9 +176,6 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.terms:
             raise ValueError("at least one term is needed")
-        for name in self.task_vectors:
-            if not re.fullmatch(r"\w[\w.-]{0,99}", name):
-                raise ValueError(f"task_vectors.{name}: a name is letters, digits, '_', '-' and '.': it names a folder")
         names = [t.name for t in self.terms]
         if len(set(names)) != len(names):
             raise ValueError(f"two terms share a name ({', '.join(names)}): give each a `name` of its own")
@@ -277,10 +201,6 @@ class Recipe:
                         f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
                         f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
                     )
-        for name, settings in self.teachers.items():
-            for view in settings.polarity.views if settings.polarity else ():
-                if view not in self.views:
-                    raise ValueError(f"teachers.{name}.polarity needs the view '{view}', which is not defined")
         known = {view.text for view in self.views.values()}
         for name, part in self.corpus.parts.items():
             for column in (*part.needs, *part.keeps):
@@ -327,20 +247,11 @@ class Recipe:
 
     @property
     def columns(self) -> dict[str, bool]:
-        """The text columns that terms and polarity heads read, and whether rows may lack them."""
+        """The text columns that the terms read, and whether rows may lack them."""
         found: dict[str, bool] = {}
         for view in self.used_views.values():
             found[view.text] = found.get(view.text, True) and view.optional
-        for head in self.polarity_heads.values():
-            for name in head.views:
-                found.setdefault(self.views[name].text, True)
         return found
-
-    @property
-    def polarity_heads(self) -> dict[str, PolarityHead]:
-        """The heads of the teachers that some term reads."""
-        heads = {name: self.teachers[name].polarity for name in self.used_teachers}
-        return {name: head for name, head in heads.items() if head is not None}
 
     @property
     def used_parts(self) -> dict[str, MixturePart]:

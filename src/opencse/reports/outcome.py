@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation.compatibility import COMPATIBILITY
 from opencse.probing import ProbeScores
 from opencse.probing.estimates import mean_estimate
 from opencse.reports.summary import interval, number
@@ -108,18 +107,13 @@ def compare_outcome(
     """
     (before, first), (after, second) = models.items()
     changes = [*_rates(first, second), *_scores(first, second)]
-    changes += [_scored(_guard(name), *scores) for name, scores in (guards or {}).items()]
+    changes += [_scored(f"guard {shown(name, 40)}", *scores) for name, scores in (guards or {}).items()]
     return Outcome(
         before=shown(before, 60),
         after=shown(after, 60),
         changes=tuple(changes),
         remarks=tuple(shown(each, 400) for each in remarks),
     )
-
-
-def _guard(name: str) -> str:
-    """Return the name of a guard for a reader."""
-    return "hits in an index of old vectors, %" if name == COMPATIBILITY else f"guard {shown(name, 40)}"
 
 
 def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:

@@ -6,7 +6,7 @@ Interpolated weights lose less of what the model could do before than a run that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -31,14 +31,6 @@ def interpolate(network: nn.Module, start: dict[str, Tensor], end: dict[str, Ten
             tensor.copy_(torch.lerp(start[name], end[name], share))
         else:
             tensor.copy_(end[name])
-
-
-@torch.no_grad()
-def add_change(network: nn.Module, change: Mapping[str, Tensor]) -> None:
-    """Add a change to the weights, by name."""
-    weights = network.state_dict()
-    for name, tensor in change.items():
-        weights[name].add_(tensor.to(weights[name].device))
 
 
 def longest_way(network: nn.Module, start: dict[str, Tensor], acceptable: Callable[[], bool]) -> float:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from opencse.evaluation.compatibility import COMPATIBILITY
 from opencse.progress import Phase, timed
 from opencse.runs.blending import copy_weights, interpolate, longest_way
 from opencse.runs.checkpoint import save_weights
@@ -33,10 +32,8 @@ class Limits:
     dev: Callable[[], float] | None
     guards: Callable[[], dict[str, float]] | None
 
-    def least(self, guard: str, before: float) -> float:
+    def least(self, before: float) -> float:
         """Return the least acceptable score of a guard that the untouched encoder scores `before`."""
-        if guard == COMPATIBILITY and self.selection.compatible is not None:
-            return 100 * self.selection.compatible
         return before - (self.selection.guard_tolerance or 0.0)
 
 
@@ -83,7 +80,7 @@ def _acceptable_weights(
                 return False
         after = {} if limits.guards is None else limits.guards()
         phase.update()
-        if any(after[name] < limits.least(name, first) for name, first in before.items()):
+        if any(after[name] < limits.least(first) for name, first in before.items()):
             return False
         kept = score, after
         return True

@@ -32,7 +32,7 @@ CONTENTS = (
     "tracking",
 )
 # Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
-PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "task_vectors", "first_stages")
+PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "first_stages")
 _PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
 
 
@@ -47,7 +47,7 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     with writable(out):
         if out.exists() and not out.is_dir():
             raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
-        is_run = (out / "run.json").is_file() or (out / "task_vectors").is_dir()  # written before it
+        is_run = (out / "run.json").is_file()
         if resume and not is_run:
             raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
         occupied = out.is_dir() and any(path.name not in (*PREPARED, LOCK) for path in out.iterdir())

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -24,7 +24,7 @@ from opencse.objectives import Context
 from opencse.progress import Phase, timed
 from opencse.recipes import Recipe
 from opencse.runs.batch_sampler import BatchSampler
-from opencse.runs.blending import add_change, copy_weights
+from opencse.runs.blending import copy_weights
 from opencse.runs.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
 from opencse.runs.drawing_back import Limits, draw_back
 from opencse.runs.folder import TRAINED_WEIGHTS
@@ -85,7 +85,6 @@ class TrainingLoop:
         dev: Returns the development score of the current encoder, higher is better; None for no selection.
         guards: Returns the guards' scores of the current encoder by name; None for no guards.
         watch: Returns further measures of the current encoder by name, logged with each development score.
-        added: Changes that are added to the trained weights of the encoder, by name (task vectors).
         progress: Show progress.
     """
 
@@ -101,12 +100,11 @@ class TrainingLoop:
         dev: Callable[[], float] | None = None,
         guards: Callable[[], dict[str, float]] | None = None,
         watch: Callable[[], dict[str, float]] = dict,
-        added: Mapping[str, torch.Tensor] | None = None,
         progress: bool = True,
     ) -> None:
         self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
         self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
-        self.guards, self.watch, self.added = guards, watch, added or {}
+        self.guards, self.watch = guards, watch
         self.show = progress and accelerator.is_main_process
         steps = recipe.training.epochs * sampler.batches_per_epoch
         self.steps = min(steps, recipe.training.max_steps or steps)
@@ -304,16 +302,11 @@ class TrainingLoop:
         if self.main:
             if self.dev is not None and not self._within_tolerance:
                 load_weights(encoder, self.best_path)
-            if self.added:
-                add_change(encoder, self.added)
             if self._within_tolerance:
-                last = None if self.added else state.best_score
-                limits = Limits(self.recipe.selection, state.first_score, last, self.dev, self.guards)
+                limits = Limits(self.recipe.selection, state.first_score, state.best_score, self.dev, self.guards)
                 trained = self.folder / TRAINED_WEIGHTS
                 drawn = draw_back(encoder, self._untouched, limits, trained, show=self.show)
                 share, state.best_score, guards = drawn
-            elif self.added and self.dev is not None:
-                state.best_score = self.dev()
         seconds = time.perf_counter() - self._clock
         kept = state.best_step if self.dev is not None else None
         return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)

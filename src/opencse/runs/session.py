@@ -155,7 +155,7 @@ class TrainingSession:
             recipe: The recipe.
             record: As in `begin`; its fingerprint is that of the checkpoints.
             save: Writes the model; called in the main process only.
-            **options: `dev`, `guards`, `watch` and `added`, as for `TrainingLoop`.
+            **options: `dev`, `guards` and `watch`, as for `TrainingLoop`.
         """
         training = recipe.training
         folder, fingerprint = self.folder / "checkpoints", dict(record["fingerprint"])

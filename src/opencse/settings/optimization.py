@@ -114,10 +114,6 @@ class Selection:
             has fallen further goes back towards the untouched weights, in a straight line, until it has not.
         guard_tolerance: The same for each guard, a score of search or classification (`opencse.evaluation.load_guard`);
             there are no guards where it is absent.
-        compatible: Least recall (0 to 1) of a mixed index, old documents and new queries, that is good enough for
-            `last` (`opencse.evaluation.compatibility`); not measured where it is absent.
-        dimensions: Numbers of dimensions to which vectors are truncated, as those of Matryoshka models are; guards and
-            development pairs are scored at each as well, and `guard_tolerance` applies.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
         watch: What else is measured on the development pairs at each evaluation, for `metrics.jsonl` alone: their
             `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`; and
@@ -129,8 +125,6 @@ class Selection:
     keep: Literal["best", "last"] = "best"
     tolerance: float = 0.0
     guard_tolerance: float | None = None
-    compatible: float | None = None
-    dimensions: tuple[int, ...] = ()
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
     watch: tuple[Literal["geometry", "splits", "training"], ...] = ()
 
@@ -141,11 +135,3 @@ class Selection:
             raise ValueError("every and patience must be at least 1")
         if self.tolerance < 0 or (self.guard_tolerance or 0) < 0:
             raise ValueError("tolerance and guard_tolerance must not be negative")
-        if self.dimensions and self.guard_tolerance is None:
-            raise ValueError("dimensions are for guards: give a guard_tolerance")
-        if any(dimensions < 1 for dimensions in self.dimensions):
-            raise ValueError("dimensions must be at least 1")
-        if self.compatible is not None and not 0 < self.compatible <= 1:
-            raise ValueError("compatible must be above 0 and at most 1")
-        if self.compatible is not None and self.keep != "last":
-            raise ValueError('compatible needs keep = "last"')

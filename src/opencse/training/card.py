@@ -1,8 +1,7 @@
-"""The model cards of a trained encoder, and of the mean of several."""
+"""The model card of a trained encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from huggingface_hub import ModelCardData
@@ -60,9 +59,6 @@ def encoder_card(
     kept = "of the last step"
     if outcome.best_step is not None:
         kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
-    for vector in recipe.task_vectors.values():
-        if vector.weight:
-            kept = f"{vector.weight:g} times what `{vector.recipe}` changes, added to those {kept}"
     if outcome.share < 1:
         kept = f"{outcome.share:.0%} of the way from the backbone's to those {kept}"
     summary = f"A sentence encoder trained without labels by opencse, recipe `{recipe.name}` ({recipe.variant})."
@@ -83,19 +79,6 @@ def encoder_card(
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,
     )
-
-
-def average_card(models: Sequence[str]) -> str:
-    """Return the model card of the mean of several models' weights.
-
-    Args:
-        models: Their names or folders.
-    """
-    summary = (
-        "The mean of the weights of these sentence encoders, by opencse (Wortsman et al., Model soups, ICML 2022):"
-    )
-    listed = "".join(f"\n- `{name}`" for name in models)
-    return _header("Mean of sentence encoders", f"{summary}\n{listed}", models[0], None)
 
 
 def _header(title: str, summary: str, base: str, language: str | None) -> str:

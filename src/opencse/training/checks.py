@@ -59,8 +59,6 @@ def score_warnings(outcome: TrainingOutcome, recipe: Recipe) -> list[str]:
     limits = [] if first is None else [f"{selection.tolerance:g} points on the development set"]
     if outcome.guards and selection.guard_tolerance is not None:
         limits.append(f"{selection.guard_tolerance:g} points on each guard")
-    if selection.compatible is not None:
-        limits.append(f"{100 * (1 - selection.compatible):g} % of the hits among old vectors")
     if outcome.share == 1 or not limits:
         return []
     lost = f"the trained weights lose more than is allowed ({' and '.join(limits)})"

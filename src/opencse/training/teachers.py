@@ -13,9 +13,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,15 +23,13 @@ import numpy as np
 from opencse.data.token_store import UsableRows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.layer_means import with_layer_means
 from opencse.encoder.weights_hash import weights_hash
 from opencse.errors import OpencseError
 from opencse.io.cache import sealed_store
-from opencse.io.corpus import Corpus, chunks
+from opencse.io.corpus import chunks
 from opencse.io.files import write_json
 from opencse.progress import Phase
-from opencse.recipes import PolarityHead, Recipe, Teacher
-from opencse.training.polarity import polarity_head
+from opencse.recipes import Recipe, Teacher
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -67,60 +64,25 @@ class LoadedTeacher:
         return self.embedder.encode(texts)
 
 
-def load_teachers(
-    recipe: Recipe,
-    backbone: str | Path,
-    device: str,
-    corpus: Corpus | None = None,
-    *,
-    progress: bool = False,
-) -> dict[str, LoadedTeacher]:
-    """Load every teacher that the terms read, and train the polarity heads that are not cached.
+def load_teachers(recipe: Recipe, backbone: str | Path, device: str) -> dict[str, LoadedTeacher]:
+    """Load every teacher that the terms read.
 
     Args:
         recipe: Recipe with teachers and terms.
         backbone: The model of the teacher `backbone`.
         device: Device of the teachers.
-        corpus: The training rows, for polarity heads.
-        progress: Show progress bars.
 
     Raises:
-        OpencseError: A teacher cannot be loaded or its head cannot be trained; the message names it.
+        OpencseError: A teacher cannot be loaded; the message names it.
     """
     found = {}
     for name in recipe.used_teachers:
         try:
-            loaded = _load(recipe.teachers[name], recipe, backbone, device)
-            if (head := recipe.teachers[name].polarity) is not None:
-                assert corpus is not None
-                loaded = _with_polarity(loaded, head, recipe, corpus, progress)
-            found[name] = loaded
+            found[name] = _load(recipe.teachers[name], recipe, backbone, device)
         except OpencseError as error:
             problem = f"teachers.{name}: {error.problem}"
             raise OpencseError(problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")) from error
     return found
-
-
-def _with_polarity(
-    teacher: LoadedTeacher, settings: PolarityHead, recipe: Recipe, corpus: Corpus, progress: bool
-) -> LoadedTeacher:
-    """Return the same transformer with a polarity head in place of the following modules."""
-    seed = recipe.training.seed
-    embedder = Embedder(
-        with_layer_means(teacher.model, settings.depths),
-        prompt=teacher.embedder.prompt,
-        precision=teacher.embedder.precision,
-        progress="polarity teacher" if progress else None,
-    )
-    means = replace(teacher, embedder=embedder)
-    columns = {view: recipe.views[view].text for view in settings.views}
-    drawn = islice(corpus.rows(list(columns.values())), settings.rows)
-    rows = [dict(zip(columns, row, strict=True)) for row in drawn]
-    texts = hashlib.blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()
-    key = _hash(teacher.digest, json.dumps(asdict(settings)), texts, str(seed))
-    head = polarity_head(means.encode, embedder.dimension, rows, settings, key=key, seed=seed, progress=progress)
-    embedder.model.append(head.to(embedder.model.device))
-    return replace(means, digest=key)
 
 
 def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, device: str) -> LoadedTeacher:

@@ -28,8 +28,6 @@ from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.network import Network
-from opencse.training.other_recipes import task_vector_recipes
-from opencse.training.task_vectors import weighted_sum
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
 from opencse.training.view_tokens import sources_and_views
@@ -117,10 +115,7 @@ def train_encoder(
     recipe = replace(recipe, training=session.settle(recipe.training, backbone_config(backbone)))
     model = _TrainedModel(recipe, backbone, session)
     text = _TrainingText(recipe, corpus, backbone, model, session)
-    with timed("task vectors", whole=True):
-        others = train_task_vectors(recipe, corpus, session.folder, **_options(session, backbone, dev, progress))
-    added, hashes = weighted_sum(recipe, model.encoder, others)
-    fingerprint = _fingerprint(recipe, model, text) | {f"task vector {name}": h for name, h in hashes.items()}
+    fingerprint = _fingerprint(recipe, model, text)
     if (outcome := session.finished(fingerprint)) is not None:
         return TrainingRun(session.folder, recipe, outcome)
     record = {**_record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint), **(record or {})}
@@ -145,44 +140,9 @@ def train_encoder(
         dev=None if dev is None else dev(model.scored),
         guards=None if guards is None else guards(model.scored),
         watch=dict if watch is None else watch(model.scored),
-        added=added,
     )
     warnings = (*text.warnings, *score_warnings(outcome, recipe))
     return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
-
-
-def train_task_vectors(recipe: Recipe, corpus: Corpus, out: Path, **options: Any) -> dict[str, Path]:
-    """Train the recipes of the task vectors on the run's rows, with its seed and pooling; unfinished ones are resumed.
-
-    Args:
-        recipe: Recipe of the run.
-        corpus: Rows of the run.
-        out: Folder of the run.
-        **options: As for `train_other`.
-    """
-    return {
-        name: train_other(other, corpus, out / "task_vectors" / name, f"for the task vector '{name}'", **options)
-        for name, other in task_vector_recipes(recipe).items()
-    }
-
-
-def train_other(
-    recipe: Recipe, corpus: Corpus, folder: Path, purpose: str, *, overwrite: bool, notify: Notify, **options: Any
-) -> Path:
-    """Train another recipe that a run depends on, and return its model; an unfinished training is resumed.
-
-    Args:
-        recipe: The other recipe, resolved.
-        corpus: Rows with its columns.
-        folder: Folder of its run.
-        purpose: What the model is for, as the end of a sentence.
-        overwrite: Replace a run in `folder`.
-        notify: As for `train_encoder`.
-        **options: `backbone`, `dev`, `progress`: as for `train_encoder`.
-    """
-    resume = not overwrite and (folder / "run.json").is_file()
-    notify(f"training {recipe.name} {purpose}")
-    return train_encoder(recipe, corpus, out=folder, resume=resume, overwrite=overwrite, notify=notify, **options).model
 
 
 class _TrainedModel:
@@ -224,7 +184,7 @@ class _TrainingText:
         bar = session.progress
         with session.main_first():
             with timed("teachers"):
-                teachers = load_teachers(recipe, backbone, str(session.device), corpus, progress=bar)
+                teachers = load_teachers(recipe, backbone, str(session.device))
             with timed("tokenising"):
                 self.store: TokenStore = open_token_store(
                     corpus,
@@ -297,12 +257,6 @@ def _record(
         "precision": recipe.training.precision,
         "fingerprint": fingerprint,
     }
-
-
-def _options(session: TrainingSession, backbone: str | Path, dev: Any, progress: bool) -> dict[str, Any]:
-    """Return the options that the runs of other recipes share with this one."""
-    shared = {"backbone": backbone, "dev": dev, "progress": progress}
-    return shared | {"overwrite": session.overwrite, "notify": session.notify}
 
 
 def _denoisers(
