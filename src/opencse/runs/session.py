@@ -20,7 +20,7 @@ from opencse.io.files import write_json, write_text
 from opencse.progress import Notify, timed
 from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import Checkpoints
-from opencse.runs.folder import check_folder, describe_environment, prepare_folder, read_record
+from opencse.runs.folder import begun_step_limit, check_folder, describe_environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
 from opencse.runs.loop import LoopSettings, TrainingLoop, TrainingOutcome
 from opencse.runs.memory import keep_freed_memory
@@ -62,6 +62,7 @@ class TrainingSession:
         self.resume, self.overwrite, self.track = resume, overwrite, tuple(track)
         check_folder(self.folder, resume=resume, overwrite=overwrite)
         check_trackers(list(track))
+        self._step_limit = begun_step_limit(self.folder) if resume else None
         meeting = InitProcessGroupKwargs(timeout=_MEETING)
         tracking = self.folder / "tracking" if track else None
         self.accelerator = Accelerator(log_with=list(track) or None, project_dir=tracking, kwargs_handlers=[meeting])
@@ -161,8 +162,13 @@ class TrainingSession:
             checkpoints: The checkpoints of the run.
             record: As in `begin`.
             save: Writes the model; called in the main process only.
-            **options: `dev`, `guards`, `watch` and `added`, as for `TrainingLoop`.
+            **options: `dev`, `guards`, `watch`, `added` and `deadline`, as for `TrainingLoop`.
         """
+
+        def keep_step_limit(steps: int) -> None:
+            self._step_limit = steps
+            write_json(self.folder / "run.json", self._placed(record))
+
         training = settings.training
         loop = TrainingLoop(
             network=network,
@@ -173,6 +179,9 @@ class TrainingSession:
             accelerator=self.accelerator,
             checkpoints=checkpoints,
             progress=self.progress,
+            notify=self.notify,
+            step_limit=self._step_limit,
+            keep_step_limit=keep_step_limit,
             **options,
         )
         with timed("training steps"):
@@ -187,4 +196,5 @@ class TrainingSession:
         return outcome
 
     def _placed(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        return {**record, "device": str(self.device)}
+        limit = {} if self._step_limit is None else {"step_limit": self._step_limit}
+        return {**record, **limit, "device": str(self.device)}
