@@ -44,7 +44,8 @@ def _runs(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
         read_record(path.parent)
 
     for name in files:
-        yield f"compared {name}", folder / name, lambda path: group_runs([read_run(path.parent)])
+        if name != "metrics.jsonl":
+            yield f"compared {name}", folder / name, lambda path: group_runs([read_run(path.parent)])
     yield "resumed run.json", folder / "run.json", recorded
     yield "resumed metrics.jsonl", folder / "metrics.jsonl", lambda path: MetricsLog(path, 5).close()
 
