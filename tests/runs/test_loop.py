@@ -160,7 +160,7 @@ def test_a_few_steps_are_taken_though_the_time_is_over(tmp_path, backbone, corpu
     notes: list[str] = []
     result = run(corpus, backbone, tmp_path / "out", "training.epochs=10", deadline=-1.0, notify=notes.append)
     assert result.outcome.steps == 20
-    assert "the time is over before training begins: it ends after 20 steps" in notes
+    assert "the time is over before training: it ends after its first 20 steps" in notes
 
 
 @pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"step_limit": -1}', '{"step_limit": 2.5}'])

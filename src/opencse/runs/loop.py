@@ -188,7 +188,7 @@ class TrainingLoop:
             start, began = self.state.step, time.perf_counter()
             self._limit_steps(phase)
             if self.deadline is not None and self.step_limit is None and began > self.deadline:
-                self.notify(f"the time is over before training begins: it ends after {MEASURED_STEPS} steps")
+                self.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
             while self.state.step < self.steps and not exhausted:
                 self._step()
                 phase.update()
@@ -224,6 +224,8 @@ class TrainingLoop:
         if step < self.steps:
             expected = now - self._clock + seconds * (self.steps - step)
             self.notify(f"training takes about {about(expected)}: {self.steps:,} steps")
+        elif self.deadline is not None:
+            self.notify(f"the time is over: training ends after step {step}")
 
     def _limit_steps(self, phase: Phase) -> None:
         """Apply the limit, from the step at which it was computed."""
