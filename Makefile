@@ -39,7 +39,7 @@ lock: .venv/uv  ## write locked.txt anew, from constraints.txt: hashes of all fi
 	$@/bin/python -m pip --disable-pip-version-check install --quiet uv
 
 demo: install  ## teach a model the difference between wording and meaning, on sample sentences
-	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --yes --set training.max_steps=200
+	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --set training.max_steps=200
 
 test: .venv/.dev  ## the fast suite
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'

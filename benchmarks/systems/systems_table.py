@@ -8,6 +8,8 @@ import statistics
 import tomllib
 from pathlib import Path
 
+from scipy import stats
+
 from opencse.comparison import Group, RunRecord, compare_groups, read_run
 from opencse.recipes import load_recipe
 
@@ -45,18 +47,18 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
     if first.before is not None:
         scores.append(["untouched backbone", *[""] * len(first.tasks), f"{first.before:.2f}", "", ""])
         costs.append(["untouched backbone", *untouched, *[""] * 5])
-    for row in comparison.rows:
+    averages = [[statistics.mean(run.after["sts"].values()) for run in group.runs] for group in groups]
+    for row, found in zip(comparison.rows, averages, strict=True):
         recipe = wanted[row.label][0]
         own = recipe == row.label
         published = load_recipe(recipe).published.get("bert-base") if own else None
-        test = _difference(row.seeds_test)
+        test = _difference(row.difference, found, averages[0])
         tasks = map(_spread, row.tasks.values())
         scores.append([row.label, *tasks, _spread(row.average), test, _number(published, 2)])
         ratio, memory_peak = cost["ratio"].get(row.label), memory[row.label]
         published_cost = TABLES["published_cost"].get(recipe) if own else None
         spent = ["" if row.steps is None else str(row.steps), _number(row.seconds.mean, 0), _number(ratio, 2)]
         costs.append([row.label, *bias[row.label], *spent, _number(published_cost, 2), _number(memory_peak, 0)])
-    notes += [note for row in comparison.rows for note in row.notes]
     if missing := [label for label in wanted if label not in {row.label for row in comparison.rows}]:
         notes.append(f"not run: {', '.join(missing)}")
     blocks = [*_lines(scores), "", *_lines(costs), "", *(f"- {note}" for note in notes)]
@@ -104,10 +106,13 @@ def _spread(value: object) -> str:
     return "–" if mean is None else f"{mean:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
 
 
-def _difference(test: object) -> str:
-    if test is None or test.value is None:
+def _difference(value: float | None, averages: list[float], first: list[float]) -> str:
+    """A difference of means, and the p value of Welch's test over seeds."""
+    if value is None:
         return ""
-    return f"{test.value:+.2f}" + ("" if test.p is None else f" (p = {test.p:.2f})")
+    if min(len(averages), len(first)) < 2:
+        return f"{value:+.2f}"
+    return f"{value:+.2f} (p = {stats.ttest_ind(averages, first, equal_var=False).pvalue:.2f})"
 
 
 def _number(value: float | None, digits: int) -> str:

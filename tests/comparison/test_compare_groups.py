@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import asdict
 
@@ -9,8 +7,7 @@ import numpy as np
 import pytest
 
 from opencse.comparison import compare_groups, group_runs, pair_cosines, read_run
-from opencse.comparison.comparison_table import comma_separated, latex, markdown
-from opencse.comparison.run_curves import save_curves
+from opencse.comparison.comparison_table import markdown
 from opencse.errors import OpencseError
 from tests.comparison.folders import seven, write_run
 from tests.probing.helpers import bag_of_words, pairs
@@ -25,16 +22,15 @@ def groups(tmp_path, averages: dict[str, list[float]]):
     return group_runs(runs)
 
 
-def test_means_spreads_and_published_scores(tmp_path):
+def test_means_and_spreads(tmp_path):
     found = compare_groups(groups(tmp_path, {"simcse": [76.0, 77.0, 78.0], "osscse": [78.0, 79.0, 80.5]}))
     first, second = found.rows
     assert first.average.mean == pytest.approx(77.0)
     assert first.average.deviation == pytest.approx(1.0)
-    assert first.above_published == pytest.approx(0.75)
     assert first.before is None  # the seeds disagree, since the test made it so
-    assert first.seeds_test is None
-    assert second.seeds_test.value == pytest.approx(79.1667 - 77, abs=1e-3)
-    assert second.pairs_test is None
+    assert first.difference is None
+    assert second.difference == pytest.approx(79.1667 - 77, abs=1e-3)
+    assert second.interval is None
     assert first.seconds.mean == pytest.approx(102.0)
     assert "no pairs to resample" in " ".join(found.notes)
 
@@ -42,7 +38,7 @@ def test_means_spreads_and_published_scores(tmp_path):
 def test_one_seed_is_said_to_be_one(tmp_path):
     found = compare_groups(groups(tmp_path, {"simcse": [76.0], "osscse": [78.0, 79.0]}))
     assert found.rows[0].average.deviation is None
-    assert "one seed" in found.rows[1].seeds_test.undefined
+    assert found.rows[1].difference == pytest.approx(2.5)
     text = markdown(found)
     assert "76.00 (n = 1)" in text
     assert "78.50 ± 0.71" in text
@@ -91,36 +87,12 @@ def test_pairs_are_resampled_where_models_are_there(tmp_path):
     cosines = pair_cosines({worse: lambda: noisy, better: lambda: bag_of_words}, [toy])
     found = compare_groups(chosen, sets=[toy], cosines=cosines, resamples=300)
     assert found.suite == "pairs"
-    assert found.rows[1].pairs_test.low > 0
-    assert found.rows[1].published is None
-    assert "against the first, over pairs" in markdown(found)
+    assert 0 < found.rows[1].interval[0] < found.rows[1].difference < found.rows[1].interval[1]
+    assert "paired bootstrap" in markdown(found)
 
 
-def test_tables_say_the_same(tmp_path):
+def test_labels_are_escaped(tmp_path):
     found = compare_groups(groups(tmp_path, {"simcse_x": [76.0, 77.0], "oss|cse & 5%": [78.0, 79.5]}))
     lines = [line for line in markdown(found).splitlines() if line.startswith("|")]
     assert len(lines) == 4
     assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
-    text = latex(found)
-    assert r"simcse\_x" in text
-    assert r"oss|cse \& 5\%" in text
-    assert r"76.50 $\pm$ 0.71" in text
-    body = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert len({line.replace(r"\&", "").count("&") for line in body}) == 1
-    rows = list(csv.DictReader(io.StringIO(comma_separated(found))))
-    assert len(rows) == 2 * 8
-    average = next(row for row in rows if row["task"] == "average")
-    assert float(average["mean"]) == pytest.approx(76.5)
-    assert float(average["sd"]) == pytest.approx(0.5**0.5)
-
-
-def test_learning_curves(tmp_path):
-    chosen = groups(tmp_path, {"simcse": [76.0, 77.0], "osscse": [78.0]})
-    written = save_curves(chosen, tmp_path / "out" / "curves")
-    assert [path.suffix for path in written] == [".svg", ".png"]
-    svg = written[0].read_text()
-    assert "simcse on bert-base-uncased" in svg
-    assert "development" in svg
-    (tmp_path / "simcse" / "seed-1" / "metrics.jsonl").write_text("")
-    bare = group_runs([read_run(tmp_path / "simcse" / "seed-1")])
-    assert save_curves(bare, tmp_path / "none") == []

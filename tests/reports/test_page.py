@@ -7,10 +7,9 @@ from html.parser import HTMLParser
 import pytest
 
 from opencse.errors import OpencseError
-from opencse.probing import Estimate, PairKind, ProbeData, probe_encoders
-from opencse.probing.training_pairs import HISTOGRAM
+from opencse.probing import ProbeData, probe_encoders
 from opencse.reports import render, write_report
-from opencse.reports.figures import training_pairs
+from opencse.reports.figures import histogram
 from opencse.reports.palette import LIGHT
 from opencse.reports.summary import number
 from opencse.reports.tables import triplet_rows
@@ -145,20 +144,7 @@ def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
 
 
 def test_the_legend_of_many_training_pairs_fits_in_the_figure() -> None:
-    even = (1,) * (len(HISTOGRAM) - 1)
-    half = Estimate(value=0.5, rows=20)
-    kinds = tuple(
-        PairKind(
-            column=f"a_long_column_name_{i}",
-            role="negative",
-            overlap=half,
-            cosine=half,
-            overlap_counts=even,
-            cosine_counts=even,
-        )
-        for i in range(10)
-    )
-    drawn = training_pairs(kinds, "overlap", LIGHT)
+    drawn = histogram({f"a_long_column_name_{i} (negative)": [1] * 20 for i in range(10)}, "overlap", LIGHT)
     drawn.draw_without_rendering()
     page, legend = drawn.bbox, drawn.axes[0].get_legend().get_window_extent()
     assert legend.x1 <= page.x1

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
 from opencse.errors import Interrupted, OpencseError
+from opencse.runs import loop
 from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import load_weights
-from opencse.runs.folder import TRAINED_WEIGHTS
+from opencse.runs.folder import TRAINED_WEIGHTS, begun_step_limit
 from tests.tiny import tiny_bert
 from tests.training.helpers import crash_at, fake_dev, metrics, run, weights, write_corpus
 
@@ -118,6 +120,53 @@ def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight
     assert (tmp_path / "out" / "checkpoints" / "step-00000005").is_dir()
     run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
     assert metrics(tmp_path / "out") == metrics(straight)
+
+
+@pytest.fixture
+def one_second_steps(monkeypatch) -> None:
+    """A clock on which a step takes a second, and nothing else takes any time."""
+    now, step = [0.0], loop.TrainingLoop._step
+
+    def timed_step(self: loop.TrainingLoop) -> None:
+        step(self)
+        now[0] += 1
+
+    monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(loop.TrainingLoop, "_step", timed_step)
+
+
+@pytest.mark.usefixtures("one_second_steps")
+def test_the_steps_that_fit_end_the_schedule_and_are_those_of_a_resumed_run(
+    tmp_path, backbone, corpus, monkeypatch
+) -> None:
+    notes: list[str] = []
+    settings = ("training.epochs=10", "training.log_every=1")
+    whole = run(corpus, backbone, tmp_path / "straight", *settings, deadline=28.5, notify=notes.append)
+    assert whole.outcome.steps == begun_step_limit(tmp_path / "straight") == 28
+    assert "training takes about 30 s: 28 steps" in notes
+    rates = {line["step"]: line["lr"] for line in metrics(tmp_path / "straight")}
+    assert rates[28] == pytest.approx(1e-3 / 28), "linear to 0 by the steps that fit"
+    assert rates[20] == pytest.approx(1e-3 * 61 / 80), "before, by all steps"
+    with monkeypatch.context() as patch:
+        crash_at(23, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "out", *settings, deadline=28 + 28.5)
+    assert run(corpus, backbone, tmp_path / "out", *settings, resume=True).outcome.steps == 28
+    assert metrics(tmp_path / "out") == metrics(tmp_path / "straight")
+
+
+@pytest.mark.usefixtures("one_second_steps")
+def test_a_few_steps_are_taken_though_the_time_is_over(tmp_path, backbone, corpus) -> None:
+    notes: list[str] = []
+    result = run(corpus, backbone, tmp_path / "out", "training.epochs=10", deadline=-1.0, notify=notes.append)
+    assert result.outcome.steps == 20
+    assert "the time is over before training: it ends after its first 20 steps" in notes
+
+
+@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"step_limit": -1}', '{"step_limit": 2.5}'])
+def test_a_damaged_limit_is_none(tmp_path, record) -> None:
+    (tmp_path / "run.json").write_text(record)
+    assert begun_step_limit(tmp_path) is None
 
 
 def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:

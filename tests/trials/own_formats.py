@@ -19,15 +19,14 @@ def examples(folder: Path) -> Iterator[tuple[str, Path, Reader] | tuple[str, Pat
 
 def _runs(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
     from opencse.comparison.run_groups import group_runs, read_run
-    from opencse.pipeline.time_budget import begun_budget
     from opencse.recipes import dump_recipe, load_recipe
-    from opencse.runs.folder import read_record
+    from opencse.runs.folder import begun_step_limit, read_record
     from opencse.runs.log import MetricsLog
     from opencse.runs.settled_precision import begun_precision
 
     record = {"recipe": "simcse", "variant": "sound", "family": "bert", "backbone": "b", "seed": 1, "rows": 9}
     record |= {"fingerprint": {"corpus": "c", "backbone": "w"}, "precision": "fp32"}
-    record |= {"budget": {"minutes": 2.5, "share": 0.5}}
+    record |= {"step_limit": 25}
     record |= {"outcome": {"steps": 3, "seconds": 1.5, "best_score": 70.5}}
     scores = {"sts": {"tasks": [{"task": "STS-B", "main": "spearman", "metrics": {"spearman": 70.1}}]}}
     files = {
@@ -41,11 +40,12 @@ def _runs(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
         (folder / name).write_text(text, encoding="utf-8")
 
     def recorded(path: Path) -> None:
-        begun_budget(path.parent), begun_precision(path.parent)
+        begun_step_limit(path.parent), begun_precision(path.parent)
         read_record(path.parent)
 
     for name in files:
-        yield f"compared {name}", folder / name, lambda path: group_runs([read_run(path.parent)])
+        if name != "metrics.jsonl":
+            yield f"compared {name}", folder / name, lambda path: group_runs([read_run(path.parent)])
     yield "resumed run.json", folder / "run.json", recorded
     yield "resumed metrics.jsonl", folder / "metrics.jsonl", lambda path: MetricsLog(path, 5).close()
 

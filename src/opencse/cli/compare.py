@@ -1,8 +1,7 @@
-"""`opencse compare`: runs side by side, with tests of their differences."""
+"""`opencse compare`: runs side by side, over their seeds."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +10,6 @@ import typer
 from opencse.cli import options
 from opencse.cli.evaluate import TextVariant
 from opencse.errors import OpencseError
-
-
-class TableFormat(StrEnum):
-    """Format of the printed table."""
-
-    markdown = "markdown"
-    latex = "latex"
-    csv = "csv"
 
 
 def compare(
@@ -31,9 +22,8 @@ def compare(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the tables, comparison.json and learning curves.")
+        Path | None, typer.Option("--out", "-o", help="Folder for comparison.md and comparison.json.")
     ] = None,
-    format: Annotated[TableFormat, typer.Option(help="Format of the printed table.")] = TableFormat.markdown,
     data: Annotated[
         str | None,
         typer.Option(
@@ -64,8 +54,8 @@ def compare(
 ) -> None:
     """Group runs that differ only in their seed, and compare the groups with the first.
 
-    Mean and standard deviation over seeds; the difference from the baseline over seeds (Welch) and, with --data, over
-    pairs (paired bootstrap); the published score; training time.
+    Mean and standard deviation over seeds; the difference from the baseline, with --data with its interval over pairs
+    (paired bootstrap); training time.
 
     With --texts, two models search your documents instead: which lists of hits change, whether stored vectors stay
     usable, and with -o a page on which to judge the lists.
@@ -73,8 +63,6 @@ def compare(
     For example:
 
     opencse compare runs/simcse runs/osscse -o comparison/
-
-    opencse compare runs/* --data sts/ --format latex
 
     opencse compare minilm out/ --texts docs/ --queries log.txt -o judge/
     """
@@ -84,11 +72,11 @@ def compare(
         return
     if queries is not None:
         raise OpencseError("--queries goes with --texts", "Add --texts DOCS.")
-    from opencse.comparison.comparison_table import FORMATS
+    from opencse.comparison.comparison_table import markdown
     from opencse.pipeline.compare import compare as run
 
     comparison = run(runs, out=out, data=data, pairs=pairs or (), text=text.value, resamples=resamples)
-    typer.echo(FORMATS[format.value][1](comparison), nl=False)
+    typer.echo(markdown(comparison), nl=False)
 
 
 def _compare_search(models: list[str], texts: str, queries: Path | None, column: str | None, out: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -81,14 +80,11 @@ def run(
         float | None,
         typer.Option(
             min=0.5,
-            help="Time that the run may take; as much of the recipe is used as is expected to fit, by a probe of the "
-            "machine.",
+            help="Time from the start of the command to the end of training. The steps that fit are computed after the "
+            "first twenty; evaluation and report follow.",
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Begin without asking; only a terminal is asked.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the steps, sizes and expected time of the run, and stop.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps and sizes of the run, and stop.")] = False,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
     track: options.Track = [],  # noqa: B006
@@ -127,27 +123,22 @@ def run(
         "quick": quick,
         "labels": labels,
         "label_share": label_share,
-        "minutes": minutes,
     }
     if dry_run:
         from opencse.pipeline.plan import plan
 
-        Console().print(plan(recipe, corpus, **inputs))
+        for number, line in enumerate(plan(recipe, corpus, **inputs), 1):
+            typer.echo(f"{number}. {line}")
         return
     result = run_pipeline(
         recipe,
         corpus,
         **inputs,
+        minutes=minutes,
         out=out,
         resume=resume,
         overwrite=overwrite,
         track=track,
         notify=progress.note,
-        confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() and not (yes or quiet) else None,
     )
     Console().print(result)
-
-
-def _confirm(line: str) -> bool:
-    """Ask in the terminal whether to begin."""
-    return typer.confirm(f"opencse: {line}. Begin?", default=True, err=True)

@@ -1,14 +1,13 @@
-"""Comparison of runs over seeds and over test pairs, with published scores and training time."""
+"""Comparison of runs over seeds and over test pairs, with training time."""
 
 from opencse.comparison.compare_groups import compare_groups, pair_cosines
 from opencse.comparison.comparison_table import Comparison, GroupRow
 from opencse.comparison.run_groups import Group, RunRecord, find_runs, group_runs, read_run
 from opencse.comparison.seeds import parse_seeds, seed_folders
-from opencse.comparison.statistics import Difference, Spread, paired_bootstrap, spread, welch
+from opencse.comparison.statistics import Spread, paired_bootstrap, spread
 
 __all__ = [
     "Comparison",
-    "Difference",
     "Group",
     "GroupRow",
     "RunRecord",
@@ -22,5 +21,4 @@ __all__ = [
     "read_run",
     "seed_folders",
     "spread",
-    "welch",
 ]

@@ -1,4 +1,4 @@
-"""Comparison of groups of runs: scores over seeds, differences from a baseline, published scores, training time."""
+"""Comparison of groups of runs: scores over seeds, differences from a baseline, training time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from opencse.comparison.comparison_table import Comparison, GroupRow
 from opencse.comparison.run_groups import Group, RunRecord
-from opencse.comparison.statistics import paired_bootstrap, spread, welch
+from opencse.comparison.statistics import paired_bootstrap, spread
 from opencse.errors import OpencseError
 from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine, spearman
@@ -64,57 +64,42 @@ def compare_groups(
         suite = suite or _common_suite(groups)
         scores = {run: _suite_scores(run, suite) for group in groups for run in group.runs}
     tasks = _common_tasks(scores)
-    golds = [each.gold for each in sets]
+    averages = [[_average(scores[run], tasks) for run in group.runs] for group in groups]
+    first = spread(averages[0]).mean
     rows = []
-    for index, group in enumerate(groups):
-        baseline = groups[0] if index else None
-        rows.append(_row(group, baseline, suite, tasks, scores, golds, cosines, resamples))
-    notes = [note for group in groups for note in group.notes]
+    for group, found in zip(groups, averages, strict=True):
+        average, interval = spread(found), None
+        if group is not groups[0] and cosines is not None:
+            ours, theirs = ([cosines[run] for run in each.runs] for each in (group, groups[0]))
+            interval = paired_bootstrap([each.gold for each in sets], ours, theirs, resamples=resamples)
+        difference = None
+        if group is not groups[0] and average.mean is not None and first is not None:
+            difference = average.mean - first
+        steps = {run.steps for run in group.runs}
+        rows.append(
+            GroupRow(
+                label=group.label,
+                seeds=tuple(run.seed for run in group.runs),
+                tasks={task: spread([scores[run][task] for run in group.runs]) for task in tasks},
+                average=average,
+                before=_before(group, suite, tasks),
+                difference=difference,
+                interval=interval,
+                seconds=spread([run.seconds for run in group.runs]),
+                steps=steps.pop() if len(steps) == 1 else None,
+            )
+        )
+    notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
+    if cosines is None:
+        notes.append("Without --data there are no pairs to resample: the scores are those of each run's results.json.")
+    else:
+        notes.append("Interval: 95 %, paired bootstrap of the test pairs; it covers new test pairs for these models.")
     if any(len(group.runs) == 1 for group in groups):
         notes.append(
             "A group with one seed has no standard deviation: its difference may be chance (run more --seeds)."
         )
-    if cosines is None:
-        notes.append("Without --data there are no pairs to resample: the scores are those of each run's results.json.")
+    notes += [note for group in groups for note in group.notes]
     return Comparison(suite=suite, rows=tuple(rows), notes=tuple(notes))
-
-
-def _row(
-    group: Group,
-    baseline: Group | None,
-    suite: str,
-    tasks: Sequence[str],
-    scores: RunScores,
-    golds: Sequence[np.ndarray],
-    cosines: Mapping[RunRecord, Cosines] | None,
-    resamples: int,
-) -> GroupRow:
-    averages = [_average(scores[run], tasks) for run in group.runs]
-    published = group.runs[0].published if suite == "sts" and len(tasks) == 7 else None
-    average = spread(averages)
-    seeds_test = pairs_test = None
-    if baseline is not None:
-        seeds_test = welch(averages, [_average(scores[run], tasks) for run in baseline.runs])
-        if cosines is not None:
-            ours, theirs = ([cosines[run] for run in each.runs] for each in (group, baseline))
-            pairs_test = paired_bootstrap(golds, ours, theirs, resamples=resamples)
-    steps = {run.steps for run in group.runs}
-    devs = [run.dev for run in group.runs]
-    return GroupRow(
-        label=group.label,
-        seeds=tuple(run.seed for run in group.runs),
-        tasks={task: spread([scores[run][task] for run in group.runs]) for task in tasks},
-        average=average,
-        before=_before(group, suite, tasks),
-        published=published,
-        above_published=None if published is None or average.mean is None else average.mean - published,
-        seeds_test=seeds_test,
-        pairs_test=pairs_test,
-        seconds=spread([run.seconds for run in group.runs]),
-        steps=steps.pop() if len(steps) == 1 else None,
-        dev=spread(devs),
-        notes=group.notes,
-    )
 
 
 def _before(group: Group, suite: str, tasks: Sequence[str]) -> float | None:

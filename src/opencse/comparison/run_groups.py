@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from opencse.errors import OpencseError
-from opencse.io.reading import json_object, read_json, read_text
-from opencse.io.tables import read_lines
+from opencse.io.reading import read_json, read_text
 from opencse.settings.tables import parse_toml
 
 _REMEDY = "Leave the run out."
-StepValues = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,7 +23,6 @@ class RunRecord:
         folder: Folder of the run.
         recipe: Name of the recipe.
         variant: `sound` or `faithful`.
-        family: Family of the backbone.
         backbone: Backbone as the user named it.
         seed: Seed of the run.
         settings: The resolved recipe as a flat table, without seed and descriptions.
@@ -35,17 +32,13 @@ class RunRecord:
         steps: Number of optimiser steps.
         seconds: Training time in seconds.
         dev: Development score of the kept step, if there is one.
-        published: Published score of this recipe for the backbone family, if there is one.
         before: Scores of the untouched backbone by suite and task; None for undefined ones.
         after: Scores of the trained model.
-        curve: Development scores by step.
-        losses: Losses by step.
     """
 
     folder: Path
     recipe: str
     variant: str
-    family: str
     backbone: str
     seed: int
     settings: Mapping[str, Any]
@@ -55,11 +48,8 @@ class RunRecord:
     steps: int
     seconds: float
     dev: float | None
-    published: float | None
     before: Mapping[str, Mapping[str, float | None]]
     after: Mapping[str, Mapping[str, float | None]]
-    curve: StepValues
-    losses: StepValues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,13 +97,11 @@ def read_run(folder: str | Path) -> RunRecord:
         raise OpencseError(f"{folder}: this run is not finished", "Finish it with --resume, or leave it out.")
     recipe = parse_toml(read_text(folder / "recipe.toml", _REMEDY), str(folder / "recipe.toml"))
     results = read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
-    curves = list(_metrics(folder / "metrics.jsonl"))
     try:
         return RunRecord(
             folder=folder,
             recipe=str(record["recipe"]),
             variant=str(record["variant"]),
-            family=str(record["family"]),
             backbone=str(record["backbone"]),
             seed=int(record["seed"]),
             settings=_settings(recipe),
@@ -123,11 +111,8 @@ def read_run(folder: str | Path) -> RunRecord:
             steps=int(outcome["steps"]),
             seconds=float(outcome["seconds"]),
             dev=outcome["best_score"],
-            published=recipe.get("published", {}).get(record["family"]),
             before=_scores(results.get("before", {})),
             after=_scores(results.get("after", {})),
-            curve=tuple((line["step"], line["dev"]) for line in curves if "dev" in line),
-            losses=tuple((line["step"], line["loss"]) for line in curves if "loss" in line),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise OpencseError(f"{folder}: not written by a run ({error!r})", "Leave the run out.") from None
@@ -203,11 +188,3 @@ def _scores(suites: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
         suite: {task["task"]: task["metrics"][task["main"]] for task in results["tasks"]}
         for suite, results in suites.items()
     }
-
-
-def _metrics(path: Path) -> Iterator[dict[str, Any]]:
-    if not path.is_file():
-        return
-    for number, line in read_lines(path):
-        if line.strip():
-            yield json_object(line, f"{path}, line {number}", "Remove the line, or the file.")

@@ -1,4 +1,4 @@
-"""`opencse.compare`: runs side by side, with tests of their differences."""
+"""`opencse.compare`: runs side by side, over their seeds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from opencse.comparison import Comparison, RunRecord, compare_groups, find_runs, group_runs, pair_cosines, read_run
-from opencse.comparison.comparison_table import FORMATS
-from opencse.comparison.run_curves import save_curves
+from opencse.comparison.comparison_table import markdown
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
@@ -30,7 +29,7 @@ def compare(
 
     Args:
         runs: Run folders, or folders that contain them; the group of the first run is the baseline.
-        out: Folder for the tables, `comparison.json` and learning curves; nothing is written by default.
+        out: Folder for `comparison.md` and `comparison.json`; nothing is written by default.
         data: STS tasks to evaluate the models on now, which allows a bootstrap over pairs; by default the scores
             that the runs wrote are compared.
         pairs: Files of scored pairs to evaluate on instead.
@@ -38,8 +37,8 @@ def compare(
         resamples: Bootstrap samples.
 
     Returns:
-        Mean and standard deviation over seeds, differences from the baseline over seeds (Welch) and over pairs (paired
-        bootstrap), published scores and training times; it displays as a table in a notebook.
+        Mean and standard deviation over seeds, differences from the baseline with an interval over pairs (paired
+        bootstrap), and training times; it displays as a table in a notebook.
 
     Raises:
         OpencseError: A folder holds no run, or runs were scored on different tasks.
@@ -52,11 +51,8 @@ def compare(
         cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
     comparison = compare_groups(groups, sets=sets, cosines=cosines, resamples=resamples)
     if out is not None:
-        folder = Path(out)
-        for ending, write in FORMATS.values():
-            write_text(folder / f"comparison.{ending}", write(comparison))
-        write_json(folder / "comparison.json", asdict(comparison))
-        save_curves(groups, folder / "learning_curves")
+        write_text(Path(out) / "comparison.md", markdown(comparison))
+        write_json(Path(out) / "comparison.json", asdict(comparison))
     return comparison
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,13 @@ from opencse.pipeline.before_after import read_probe_data
 from opencse.pipeline.inputs import RunInputs, resolve_inputs, with_precision
 from opencse.pipeline.run_report import measure_and_report
 from opencse.pipeline.run_result import RunResult
-from opencse.pipeline.time_budget import TimeBudget, announce, begun_budget, fit_to_minutes, run_sizes
-from opencse.pipeline.time_estimate import RunSizes
 from opencse.pipeline.train import train_on_rows
 from opencse.pipeline.validation import read_validation
 from opencse.progress import Notify, collect, timed
 from opencse.recipes import Recipe
 from opencse.runs.folder import check_folder
 from opencse.runs.settled_precision import begun_precision
+from opencse.settings.numbers import check_minutes
 from opencse.training import train_first_stages
 
 
@@ -54,7 +53,6 @@ def run(
     track: Sequence[str] = (),
     progress: bool = True,
     notify: Notify = lambda _: None,
-    confirm: Callable[[str], bool] | None = None,
 ) -> RunResult:
     """Build the text columns of a recipe, train, and evaluate the model before and after.
 
@@ -79,23 +77,24 @@ def run(
         labels: Your own labels to train on (`opencse.data.labels.read_labels`): pairs that say the same or the
             opposite, or judged searches.
         label_share: Share of the training rows that the labels make up.
-        minutes: Time that the run may take. As much of the recipe is used as is expected to fit, by a probe of the
-            machine; a run that is resumed keeps its share.
+        minutes: Time from now to the end of training; evaluation and report follow. The steps that fit are computed
+            once, after the first twenty; a run that is resumed keeps their number. Views are built in full.
         resume: Continue an interrupted run in `out`.
         overwrite: As for `train`.
         track: As for `train`.
         progress: As for `train`.
         notify: As for `train`.
-        confirm: Receives the first line, with size and expected time, and returns whether to begin; by default the run
-            begins.
 
     Returns:
         The run, and scores before and after training; it displays as tables in a notebook.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
-        Interrupted: `confirm` returned False.
     """
+    deadline = None
+    if minutes is not None:
+        check_minutes(minutes)
+        deadline = time.perf_counter() + 60 * minutes
     folder, resume_training = Path(out), resume and (Path(out) / "run.json").is_file()
     with collect() as timings:
         inputs = resolve_inputs(
@@ -118,8 +117,8 @@ def run(
             check_folder(folder, resume=False, overwrite=overwrite)
         inputs, precision_line = with_precision(inputs, begun_precision(folder) if resume else None)
         validation = read_validation(inputs.recipe, inputs.corpus.texts, dev=dev, data=data, guard=guard)
-        sizes = run_sizes(inputs, probe_data, validation)
-        inputs, budget = _announced(inputs, *sizes, minutes, folder if resume else None, notify, confirm)
+        if language := inputs.language_line():
+            notify(language)
         notify(precision_line)
         stages = _first_stages(inputs, folder, development_sets(dev, data), progress, overwrite, notify)
         rows = prepare_rows(
@@ -146,32 +145,13 @@ def run(
             progress=progress,
             notify=notify,
             corpus_name=inputs.corpus.name,
-            record={"budget": asdict(budget)},
+            deadline=deadline,
         )
         scores, outcome, report = measure_and_report(inputs, trained, probe_data, remarks)
     result = RunResult(trained, scores, outcome, report, timings.rounded())
     result.save(folder / "results.json")
     notify(timings.line())
     return result
-
-
-def _announced(
-    inputs: RunInputs,
-    sizes: RunSizes,
-    first: Sequence[str],
-    minutes: float | None,
-    resumed: Path | None,
-    notify: Notify,
-    confirm: Callable[[str], bool] | None,
-) -> tuple[RunInputs, TimeBudget]:
-    """Fit the recipe to the minutes, or to the share that a resumed run began with; say how long it takes."""
-    begun = None if resumed is None else begun_budget(resumed)
-    with timed("probe of the machine"):
-        inputs, budget = fit_to_minutes(inputs, sizes, first, minutes, begun)
-    announce(budget.line(sizes.sentences, inputs.recipe.name), notify, confirm)
-    if language := inputs.language_line():
-        notify(language)
-    return inputs, budget
 
 
 def _remarks(inputs: RunInputs, rows: Corpus, notify: Notify) -> list[str]:

@@ -125,6 +125,12 @@ class Phase:
         if self._count is not None:
             self.update(max(0, self._count() - self.done))
 
+    def resize(self, total: int) -> None:
+        """Change the number of units in all."""
+        self.total = total
+        if self._bar is not None:
+            self._bar.total = total
+
     def details(self, values: dict[str, str]) -> None:
         """Set what is shown beside the rate, such as the current loss."""
         self._details = values
@@ -207,6 +213,11 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def about(seconds: float) -> str:
+    """Return a time span as exactly as an estimate is: in minutes, or below that in tens of seconds."""
+    return duration(60 * round(seconds / 60)) if seconds >= 90 else duration(10 * max(1, round(seconds / 10)))
 
 
 def _number(rate: float) -> str:

@@ -3,7 +3,6 @@
 from opencse.recipes.families import FAMILIES, family_of
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
 from opencse.recipes.quick import shortened
-from opencse.recipes.scaling import scaled
 from opencse.recipes.schema import (
     CorpusSettings,
     Encoder,
@@ -35,6 +34,5 @@ __all__ = [
     "family_of",
     "load_recipe",
     "recipe_names",
-    "scaled",
     "shortened",
 ]

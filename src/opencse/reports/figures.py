@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opencse.probing import ProbeScores, SplitResults, Transformations
+from opencse.probing import ProbeScores, SplitResults
 from opencse.probing.published import SPLITS
-from opencse.probing.training_pairs import HISTOGRAM, PairKind
 from opencse.reports.drawing import LEGEND_ROW, figure, legend
 from opencse.reports.palette import MODELS, Palette
 from opencse.reports.text import short
 
 _MARKERS = "osD^vP"
 Models = Mapping[str, ProbeScores]
+Values = Sequence[float] | np.ndarray
 
 
 def splits(models: Models, palette: Palette) -> Figure:
@@ -77,34 +77,31 @@ def means(models: Models, palette: Palette) -> Figure:
     return plot
 
 
-def scatter(result: Transformations, lowest: float, palette: Palette) -> Figure:
-    """Draw cosine against match error rate of paraphrases and negations (OssCSE Figure 1 c).
+def scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float, palette: Palette) -> Figure:
+    """Draw cosine against match error rate of pairs (OssCSE Figure 1).
 
     Args:
-        result: Cosines and match error rates.
-        lowest: Lower end of the cosine axis.
+        clouds: By label, the cosines and the error rates of some pairs.
+        lowest: Lower end of the cosine axis, which figures that are compared have in common.
         palette: Colours.
     """
-    plot, axes = figure(palette, 3.3)
-    looks = {"paraphrase": (palette.good, "o"), "negation": (palette.bad, "x")}
-    for kind in result.kinds:
-        if kind.kind in looks:
-            colour, marker = looks[kind.kind]
-            axes.scatter(
-                kind.cosines,
-                kind.error_rates,
-                s=14,
-                color=colour,
-                marker=marker,
-                alpha=0.65,
-                linewidths=1,
-                label=kind.kind,
-            )
+    plot, axes = figure(palette, 3.0 + LEGEND_ROW * len(clouds))
+    for index, (label, (cosines, error_rates)) in enumerate(clouds.items()):
+        axes.scatter(
+            cosines,
+            error_rates,
+            s=12,
+            color={"paraphrase": palette.good, "negation": palette.bad}.get(label, palette.series[index % MODELS]),
+            marker="oxs^D+"[index % 6],
+            alpha=0.65,
+            linewidths=1,
+            label=short(label, 56),
+        )
     axes.set_xlim(lowest - 0.02, 1.02)
     axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("cosine with the sentence")
+    axes.set_xlabel("cosine of the pair")
     axes.set_ylabel("match error rate")
-    legend(axes, palette)
+    legend(axes, palette, columns=1)
     return plot
 
 
@@ -114,21 +111,30 @@ def lowest_cosine(models: Models) -> float:
     return min((min(kind.cosines) for kind in kinds if kind.kind in ("paraphrase", "negation")), default=0.0)
 
 
-def suppression(models: Models, palette: Palette) -> Figure:
-    """Draw the distribution of cosines of pairs with the same meaning in different words (SAN Figure 4)."""
-    plot, axes = figure(palette, 2.9)
-    bins = np.linspace(0, 1, 26)
-    for index, (name, each) in enumerate(models.items()):
-        if each.suppression is not None and each.suppression.cosines:
-            counts, _ = np.histogram(np.clip(each.suppression.cosines, 0, 1), bins)
-            colour, share = palette.series[index % MODELS], counts / counts.sum()
-            axes.stairs(share, bins, color=colour, linewidth=1.6, label=short(name))
-            axes.stairs(share, bins, color=colour, alpha=0.12, fill=True)
-    axes.set_xlabel("cosine of the pair")
+def histogram(counts: Mapping[str, Values], quantity: str, palette: Palette) -> Figure:
+    """Draw distributions of pairs between 0 and 1 (DebCSE Figures 1 and 4, SAN Figure 4).
+
+    Args:
+        counts: By label, the number of pairs in each interval of equal width.
+        quantity: What is distributed, for the axis.
+        palette: Colours.
+    """
+    plot, axes = figure(palette, 2.7 + LEGEND_ROW * len(counts))
+    for index, (label, found) in enumerate(counts.items()):
+        colour, share = palette.series[index % MODELS], np.array(found) / sum(found)
+        edges = np.linspace(0, 1, len(share) + 1)
+        axes.stairs(share, edges, color=colour, linewidth=1.6, label=short(label, 56))
+        axes.stairs(share, edges, color=colour, alpha=0.12, fill=True)
+    axes.set_xlabel(quantity)
     axes.set_ylabel("share of pairs")
     axes.set_xlim(0, 1)
-    legend(axes, palette, columns=1 if len(models) > 2 else 2)
+    legend(axes, palette, columns=1)
     return plot
+
+
+def counted(cosines: Values) -> np.ndarray:
+    """Return the number of cosines in 25 intervals; below 0 counts as 0."""
+    return np.histogram(np.clip(cosines, 0, 1), 25, (0, 1))[0]
 
 
 def length(models: Models, palette: Palette) -> Figure:
@@ -150,28 +156,4 @@ def length(models: Models, palette: Palette) -> Figure:
     axes.set_xlabel("difference of length, % of the longer one's words")
     axes.set_ylabel("cosine above expectation")
     legend(axes, palette, columns=1 if len(models) > 2 else 2)
-    return plot
-
-
-def training_pairs(kinds: tuple[PairKind, ...], measure: str, palette: Palette) -> Figure:
-    """Draw the distribution of `overlap` or `cosine` over positive and negative pairs (DebCSE Figures 1 and 4)."""
-    columns = 1 if len(kinds) > 3 else 2
-    plot, axes = figure(palette, 2.9 + LEGEND_ROW * max(0, -(-len(kinds) // columns) - 2))
-    styles = ("-", "--", ":", "-.")
-    drawn = {"positive": 0, "negative": 0}
-    for kind in kinds:
-        counts = np.array(getattr(kind, f"{measure}_counts"), dtype=np.float64)
-        axes.stairs(
-            counts / counts.sum(),
-            HISTOGRAM,
-            color=palette.good if kind.role == "positive" else palette.bad,
-            linestyle=styles[drawn[kind.role] % len(styles)],
-            linewidth=1.6,
-            label=f"{short(kind.column)} ({kind.role})",
-        )
-        drawn[kind.role] += 1
-    axes.set_xlabel({"overlap": "lexical overlap of the pair", "cosine": "cosine of the pair"}[measure])
-    axes.set_ylabel("share of pairs")
-    axes.set_xlim(0, 1)
-    legend(axes, palette, columns=columns)
     return plot

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from opencse.probing import ProbeScores
+from opencse.probing import PairKind, ProbeScores
 from opencse.reports import figures
 from opencse.reports.drawing import Draw
 from opencse.reports.text import shown
@@ -51,13 +51,15 @@ def _transformations(models: Mapping[str, ProbeScores]) -> Iterator[Picture]:
     )
     for index, (name, scores) in enumerate(models.items(), 1):
         found = scores.transformations
-        if found is not None and {"paraphrase", "negation"} & {kind.kind for kind in found.kinds}:
+        kinds = () if found is None else found.kinds
+        clouds = {k.kind: (k.cosines, k.error_rates) for k in kinds if k.kind in ("paraphrase", "negation")}
+        if clouds:
             yield Picture(
                 name=f"wording-{index}",
                 title=f"Similarity against wording: {shown(name, 40)}",
                 caption="Each mark is one sentence. If only meaning counted, paraphrases would lie to the right and "
                 "negations to the left, at any height.",
-                draw=partial(figures.scatter, found, figures.lowest_cosine(models)),
+                draw=partial(figures.scatter, clouds, figures.lowest_cosine(models)),
             )
 
 
@@ -71,12 +73,14 @@ def _scored_pairs(models: Mapping[str, ProbeScores]) -> Iterator[Picture]:
             draw=partial(figures.splits, models),
         )
     if first.suppression is not None and first.suppression.cosines:
+        found = {name: each.suppression for name, each in models.items()}
+        counts = {name: figures.counted(each.cosines) for name, each in found.items() if each and each.cosines}
         yield Picture(
             name="suppression",
             title="Same meaning, different words",
             caption="Cosines of pairs that people score 4 or more of 5 though they share less than 60 % of their "
             "words. A narrow peak at the right is good.",
-            draw=partial(figures.suppression, models),
+            draw=partial(figures.histogram, counts, "cosine of the pair"),
         )
     if first.length is not None:
         yield Picture(
@@ -96,12 +100,17 @@ def _training_pairs(models: Mapping[str, ProbeScores]) -> Iterator[Picture]:
         name="pairs-overlap",
         title="Training pairs: wording",
         caption="Positives that share few words and negatives that share many teach the most.",
-        draw=partial(figures.training_pairs, first, "overlap"),
+        draw=partial(figures.histogram, _counts(first, "overlap"), "lexical overlap of the pair"),
     )
     for index, (name, scores) in enumerate(models.items(), 1):
         yield Picture(
             name=f"pairs-cosine-{index}",
             title=f"Training pairs: meaning by {shown(name, 40)}",
             caption="Cosines of positive and of negative pairs.",
-            draw=partial(figures.training_pairs, scores.training_pairs, "cosine"),
+            draw=partial(figures.histogram, _counts(scores.training_pairs, "cosine"), "cosine of the pair"),
         )
+
+
+def _counts(kinds: Sequence[PairKind], measure: str) -> dict[str, Sequence[int]]:
+    """Return the histogram of `overlap` or `cosine` of each kind of pairs, by column and role."""
+    return {f"{kind.column} ({kind.role})": getattr(kind, f"{measure}_counts") for kind in kinds}

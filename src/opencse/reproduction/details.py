@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from matplotlib.figure import Figure
-
 from opencse.reports.drawing import Draw
-from opencse.reports.palette import Palette
-from opencse.reproduction.detail_figures import draw_histogram, draw_projections, draw_scatter
+from opencse.reports.figures import counted, histogram, scatter
 from opencse.reproduction.entries import Entry
 from opencse.reproduction.neighbours import Neighbours, list_neighbours
 from opencse.reproduction.pair_cosines import Listing, PairCosines, list_pairs, list_training_pairs
-from opencse.reproduction.projection import Projection
+from opencse.reproduction.projection import Projection, draw_projections
 
 Detail = PairCosines | Neighbours | Projection
 """The measurement of one model; `scores()` returns its part of the table."""
 
 
-def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Callable[[Palette], Figure]]:
+def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Draw]:
     """Return the figures of an entry, by what is added to its name.
 
     Args:
@@ -34,14 +31,22 @@ def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Cal
         return {}
     groups = list(dict.fromkeys(group for each in pairs.values() for group in each.pairs))
     lowest = min(float(cosines.min()) for each in pairs.values() for cosines in each.cosines.values())
-    draw: Callable[..., Figure] = partial(draw_scatter, lowest=lowest) if entry.plot == "scatter" else draw_histogram
+
+    def draw(clouds: Mapping[str, tuple[PairCosines, str]]) -> Draw:
+        """Draw a group of pairs of each label."""
+        if entry.plot == "histogram":
+            counts = {label: counted(each.cosines[group]) for label, (each, group) in clouds.items()}
+            return partial(histogram, counts, "cosine of the pair")
+        points = {label: (each.cosines[group], each.error_rates[group]) for label, (each, group) in clouds.items()}
+        return partial(scatter, points, lowest)
+
     found: dict[str, Draw] = {}
     for group in groups:
         clouds = {label: (each, group) for label, each in pairs.items() if group in each.pairs}
-        found[f"-{_file_name(group)}" if len(groups) > 1 else ""] = partial(draw, clouds)
+        found[f"-{_file_name(group)}" if len(groups) > 1 else ""] = draw(clouds)
     if entry.plot == "scatter" and len(groups) > 1:
         label, first = next(iter(pairs.items()))
-        found[f"-{_file_name(label)}"] = partial(draw, {group: (first, group) for group in groups})
+        found[f"-{_file_name(label)}"] = draw({group: (first, group) for group in groups})
     return found
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from opencse.evaluation.task import unit_rows
+from opencse.reports.drawing import WIDTH
+from opencse.reports.palette import MODELS, Palette
+from opencse.reports.text import short
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,3 +44,23 @@ def project(vectors: np.ndarray) -> Projection:
         share=float((values[:2] ** 2).sum() / (values**2).sum()),
         mean_cosine=float(cosines),
     )
+
+
+def draw_projections(projections: Mapping[str, Projection], palette: Palette) -> Figure:
+    """Draw the sentences of each model in its first two principal components, all on one scale (BYOP Figure 1)."""
+    rows = -(-len(projections) // 2)
+    plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained", facecolor="none")
+    panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
+    for index, (axes, (label, each)) in enumerate(zip(panels, projections.items(), strict=False)):
+        axes.set_facecolor("none")
+        axes.grid(True, color=palette.grid, linewidth=0.8)
+        axes.tick_params(colors=palette.muted)
+        for spine in axes.spines.values():
+            spine.set_color(palette.grid)
+        axes.scatter(*each.points.T, s=2, alpha=0.4, color=palette.series[index % MODELS], linewidths=0)
+        title = f"{short(label)}\nmean cosine {each.mean_cosine:.2f}"
+        axes.set_title(title, fontsize="small", color=palette.ink)
+    if len(projections) % 2:
+        panels[-1].set_visible(False)
+        panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
+    return plot

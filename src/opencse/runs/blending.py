@@ -14,9 +14,6 @@ from torch import Tensor, nn
 _PARTS = 20
 """Interpolation coefficients are multiples of 1/20."""
 
-MOST_TRIALS = 6
-"""Trials of `longest_way` at most: the whole way, and bisection of the parts."""
-
 
 def copy_weights(network: nn.Module) -> dict[str, Tensor]:
     """Return copies of all parameters and buffers by name."""

@@ -79,6 +79,15 @@ def read_record(out: Path) -> dict[str, Any]:
     return record
 
 
+def begun_step_limit(out: Path) -> int | None:
+    """Return the number of steps that fit into the time of the run in a folder; None if it has no such limit."""
+    try:
+        found = read_json(out / "run.json").get("step_limit")
+    except OpencseError:
+        return None
+    return found if type(found) is int and found > 0 else None
+
+
 def describe_environment() -> dict[str, Any]:
     """Return versions, hardware and the command line, so that a result can be traced to them."""
     import torch

@@ -21,7 +21,8 @@ from torch import nn
 from opencse.encoder.precision import MixedPrecision, accelerator_autocast
 from opencse.errors import Interrupted, OpencseError
 from opencse.objectives import Context
-from opencse.progress import Phase, timed
+from opencse.progress import Notify, Phase, timed
+from opencse.progress.phase import about
 from opencse.recipes import Recipe
 from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.blending import copy_weights
@@ -34,6 +35,9 @@ from opencse.runs.schedule import rate_factor
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+MEASURED_STEPS = 20
+"""Steps after which the time of the training is known, and is limited if there is a deadline."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,11 @@ class TrainingLoop:
         guards: Returns the guards' scores of the current encoder by name; None for no guards.
         watch: Returns further measures of the current encoder by name, logged with each development score.
         progress: Show progress.
+        notify: Receives the expected time, after the first steps.
+        deadline: Time by `time.perf_counter` at which training is to end. The number of steps that fit is computed
+            once, after the first `MEASURED_STEPS`; the schedule then runs to its end by that number.
+        step_limit: That number, if the run is resumed and had it.
+        keep_step_limit: Receives the number when it is computed, in the main process.
     """
 
     def __init__(
@@ -101,16 +110,23 @@ class TrainingLoop:
         guards: Callable[[], dict[str, float]] | None = None,
         watch: Callable[[], dict[str, float]] = dict,
         progress: bool = True,
+        notify: Notify = lambda _: None,
+        deadline: float | None = None,
+        step_limit: int | None = None,
+        keep_step_limit: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
         self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
         self.guards, self.watch = guards, watch
+        self.notify, self.deadline, self.step_limit = notify, deadline, step_limit
+        self.keep_step_limit = keep_step_limit
         self.show = progress and accelerator.is_main_process
         steps = recipe.training.epochs * sampler.batches_per_epoch
         self.steps = min(steps, recipe.training.max_steps or steps)
         self.main = accelerator.is_main_process
         self.best_path = folder / "best.safetensors"
         self._stop_requested = False
+        self._evaluation_seconds = 0.0
 
     def run(self, resume: bool = False) -> TrainingOutcome:
         """Train to the end; with `resume`, start from the latest checkpoint, if there is one.
@@ -166,10 +182,17 @@ class TrainingLoop:
             if self.state.step == 0 and self.dev is not None:
                 self._evaluate(phase, select=False)
             exhausted, _ = self._agreed()
+            start, began = self.state.step, time.perf_counter()
+            self._limit_steps(phase)
+            if self.deadline is not None and self.step_limit is None and began > self.deadline:
+                self.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
             while self.state.step < self.steps and not exhausted:
                 self._step()
                 phase.update()
                 step = self.state.step
+                if step in (MEASURED_STEPS, start + MEASURED_STEPS):
+                    self._check_finite()  # waits for the device, whose steps are timed
+                    self._forecast((time.perf_counter() - began) / (step - start), phase)
                 if step % training.log_every == 0 or step == self.steps:
                     self._write_log(phase)
                 if self.dev is not None and (step % selection.every == 0 or step == self.steps):
@@ -180,6 +203,32 @@ class TrainingLoop:
                     self._save()
                 if stopped:
                     raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
+
+    def _forecast(self, seconds: float, phase: Phase) -> None:
+        """Say how long training takes, from the mean seconds of a step so far; limit the steps if there is a deadline.
+
+        A limit is computed once in a run, at a fixed step, and recorded: a resumed run takes the same steps.
+        """
+        step, now = self.state.step, time.perf_counter()
+        seconds += self._evaluation_seconds / self.recipe.selection.every
+        if step == MEASURED_STEPS and self.deadline is not None and self.step_limit is None:
+            fitting = step + max(0, int((self.deadline - now) / seconds))
+            steps = torch.tensor(float(min(fitting, self.steps)) if self.main else 0.0, device=self.accelerator.device)
+            self.step_limit = int(self.accelerator.reduce(steps, "sum"))  # the main process's clock counts
+            if self.main:
+                self.keep_step_limit(self.step_limit)
+        self._limit_steps(phase)
+        if step < self.steps:
+            expected = now - self._clock + seconds * (self.steps - step)
+            self.notify(f"training takes about {about(expected)}: {self.steps:,} steps")
+        elif self.deadline is not None:
+            self.notify(f"the time is over: training ends after step {step}")
+
+    def _limit_steps(self, phase: Phase) -> None:
+        """Apply the limit, from the step at which it was computed."""
+        if self.step_limit is not None and self.state.step >= MEASURED_STEPS:
+            self.steps = min(self.steps, self.step_limit)
+            phase.resize(self.steps)
 
     def _step(self) -> None:
         """Do one optimiser step."""
@@ -256,8 +305,10 @@ class TrainingLoop:
         """Compute the development score, and save the weights if it is the best so far."""
         assert self.dev is not None
         self._check_finite()
+        began = time.perf_counter()
         with timed("development scores"):
             score = self.dev() if self.main else 0.0
+        self._evaluation_seconds = time.perf_counter() - began
         state = self.state
         if self.log is not None:
             self.log.write(state.step, {"dev": score, **self.watch()})

@@ -21,7 +21,7 @@ from opencse.progress import Notify, timed
 from opencse.recipes import Recipe
 from opencse.runs.batch_sampler import BatchSampler
 from opencse.runs.checkpoint import Checkpoints
-from opencse.runs.folder import check_folder, describe_environment, prepare_folder, read_record
+from opencse.runs.folder import begun_step_limit, check_folder, describe_environment, prepare_folder, read_record
 from opencse.runs.log import check_trackers
 from opencse.runs.loop import Trainable, TrainingLoop, TrainingOutcome
 from opencse.runs.memory import keep_freed_memory
@@ -62,6 +62,7 @@ class TrainingSession:
         self.resume, self.overwrite, self.track = resume, overwrite, tuple(track)
         check_folder(self.folder, resume=resume, overwrite=overwrite)
         check_trackers(list(track))
+        self._step_limit = begun_step_limit(self.folder) if resume else None
         meeting = InitProcessGroupKwargs(timeout=_MEETING)
         tracking = self.folder / "tracking" if track else None
         self.accelerator = Accelerator(log_with=list(track) or None, project_dir=tracking, kwargs_handlers=[meeting])
@@ -155,10 +156,15 @@ class TrainingSession:
             recipe: The recipe.
             record: As in `begin`; its fingerprint is that of the checkpoints.
             save: Writes the model; called in the main process only.
-            **options: `dev`, `guards` and `watch`, as for `TrainingLoop`.
+            **options: `dev`, `guards`, `watch` and `deadline`, as for `TrainingLoop`.
         """
         training = recipe.training
         folder, fingerprint = self.folder / "checkpoints", dict(record["fingerprint"])
+
+        def keep_step_limit(steps: int) -> None:
+            self._step_limit = steps
+            write_json(self.folder / "run.json", self._placed(record))
+
         loop = TrainingLoop(
             network=network,
             assembler=assembler,
@@ -168,6 +174,9 @@ class TrainingSession:
             accelerator=self.accelerator,
             checkpoints=Checkpoints(folder, training.keep_checkpoints, fingerprint, self.notify),
             progress=self.progress,
+            notify=self.notify,
+            step_limit=self._step_limit,
+            keep_step_limit=keep_step_limit,
             **options,
         )
         with timed("training steps"):
@@ -182,4 +191,5 @@ class TrainingSession:
         return outcome
 
     def _placed(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        return {**record, "device": str(self.device)}
+        limit = {} if self._step_limit is None else {"step_limit": self._step_limit}
+        return {**record, **limit, "device": str(self.device)}

@@ -80,7 +80,7 @@ def train_encoder(
     progress: bool = True,
     notify: Notify = lambda _: None,
     corpus_name: str | None = None,
-    record: Mapping[str, Any] | None = None,
+    deadline: float | None = None,
 ) -> TrainingRun:
     """Train a sentence encoder on rows that have every column of the recipe's views.
 
@@ -100,7 +100,7 @@ def train_encoder(
         progress: Show progress bars.
         notify: Receives short notes for the user.
         corpus_name: Name of the corpus on the model card; by default its path.
-        record: Further entries of `run.json`.
+        deadline: Time by `time.perf_counter` at which training is to end, as for `TrainingLoop`.
 
     Returns:
         The finished run.
@@ -118,7 +118,7 @@ def train_encoder(
     fingerprint = _fingerprint(recipe, model, text)
     if (outcome := session.finished(fingerprint)) is not None:
         return TrainingRun(session.folder, recipe, outcome)
-    record = {**_record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint), **(record or {})}
+    record = _record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint)
     session.begin(record, {"recipe.toml": fingerprint["recipe"]})
     for warning in text.warnings:
         session.notify(f"warning: {warning}")
@@ -140,6 +140,7 @@ def train_encoder(
         dev=None if dev is None else dev(model.scored),
         guards=None if guards is None else guards(model.scored),
         watch=dict if watch is None else watch(model.scored),
+        deadline=deadline,
     )
     warnings = (*text.warnings, *score_warnings(outcome, recipe))
     return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
