@@ -113,14 +113,12 @@ def _chosen(commands: Sequence[Command], match: str) -> list[tuple[Command, str]
 
 
 def _commands(world: object) -> list[Command]:
-    from tests.trials.corpora import pretraining
-    from tests.trials.folders import _words
-    from tests.trials.world import World
+    from tests.trials.world import World, pretraining
 
     assert isinstance(world, World)
     where = [str(world.corpus), "--backbone", str(world.model), "-o", "out"]
     pairs = ["--pairs", str(world.pairs)]
-    words = str(_words(world))
+    words = str(world.building)
     train = ["train", str(world.recipe), *where, "--set", "training.epochs=8"]
     return [
         Command("build", ["build", words, str(world.corpus), "--workers", "1", "-o", "out"]),
