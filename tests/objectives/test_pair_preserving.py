@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from opencse.objectives import PairPreserving
-from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.objectives.checks import check, draw, run
 from tests.reference.preservation import pair_preserving
 
 VIEWS = ("anchor", "negation", "related")
@@ -74,16 +74,3 @@ def test_wording_is_read_only_where_it_counts() -> None:
     assert term.tokens == ()
     assert bag(term) is None
     assert PairPreserving(pairs=PAIRS, less_overlap=0.1).tokens == ("anchor", "related", "negation")
-
-
-def test_degenerate_batches() -> None:
-    check_degenerate(PairPreserving(pairs=PAIRS), ("teacher",))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"pairs": ()}, "at least one pair"), ({"pairs": PAIRS, "less_overlap": 1.5}, "between 0 and 1")],
-)
-def test_settings_that_make_no_sense(settings, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        PairPreserving(**settings)
