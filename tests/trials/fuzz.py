@@ -183,19 +183,10 @@ def main() -> int:
             counts[name].update(count)
         inputs, minutes = sum(count.total() for count in counts.values()), (time.monotonic() - started) / 60
         print("\n".join([f"{minutes:6.1f} min {inputs:>10,} inputs, {finds} finds", *messages]), flush=True)
-    for row in _rows(counts):
-        print(f"{row[0]:<50}" + "".join(f"{cell:>10}" for cell in row[1:]))
+    for name, count in counts.items():
+        print(f"{name:<50}" + "".join(f"{count[outcome]:>10} {outcome}" for outcome in OUTCOMES))
     print(f"seed {seed}, {options.minutes:g} minutes, {finds} finds")
     return int(bool(finds))
-
-
-def _rows(counts: Counts) -> list[list[str]]:
-    """The header, a row for each format, and their sum."""
-    total: Counter[str] = sum(counts.values(), Counter())
-    rows = [["format", "inputs", *OUTCOMES]]
-    for name, count in [*counts.items(), ("all", total)]:
-        rows.append([name, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
-    return rows
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ from tests.trials.processes import (
     of_two,
     result,
     start,
+    wait_for,
 )
-from tests.trials.trial import wait_for
 
 SECONDS = 900
 """A command that takes longer hangs; with two processes, one whose other half is gone."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-import signal
-import sys
-import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from tests.trials.processes import start, wait_for
 
 Expected = Literal["clear", "works", "either"]
 Kind = Literal["clear", "worked", "traceback", "hang", "silent"]
@@ -77,66 +75,21 @@ class Outcome:
 
 def run_trial(trial: Trial, folder: Path) -> Outcome:
     """Run a trial in a child process of its own, in `folder`, which is removed afterwards."""
-    folder.mkdir(parents=True)
-    child = os.fork()
-    if child == 0:
-        _in_child(trial, folder)
-    status = wait_for(child, SECONDS)
-    outcome = _judge(trial, folder, status)
+
+    def prepare() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        trial.prepare_process()
+
+    where = {"cache": folder / "cache", "environment": trial.environment, "words": "../words"}
+    child = start(folder / "work", trial.command, prepare, **where)
+    outcome = _judge(trial, folder, wait_for(child, SECONDS))
     _remove(folder)
     return outcome
 
 
-def _in_child(trial: Trial, folder: Path) -> None:
-    """Run the command as the shell would: its own exit code, its own standard error."""
-    code = 99
-    try:
-        os.setsid()
-        (folder / "work").mkdir()
-        os.environ["OPENCSE_CACHE"] = str(folder / "cache")
-        os.chdir(folder / "work")
-        arguments = trial.command(folder / "work")
-        for name, value in trial.environment.items():
-            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
-        for stream, number in (("stdout", 1), ("stderr", 2)):
-            os.dup2(os.open(folder / stream, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        trial.prepare_process()
-        from opencse.cli.main import main
-
-        sys.argv = ["opencse", *arguments]
-        main()
-        code = 0
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except BaseException:
-        traceback.print_exc()
-        code = 98
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except (OSError, ValueError):
-                code = code or 97
-        os._exit(code)
-
-
-def wait_for(child: int, seconds: float) -> int | None:
-    """The exit code (negative for a signal), or None where the time ran out and the child was killed."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
-
-
 def _judge(trial: Trial, folder: Path, status: int | None) -> Outcome:
-    path = folder / "stderr"
+    path = folder / "words"
     words = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     lines = [line for line in words.replace("\r", "\n").split("\n") if line.strip()]
     last = lines[-1] if lines else ""
