@@ -42,10 +42,10 @@ demo: install  ## teach a model the difference between wording and meaning, on s
 	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --set training.max_steps=200
 
 test: .venv/.dev  ## the fast suite
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow'
 
 test-all: .venv/.dev  ## everything, the slow tests too
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -56,52 +56,7 @@ def test_an_ablation_of_the_table_of_systems_changes_its_recipe(label: str) -> N
 
 
 sys.path.insert(0, str(DOCS / "_site"))
-import check  # noqa: E402
-import names  # noqa: E402
 import tables  # noqa: E402
-
-WORDS = {"negation", "temperature"}
-
-
-@pytest.mark.parametrize(
-    ("code", "wrong"),
-    [
-        ("opencse.views.build_views", False),
-        ("opencse.views.nothing_of_that_name", True),
-        ("opencse.no_such_module", True),
-        ("benchmarks/systems/systems.py", False),
-        ("benchmarks/systems/gone.py", True),
-        ("temperature = 0.05", False),
-        ("temprature = 0.05", True),
-        ("opencse train simcse corpus.txt --seeds 1,2", False),
-        ("opencse train simcse corpus.txt --sedes 1,2", True),
-        ("opencse trian simcse", True),
-        ("opencse run simcse corpus.txt --set optimizer.lr=1e-5", False),
-        ("opencse run simcse corpus.txt --set optimizer.rate=1e-5", True),
-        ("make docs", False),
-        ("make nothing", True),
-    ],
-)
-def test_a_stale_name_is_found(code: str, wrong: bool) -> None:
-    assert bool(list(names.inline(code, WORDS))) is wrong
-
-
-def test_a_script_without_the_option_is_found() -> None:
-    script = "python benchmarks/systems/systems.py C D -o OUT"
-    assert list(names.command(f"{script} --cost")) == []
-    assert list(names.command(f"{script} --coste"))
-
-
-def test_figures_of_several_runs_become_mean_and_deviation() -> None:
-    assert tables.shown([1.0, 2.0, 3.0], 1) == "2.0 ± 1.0"
-    assert tables.shown([1.25], 2) == "1.25"
-    assert tables.shown([None], 2) == "–"
-
-
-def test_a_table_is_made_anew() -> None:
-    page = "before\n<!-- table: parser -->\n| stale |\n<!-- end -->\nafter\n"
-    assert "stale" not in tables.filled(page)
-    assert "| fine tags | 93.7 | 93.8 |" in tables.filled(page)
 
 
 def test_the_tables_of_the_pages_are_those_of_the_data() -> None:
@@ -112,9 +67,7 @@ def test_the_citation_has_the_version_of_the_package() -> None:
     assert f"version: {opencse.__version__}\n" in (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_a_request_to_another_host_is_found(tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text('<a href="https://sbert.net">fine</a>', encoding="utf-8")
-    assert check.requests(tmp_path) == []
-    (tmp_path / "page.html").write_text('<script src="https://cdn.example/x.js"></script>', encoding="utf-8")
-    (tmp_path / "site.css").write_text("@import url(//fonts.example/a.css);", encoding="utf-8")
-    assert len(check.requests(tmp_path)) == 2
+def test_links_of_notebooks_lead_somewhere() -> None:
+    for path in sorted((DOCS.parent / "examples" / "notebooks").glob("*.ipynb")):
+        for link in re.findall(r"\]\((\.\./[^)#]+)", path.read_text(encoding="utf-8")):
+            assert (path.parent / link).exists(), link

@@ -45,9 +45,14 @@ def folder(request, tmp_path_factory) -> Path:
     return request.param(tmp_path_factory.mktemp(request.param.__name__))
 
 
-@pytest.fixture
-def model(folder) -> SentenceTransformer:
+@pytest.fixture(scope="module")
+def loaded(folder) -> SentenceTransformer:
     return SentenceTransformer(str(folder), device="cpu")
+
+
+@pytest.fixture
+def model(loaded) -> SentenceTransformer:
+    return copy.deepcopy(loaded)
 
 
 def stack(folder: Path, kind: str) -> SentenceTransformer:

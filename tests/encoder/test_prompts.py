@@ -18,55 +18,57 @@ def backbone(request, tmp_path_factory):
     return request.param(tmp_path_factory.mktemp("tiny"))
 
 
-def test_the_special_frame_is_what_the_tokenizer_adds(backbone) -> None:
-    tokenizer = load_encoder(backbone, pooling="cls").tokenizer
-    frame = special_frame(tokenizer)
-    content = tokenizer("the cat", add_special_tokens=False)["input_ids"]
-    assert [*frame.before, *content, *frame.after] == tokenizer("the cat")["input_ids"]
+@pytest.fixture(scope="module")
+def plain(backbone):
+    return load_encoder(backbone, pooling="cls").tokenizer
+
+
+@pytest.fixture(scope="module")
+def masked(backbone):
+    return load_encoder(backbone, pooling="mask", prompt=PROMPT).eval()
+
+
+def test_the_special_frame_is_what_the_tokenizer_adds(plain) -> None:
+    frame = special_frame(plain)
+    content = plain("the cat", add_special_tokens=False)["input_ids"]
+    assert [*frame.before, *content, *frame.after] == plain("the cat")["input_ids"]
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_exactly_one_mask_stands_in_every_input(backbone, text: str) -> None:
-    original = load_encoder(backbone, pooling="cls").tokenizer
-    model = load_encoder(backbone, pooling="mask", prompt=PROMPT)
-    ids = model.tokenizer(text, truncation=True, max_length=24)["input_ids"]
+def test_exactly_one_mask_stands_in_every_input(plain, masked, text: str) -> None:
+    ids = masked.tokenizer(text, truncation=True, max_length=24)["input_ids"]
     assert len(ids) <= 24
-    assert ids.count(original.mask_token_id) == 1
-    frame = template_frame(original, PROMPT)
-    content = model.tokenizer(text, add_special_tokens=False)["input_ids"][: 24 - len(frame)]
+    assert ids.count(plain.mask_token_id) == 1
+    frame = template_frame(plain, PROMPT)
+    content = masked.tokenizer(text, add_special_tokens=False)["input_ids"][: 24 - len(frame)]
     assert ids == [*frame.before, *content, *frame.after]
 
 
 @pytest.mark.parametrize(("prompt", "behind"), [(PROMPT, "."), ('"{}" means {mask}', "")])
-def test_text_and_special_tokens_follow_the_mask(backbone, prompt: str, behind: str) -> None:
-    tokenizer = load_encoder(backbone, pooling="cls").tokenizer
-    frame = template_frame(tokenizer, prompt)
-    assert frame.after[frame.mask] == tokenizer.mask_token_id
-    tail = tokenizer(behind, add_special_tokens=False)["input_ids"] if behind else []
-    assert list(frame.after[frame.mask + 1 :]) == [*tail, tokenizer.sep_token_id]
+def test_text_and_special_tokens_follow_the_mask(plain, prompt: str, behind: str) -> None:
+    frame = template_frame(plain, prompt)
+    assert frame.after[frame.mask] == plain.mask_token_id
+    tail = plain(behind, add_special_tokens=False)["input_ids"] if behind else []
+    assert list(frame.after[frame.mask + 1 :]) == [*tail, plain.sep_token_id]
 
 
-def test_the_export_encodes_as_the_trained_model_did(backbone, tmp_path) -> None:
-    model = load_encoder(backbone, pooling="mask", prompt=PROMPT).eval()
-    save_encoder(model, tmp_path / "model")
+def test_the_export_encodes_as_the_trained_model_did(masked, tmp_path) -> None:
+    save_encoder(masked, tmp_path / "model")
     again = SentenceTransformer(str(tmp_path / "model"))
-    np.testing.assert_allclose(again.encode(ODD), model.encode(ODD), atol=1e-5)
+    np.testing.assert_allclose(again.encode(ODD), masked.encode(ODD), atol=1e-5)
 
 
-def test_the_vector_is_the_one_at_the_mask(backbone) -> None:
-    mask = load_encoder(backbone, pooling="cls").tokenizer.mask_token_id
-    model = load_encoder(backbone, pooling="mask", prompt=PROMPT).eval()
+def test_the_vector_is_the_one_at_the_mask(plain, masked) -> None:
     texts = ["the cat sits", "a big old dog runs in the garden"]
-    batch = model.tokenizer(texts, return_tensors="pt", padding=True)
-    hidden = model[0].auto_model(**batch).last_hidden_state[batch["input_ids"] == mask]
-    np.testing.assert_allclose(model.encode(texts), hidden.detach(), atol=1e-6)
-    assert pooling_name(model) == "mask"
+    batch = masked.tokenizer(texts, return_tensors="pt", padding=True)
+    hidden = masked[0].auto_model(**batch).last_hidden_state[batch["input_ids"] == plain.mask_token_id]
+    np.testing.assert_allclose(masked.encode(texts), hidden.detach(), atol=1e-6)
+    assert pooling_name(masked) == "mask"
 
 
-def test_the_weight_of_the_mask_is_never_trained(backbone, tmp_path) -> None:
-    model = load_encoder(backbone, pooling="mask", prompt=PROMPT)
-    save_encoder(model, tmp_path / "model")
-    for encoder in (model, load_encoder(tmp_path / "model")):
+def test_the_weight_of_the_mask_is_never_trained(masked, tmp_path) -> None:
+    save_encoder(masked, tmp_path / "model")
+    for encoder in (masked, load_encoder(tmp_path / "model")):
         assert [n for n, p in encoder.named_parameters() if not p.requires_grad] == ["1.emb_layer.weight"]
 
 
@@ -74,12 +76,12 @@ def test_the_weight_of_the_mask_is_never_trained(backbone, tmp_path) -> None:
     ("text", "marked"),
     [("the cat", "the cat ."), ("the cat  ", "the cat ."), ("the cat.", "the cat."), ("runs? ", "runs? "), ("", "")],
 )
-def test_a_final_mark_is_put_where_there_is_none(backbone, tmp_path, text: str, marked: str) -> None:
-    plain = load_encoder(backbone, pooling="mask", prompt=PROMPT).tokenizer
+def test_a_final_mark_is_put_where_there_is_none(backbone, masked, tmp_path, text: str, marked: str) -> None:
+    expected = masked.tokenizer(marked)["input_ids"]
     model = load_encoder(backbone, pooling="mask", prompt=PROMPT, final_mark=" .")
-    assert model.tokenizer(text)["input_ids"] == plain(marked)["input_ids"]
+    assert model.tokenizer(text)["input_ids"] == expected
     save_encoder(model, tmp_path / "model")
-    assert load_encoder(tmp_path / "model").tokenizer(text)["input_ids"] == plain(marked)["input_ids"]
+    assert load_encoder(tmp_path / "model").tokenizer(text)["input_ids"] == expected
 
 
 @pytest.mark.parametrize("prompt", ["{mask} {}", "{} {mask} {mask}", "{}"])

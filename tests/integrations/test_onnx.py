@@ -37,12 +37,12 @@ def saved(folder, transformer, *after, **settings) -> str:
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
-    return load_encoder(tiny_bert(tmp_path_factory.mktemp("bert")), pooling="cls")[0]
+    return load_encoder(tiny_bert(tmp_path_factory.mktemp("bert"), layers=1), pooling="cls")[0]
 
 
 @pytest.fixture(scope="module")
 def roberta(tmp_path_factory):
-    return load_encoder(tiny_roberta(tmp_path_factory.mktemp("roberta")), pooling="cls")[0]
+    return load_encoder(tiny_roberta(tmp_path_factory.mktemp("roberta"), layers=1), pooling="cls")[0]
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_roberta_whose_inputs_are_two_and_whose_padding_is_not_zero(roberta, tmp
     ("pooling", "prompt"), [("first_last", None), ("mask", 'this sentence of " {} " means {mask}')]
 )
 def test_what_this_project_trains(tmp_path, pooling, prompt):
-    model = load_encoder(tiny_bert(tmp_path / "bert"), pooling=pooling, prompt=prompt)
+    model = load_encoder(tiny_bert(tmp_path / "bert", layers=1), pooling=pooling, prompt=prompt)
     save_encoder(model, tmp_path / "model")
     folder = export_onnx(tmp_path / "model", tmp_path / "onnx").folder
     np.testing.assert_allclose(run_by_hand(folder, TEXTS)[0], model.eval().encode(TEXTS), atol=1e-5)

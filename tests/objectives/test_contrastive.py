@@ -207,13 +207,6 @@ def test_normalise_and_multiply_equals_the_broadcast_cosine() -> None:
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
 
 
-def test_permuting_rows_changes_nothing() -> None:
-    arrays, order = data(12), np.random.default_rng(0).permutation(N)
-    term = Contrastive(negatives=("negative",), margin=Margin(signs="n-", size="dynamic"))
-    loss = evaluate(term, arrays)[0]
-    assert evaluate(term, {v: a[order] for v, a in arrays.items()})[0] == pytest.approx(loss, abs=1e-12)
-
-
 def test_it_reports_what_it_saw() -> None:
     context = Context()
     tensors = {v: torch.tensor(a) for v, a in data(13).items()}
@@ -233,26 +226,6 @@ def test_the_objective_is_the_weighted_sum_with_comparable_gradient_norms() -> N
     norms = objective.gradient_norms(values, tensors)
     gradients = torch.autograd.grad(0.5 * values["hard"], [tensors[v] for v in two.views])
     assert norms["hard"].item() == pytest.approx(math.sqrt(sum(g.pow(2).sum().item() for g in gradients)))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"temperature": 0.0},
-        {"negative_temperature": 0.1},
-        {"own_negative_weight": 0.0},
-        {"negatives": ("negative",), "margin": Margin(signs="p+", size=0.1, axis="candidate")},
-    ],
-)
-def test_impossible_settings_are_refused(settings) -> None:
-    with pytest.raises(ValueError):
-        Contrastive(**settings)
-
-
-@pytest.mark.parametrize("signs", ["", "p", "n+p-", "p+n-x", "+"])
-def test_unreadable_signs_are_refused(signs: str) -> None:
-    with pytest.raises(ValueError, match="signs"):
-        Margin(signs=signs, size=0.1)
 
 
 def test_each_kind_of_negative_may_have_a_temperature_of_its_own() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from opencse.objectives import Contrastive, FalseNegatives, NoiseNegatives
-from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.objectives.checks import check, draw, run
 from tests.reference.contrastive import numeric_gradient
 from tests.reference.debiased import crowding, debiased
 
@@ -130,31 +130,3 @@ def test_the_turned_cosine_falls_all_the_way_and_its_gradient_is_bounded(degrees
     turned.sum().backward()
     assert cosines.grad.isfinite().all()
     assert cosines.grad.abs().max() < 1e3
-
-
-@pytest.mark.parametrize(
-    ("term", "teachers"),
-    [
-        (Contrastive(false_negatives=LESS), ("c",)),
-        (Contrastive(noise=NoiseNegatives()), ()),
-        (Contrastive(angular_margin=10.0), ()),
-        (Contrastive(symmetric=True, noise=NoiseNegatives(), false_negatives=LESS, angular_margin=10.0), ("c",)),
-    ],
-)
-def test_degenerate_batches(term, teachers) -> None:
-    check_degenerate(term, teachers)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: FalseNegatives(teacher="c", threshold=-1.5),
-        lambda: FalseNegatives(teacher="c", weight=2.0),
-        lambda: NoiseNegatives(times=0),
-        lambda: NoiseNegatives(steps=-1),
-        lambda: Contrastive(angular_margin=90.0),
-    ],
-)
-def test_impossible_settings_are_refused(make) -> None:
-    with pytest.raises(ValueError):
-        make()

@@ -68,9 +68,3 @@ def test_a_backbone_without_a_head_is_refused(tmp_path) -> None:
     save_encoder(load_encoder(folder, pooling="cls"), tmp_path / "model")
     with pytest.raises(OpencseError, match="no masked-LM head"):
         MaskedLanguageModel().module(build_context(tmp_path / "model"))
-
-
-@pytest.mark.parametrize("settings", [{"sentences": ()}, {"sentences": ("a", "a")}, {"ratio": 0.0}, {"ratio": 1.0}])
-def test_impossible_settings_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"sentences|ratio"):
-        MaskedLanguageModel(**settings)

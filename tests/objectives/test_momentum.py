@@ -135,9 +135,3 @@ def test_of_a_real_encoder(tmp_path) -> None:
     term(vectors, {v: torch.ones(3, dtype=torch.bool) for v in vectors}, context)
     found = context.modules[term.name].vectors
     torch.testing.assert_close(found, torch.tensor(facts.encoder.eval().encode(texts)), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("settings", [{"queue_size": 0}, {"momentum": 1.5}])
-def test_impossible_settings_are_refused(settings) -> None:
-    with pytest.raises(ValueError):
-        MomentumContrastive(**settings)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencse.objectives import RankingConsistency
-from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.objectives.checks import check, draw, run
 from tests.reference.ranking import ranking_consistency
 
 VIEWS = ("anchor", "twin")
@@ -49,13 +49,3 @@ def test_zero_for_equal_lists_where_the_coded_form_is_not() -> None:
 def test_the_coded_form_is_named_as_what_it_is() -> None:
     assert "entropy" in RankingConsistency(form="entropy").warnings()[0]
     assert RankingConsistency().warnings() == []
-
-
-@pytest.mark.parametrize("form", ["jensen_shannon", "entropy"])
-def test_degenerate_batches(form: str) -> None:
-    check_degenerate(RankingConsistency(form=form))
-
-
-def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="temperature"):
-        RankingConsistency(temperature=0)

@@ -114,11 +114,6 @@ def test_of_a_real_encoder_all_but_the_pooler(tmp_path) -> None:
     assert any("LayerNorm" in n for n in names)
 
 
-def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="gamma"):
-        Recall(gamma=0.0)
-
-
 def test_the_log_has_no_gradient_norm_of_a_term_that_pulls_weights() -> None:
     """It would always be 0: the gradient does not go through the embeddings."""
     terms = (Contrastive(), Recall())

@@ -258,18 +258,6 @@ def test_the_generators_mode_is_its_own(facts) -> None:
         assert parts.generator.module.training is dropout
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"sentences": ()}, {"sentences": ("a", "a")}, {"sentences": ("a", "b"), "texts": ("c",)}, {"ratio": 0.0},
-        {"ratio": 1.0}, {"temperature": -1.0}, {"task": "masked_lm", "counted": "all"},
-    ],
-)  # fmt: skip
-def test_impossible_settings_are_refused(settings) -> None:
-    with pytest.raises(ValueError):
-        ReplacedTokenDetection(**settings)
-
-
 def test_an_encoder_that_cannot_be_told_a_vector_is_refused(facts) -> None:
     with pytest.raises(ValueError, match="no transformer"):
         ReplacedTokenDetection().module(replace(facts, transformer=None))

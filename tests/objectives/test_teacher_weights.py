@@ -147,21 +147,6 @@ def test_nothing_present_still_gives_every_parameter_a_gradient() -> None:
     assert all(p.grad is not None for p in module.parameters())
 
 
-@pytest.mark.parametrize(
-    "settings", [{"horizon": 1}, {"updates": 0}, {"clip": 0.0}, {"discount": 2.0}, {"concentration": 0.0}]
-)
-def test_impossible_settings_are_refused(settings) -> None:
-    with pytest.raises(ValueError):
-        Policy(**settings)
-
-
-def test_weights_are_found_for_several_teachers_only() -> None:
-    with pytest.raises(ValueError, match="several teachers"):
-        ListMLE(weighting="rlrd")
-    with pytest.raises(ValueError, match="several teachers"):
-        replace(ListMLE(teachers=("a", "b"), weighting="learned"), teacher_weights=(1.0, 2.0))
-
-
 def test_another_term_serves_its_weights_to_a_second_list() -> None:
     """RLRD's policy weighs the teachers once, for the list of twins and for that of the negatives."""
     arrays = draw(("anchor", "twin", "negative"), rows=4)
@@ -174,8 +159,3 @@ def test_another_term_serves_its_weights_to_a_second_list() -> None:
     assert loss == pytest.approx(expected)
     assert loss != pytest.approx(run(replace(fixed, teacher_weights=()), arrays, teachers=teachers)[0])
     torch.testing.assert_close(context.teacher_weights["second"], weights)
-
-
-def test_weights_of_ones_own_and_of_another_term_exclude_each_other() -> None:
-    with pytest.raises(ValueError, match="weights_from"):
-        ListMLE(teachers=("a", "b"), weights_from="first", weighting="rlrd")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencse.objectives import TwoWayMargin
-from tests.objectives.checks import check, check_degenerate, draw, run
+from tests.objectives.checks import check, draw, run
 from tests.reference.two_way_margin import two_way_margin
 
 VIEWS = ("anchor", "paraphrase", "negation")
@@ -57,17 +57,7 @@ def test_no_upper_bound_is_a_triplet_loss() -> None:
     assert run(term(0.0, math.inf), arrays)[0] == 0
 
 
-def test_degenerate_batches() -> None:
-    check_degenerate(term())
-
-
 def test_it_reports_the_gap() -> None:
     arrays = {"anchor": turned(0), "paraphrase": turned(60), "negation": turned(90)}
     reports = run(term(0.1, 0.5), arrays)[2].reports
     assert reports["two_way_margin/gap"].item() == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("bounds", [(-0.1, 0.2), (0.3, 0.2)])
-def test_impossible_bounds_are_refused(bounds) -> None:
-    with pytest.raises(ValueError, match="lower <= upper"):
-        term(*bounds)

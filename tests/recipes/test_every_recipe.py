@@ -1,8 +1,9 @@
-"""Every recipe trains on both tokenizer families, resumes to the bit, exports and reloads."""
+"""Every recipe trains in both variants and on both tokenizer families, resumes to the bit, exports and reloads."""
 
 from __future__ import annotations
 
-import signal
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,41 +11,42 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from opencse.errors import Interrupted, OpencseError
-from opencse.recipes import load_recipe, recipe_names
-from opencse.runs.batch_sampler import BatchSampler
+from opencse.errors import OpencseError
+from opencse.recipes import Recipe, load_recipe, recipe_names
+from opencse.runs.checkpoint import Checkpoints
 from opencse.training.network import Network
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import metrics, run, weights, write_corpus
 
 FAMILIES = {"bert": tiny_bert, "roberta": tiny_roberta}
-STEPS = ("training.max_steps=3", "training.log_every=1", "training.checkpoint_every=0")
+STEPS = ("training.max_steps=3", "training.log_every=1", "training.checkpoint_every=2")
+RECIPES = recipe_names()
+"""Every second one trains on the first family, and as published on the other."""
 
 
-@pytest.fixture(scope="session", params=FAMILIES)
-def backbone(request, tmp_path_factory):
-    return FAMILIES[request.param](tmp_path_factory.mktemp(request.param) / "model", layers=1)
+@pytest.fixture(scope="session")
+def backbones(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backbones")
+    return [make(folder / family, layers=1) for family, make in FAMILIES.items()]
 
 
-@pytest.mark.parametrize("name", recipe_names())
-def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, name: str) -> None:
-    columns, pooling = list(load_recipe(name).columns), load_recipe(name).encoder.pooling
-    steps = (*STEPS, *(["encoder.pooling=mean"] if pooling == "backbone" else []))  # a plain encoder has none
-    corpus = write_corpus(tmp_path, 24, ("text", *(c for c in columns if c != "text")))
-    straight = run(corpus, backbone, tmp_path / "straight", *steps, recipe=name)
-    assert straight.outcome.steps == 3
+@pytest.mark.parametrize("name", RECIPES)
+def test_it_trains_resumes_exports_and_reloads(tmp_path, backbones, monkeypatch, name: str) -> None:
+    recipe, backbone = load_recipe(name), backbones[RECIPES.index(name) % 2]
+    steps, corpus = _prepare(recipe, tmp_path)
+    save = Checkpoints.save
 
-    original = BatchSampler.batch
-
-    def stop_after_the_second_step(self: BatchSampler, at: int) -> np.ndarray:
-        if at == 1 and self._epoch >= 0:
-            signal.raise_signal(signal.SIGTERM)
-        return original(self, at)
+    def copy_after(store: Checkpoints, *args: Any) -> Path:
+        """Leave what a kill right after the second step's checkpoint leaves."""
+        saved = save(store, *args)
+        shutil.copytree(tmp_path / "straight", tmp_path / "resumed", ignore=shutil.ignore_patterns(".lock"))
+        return saved
 
     with monkeypatch.context() as patch:
-        patch.setattr(BatchSampler, "batch", stop_after_the_second_step)
-        with pytest.raises(Interrupted):
-            run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name)
+        patch.setattr(Checkpoints, "save", copy_after)
+        straight = run(corpus, backbone, tmp_path / "straight", *steps, recipe=name)
+    assert straight.outcome.steps == 3
+    assert [path.name for path in (tmp_path / "resumed" / "checkpoints").iterdir()] == ["step-00000002"]
     run(corpus, backbone, tmp_path / "resumed", *steps, recipe=name, resume=True)
 
     assert metrics(tmp_path / "resumed") == metrics(tmp_path / "straight")
@@ -59,8 +61,8 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbone, monkeypatch, 
     assert np.isfinite(reloaded.encode(["the cat", ""])).all()
 
 
-@pytest.mark.parametrize("name", recipe_names())
-def test_it_trains_as_published(tmp_path, backbone, monkeypatch, name: str) -> None:
+@pytest.mark.parametrize("name", RECIPES)
+def test_it_trains_as_published(tmp_path, backbones, monkeypatch, name: str) -> None:
     """As on a GPU: without what only CPUs get, and any tensor that is made on the default device is not the model's."""
     monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
     forward = Network.forward
@@ -70,16 +72,17 @@ def test_it_trains_as_published(tmp_path, backbone, monkeypatch, name: str) -> N
             return forward(self, *args)
 
     monkeypatch.setattr(Network, "forward", elsewhere)
-    recipe = load_recipe(name, variant="faithful")
-    steps = (
-        *STEPS,
-        "training.precision=fp32",
-        *(["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []),
-    )
-    corpus = write_corpus(tmp_path, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    recipe, backbone = load_recipe(name, variant="faithful"), backbones[1 - RECIPES.index(name) % 2]
+    steps, corpus = _prepare(recipe, tmp_path)
     trained = run(corpus, backbone, tmp_path / "run", *steps, recipe=name, variant="faithful")
     assert (trained.outcome.steps, trained.recipe.variant) == (3, "faithful")
     assert all(np.isfinite(list(line.values())).all() for line in metrics(tmp_path / "run"))
+
+
+def _prepare(recipe: Recipe, folder: Path) -> tuple[tuple[str, ...], Path]:
+    """The settings of three steps, and a corpus with the columns that the recipe reads."""
+    pooling = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []  # a plain encoder has none
+    return (*STEPS, *pooling), write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
 
 
 @pytest.mark.parametrize(("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")])

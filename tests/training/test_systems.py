@@ -51,8 +51,7 @@ def corpus(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("build", [tiny_bert, tiny_roberta], ids=["bert", "roberta"])
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(("name", "build"), list(zip(SYSTEMS, 3 * (tiny_bert, tiny_roberta))))
 def test_as_published_stopped_resumed_exported(tmp_path, corpus, build, name, monkeypatch) -> None:
     """The default variant of every recipe is in tests/recipes/test_every_recipe.py."""
     backbone, recipe = build(tmp_path / "backbone"), system(name, "faithful")

@@ -1,16 +1,14 @@
-"""Every format that is read: a whole example in a folder of its own, and its reader, for the fuzzer."""
+"""What is read from outside: a whole example of each format, and its reader, for the fuzzer."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.tiny import WORDS, tiny_bert
-from tests.trials import own_formats
 
 Reader = Callable[[Path], object]
 TEXTS = [f"{a} {b} {c}" for a, b, c in zip(WORDS, WORDS[1:], WORDS[2:], strict=False)]
@@ -21,7 +19,7 @@ class Format:
     """A file that is read, in a folder with everything that its reader needs.
 
     Attributes:
-        name: What it is, for the table.
+        name: What it is.
         file: The file.
         content: Its whole bytes.
         read: Reads it; may return or raise `OpencseError`.
@@ -37,47 +35,74 @@ class Format:
 
 def all_formats(folder: Path) -> list[Format]:
     """Write an example of each format below a folder."""
-    kinds = (_corpora, _documents, _settings, _tables, _folders, _models, own_formats.examples)
     found = []
-    for kind in kinds:
-        for name, file, read, *sealed in kind(folder):
-            found.append(Format(name, file, file.read_bytes(), read, *sealed))
+    for number, (name, content, read) in enumerate(_files()):
+        path = folder / str(number) / name
+        path.parent.mkdir()
+        path.write_bytes(content)
+        found.append(Format(f"{number} {name}", path, content, read))
+    for path, read, *sealed in (*_guards(folder), *_model(folder), *_checkpoint(folder)):
+        name = str(path.relative_to(folder)) + ", sealed anew" * len(sealed)
+        found.append(Format(name, path, path.read_bytes(), read, *sealed))
     return found
 
 
-def _written(folder: Path, name: str, content: bytes) -> Path:
-    """Write a file into a folder that has no other."""
-    path = folder / name.replace(".", "-") / name
-    path.parent.mkdir(parents=True)
-    path.write_bytes(content)
-    return path
+def _files() -> Iterator[tuple[str, bytes, Reader]]:
+    """Yield formats of one file: its name, an example, and its reader."""
+    from opencse.data.documents import Documents
+    from opencse.data.labels import read_labels
+    from opencse.evaluation.pairs import read_pairs
+    from opencse.evaluation.triplets import read_triplets
+    from opencse.recipes import dump_recipe, load_recipe
+
+    def passages(path: Path) -> None:
+        list(Documents(path).passages())
+
+    few = TEXTS[:20]
+    lines = "".join(json.dumps({"text": t + " é", "more": [1, {"a": None}]}) + "\n" for t in TEXTS)
+    table = "sentence1\tsentence2\tscore\n" + "".join(f"{t}\ta cat\t1.5\n" for t in few)
+    labels = [
+        {"sentence1": t, "sentence2": f"not {t}", "label": ("same", "opposite")[i % 2]} for i, t in enumerate(few)
+    ]
+    html = "".join(f"<h2>{t}</h2><p title='a'>{t} &amp; &#233; more.<!-- x --></p>" for t in TEXTS)
+    markdown = "---\ntitle: x\n---\n" + "".join(f"# {t}\n\n{t}, **so** it is. `code`\n\n```\nx\n```\n" for t in TEXTS)
+    texts: list[tuple[str, str, Reader]] = [
+        ("c.txt", "\n".join(TEXTS), _corpus),
+        ("c.csv", "text,more\n" + "".join(f'"{t}","a ""b"""\n' for t in TEXTS), _corpus),
+        ("c.tsv", "text\tmore\n" + "".join(f"{t}\tb\n" for t in TEXTS), _corpus),
+        ("c.jsonl", lines, _corpus),
+        ("d.html", html, passages),
+        ("d.md", markdown, passages),
+        (
+            "short.toml",
+            'extends = "simcse"\n[training]\nseed = 3\n[for.other]\nterms.contrastive.weight = 2\n',
+            load_recipe,
+        ),
+        ("whole.toml", dump_recipe(load_recipe("debias")), load_recipe),
+        ("pairs.tsv", table, read_pairs),
+        ("pairs.csv", table.replace("\t", ","), read_pairs),
+        ("labels.jsonl", "".join(json.dumps(row) + "\n" for row in labels), read_labels),
+        ("judged.csv", "sentence1,sentence2,score\n" + "".join(f'"{t}",yes,1\n"{t}",no,0\n' for t in few), read_labels),
+        (
+            "triplets.tsv",
+            "id\tkind\tanchor\tpositive\tnegative\n" + "".join(f"{t}\tk\t{t} a\t{t} b\t{t} c\n" for t in few),
+            read_triplets,
+        ),
+    ]
+    yield from ((name, text.encode(), read) for name, text, read in texts)
+    yield "c.jsonl.gz", gzip.compress(lines.encode(), mtime=0), _corpus
+    for codec in ("zstd", "snappy", "none"):
+        yield f"{codec}.parquet", parquet({"text": TEXTS, "more": [None, *TEXTS[1:]]}, compression=codec), _corpus
 
 
-def _corpora(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
+def parquet(columns: object, **options: str) -> bytes:
+    """The bytes of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from datasets import Dataset, disable_progress_bars
 
-    plain = "\n".join(TEXTS).encode()
-    lines = "".join(json.dumps({"text": t + " é", "more": [1, {"a": None}]}) + "\n" for t in TEXTS).encode()
-    contents = {
-        "c.txt": plain,
-        "c.txt.gz": gzip.compress(plain, mtime=0),
-        "c.csv": b"text,more\n" + "".join(f'"{t}","a ""b"""\n' for t in TEXTS).encode(),
-        "c.tsv": b"text\tmore\n" + "".join(f"{t}\tb\n" for t in TEXTS).encode(),
-        "c.jsonl": lines,
-        "c.jsonl.gz": gzip.compress(lines, mtime=0),
-    }
-    for name, content in contents.items():
-        yield f"corpus {name[1:]}", _written(folder, name, content), _corpus
-    for codec in ("zstd", "snappy", "none"):
-        path = _written(folder, f"{codec}.parquet", b"")
-        pq.write_table(pa.table({"text": TEXTS, "more": [None, *TEXTS[1:]]}), path, compression=codec)
-        yield f"corpus .parquet ({codec})", path, _corpus
-    disable_progress_bars()
-    Dataset.from_dict({"text": TEXTS}).save_to_disk(folder / "saved")
-    for path in sorted((folder / "saved").iterdir()):
-        yield f"corpus of datasets: {path.name}", path, lambda path: _corpus(path.parent)
+    sink = pa.BufferOutputStream()
+    pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), sink, **options)
+    return sink.getvalue().to_pybytes()
 
 
 def _corpus(path: Path) -> None:
@@ -88,126 +113,34 @@ def _corpus(path: Path) -> None:
         text.encode()
 
 
-def _documents(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
-    from opencse.data.documents import Documents
-    from opencse.data.user_text import collect_queries
-
-    html = "".join(f"<h2>{t}</h2><p title='a'>{t} &amp; &#233; more.<!-- x --></p>" for t in TEXTS)
-    markdown = "---\ntitle: x\n---\n" + "".join(f"# {t}\n\n{t}, **so** it is. `code`\n\n```\nx\n```\n" for t in TEXTS)
-    for name, text in (("d.html", html), ("d.md", markdown), ("d.txt", "\n".join(TEXTS))):
-        yield (
-            f"documents {name[1:]}",
-            _written(folder, name, text.encode()),
-            lambda path: list(Documents(path).passages()),
-        )
-    yield "queries .csv", _written(folder, "q.csv", b"query\n" + "\n".join(TEXTS).encode()), collect_queries
-
-
-_RECIPE = b"""
-extends = "simcse"
-[training]
-seed = 3
-[for.other]
-terms.contrastive.temperature = 0.1
-"""
-
-
-def _settings(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
-    from opencse.recipes import dump_recipe, load_recipe
-
-    yield "recipe, short", _written(folder, "short.toml", _RECIPE), load_recipe
-    whole = dump_recipe(load_recipe("debias")).encode()
-    yield "recipe, whole", _written(folder, "whole.toml", whole), load_recipe
-
-
-def _tables(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
-    from opencse.data.labels import read_labels
-    from opencse.data.paraphrases import paraphrase_columns
-    from opencse.evaluation.pairs import read_pairs
-    from opencse.evaluation.triplets import read_triplets
-    from opencse.views.generation.candidate_table import CandidateTable
-
-    def paraphrases(path: Path) -> None:
-        text, candidate = paraphrase_columns(path)
-        CandidateTable(path=str(path), text_column=text, candidate_column=candidate).open()
-
-    pairs = b"sentence1\tsentence2\tscore\n" + "".join(f"{t}\ta cat\t1.5\n" for t in TEXTS[:20]).encode()
-    labels = [("same", "opposite")[i % 2] for i in range(20)]
-    judged = "sentence1,sentence2,score\n" + "".join(f'"{t}",yes,1\n"{t}",no,0\n' for t in TEXTS[:20])
-    rows = [{"sentence1": t, "sentence2": f"not {t}", "label": x} for t, x in zip(TEXTS, labels, strict=False)]
-    table = "sentence1\tsentence2\tlabel\n" + "".join("\t".join(row.values()) + "\n" for row in rows)
-    triplets = "id\tkind\tanchor\tpositive\tnegative\n" + "".join(f"{t}\tk\t{t} a\t{t} b\t{t} c\n" for t in TEXTS[:20])
-    said = "text,paraphrase\n" + "".join(f'"{t}","{t} too"\n' for t in TEXTS[:20])
-    yield "scored pairs .tsv", _written(folder, "pairs.tsv", pairs), read_pairs
-    yield "scored pairs .csv", _written(folder, "pairs.csv", pairs.replace(b"\t", b",")), read_pairs
-    yield "labels .tsv", _written(folder, "labels.tsv", table.encode()), read_labels
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    yield "labels .jsonl", _written(folder, "labels.jsonl", lines.encode()), read_labels
-    yield "judged searches .csv", _written(folder, "judgements.csv", judged.encode()), read_labels
-    yield "triplets .tsv", _written(folder, "triplets.tsv", triplets.encode()), read_triplets
-    yield "paraphrases .csv", _written(folder, "said.csv", said.encode()), paraphrases
-
-
-def _folders(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
-    """Yield folders of several tables: guards, classification, retrieval, STS."""
+def _guards(folder: Path) -> Iterator[tuple[Path, Reader]]:
     from opencse.evaluation.guard import load_guard
-    from opencse.evaluation.labelled_sources import load_labelled
-    from opencse.evaluation.ranking_sources import load_retrieval
-    from opencse.evaluation.sts_sources import load_sts
 
-    guard = {
+    tables = {
         "questions": "group\tquestion\n" + "".join(f"{i // 2}\t{t}?\n" for i, t in enumerate(TEXTS[:20])),
         "answers": "question\tpassage\n" + "".join(f"{t}?\t{t}.\n" for t in TEXTS[:20]),
         "topics": "topic\ttext\n" + "".join(f"{i % 2}\t{t}\n" for i, t in enumerate(TEXTS[:40])),
         "long": "summary\ttext\n" + "".join(f"{t}\t{t} and so it was. {t} but not so.\n" for t in TEXTS[:20]),
     }
-    for name, text in guard.items():
-        path = _written(folder / "guard", f"{name}.tsv", text.encode())
-        yield f"guard {name}.tsv", path, lambda path: load_guard(path.parent)
-    classes = "label\ttext\n" + "".join(f"{i % 2}\t{t}\n" for i, t in enumerate(TEXTS[:20]))
-    path = _written(folder / "classes", "train.tsv", classes.encode())
-    yield "classification .tsv", path, lambda path: load_labelled(path.parent.parent, path.parent.name)
-    found = folder / "beir" / "task"
-    (found / "qrels").mkdir(parents=True)
-    texts = {"corpus": TEXTS[:20], "queries": TEXTS[20:30]}
-    for name, kept in texts.items():
-        lines = "".join(json.dumps({"_id": f"{name[0]}{i}", "text": t}) + "\n" for i, t in enumerate(kept))
-        (found / f"{name}.jsonl").write_text(lines)
-    grades = "".join(f"q{i}\tc{i}\t1\n" for i in range(10))
-    (found / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{grades}")
-    for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
-        yield f"retrieval {name}", found / name, lambda _: load_retrieval(folder / "beir", "task")
-    sts = "sentence1_senteval\tsentence2_senteval\tscore\n" + "".join(f"{t}\ta cat\t1.5\n" for t in TEXTS[:20])
-    path = _written(folder / "sts", "test.tsv", sts.encode())
-    path = path.rename(_moved(folder / "sts" / "SICK-R" / "test.tsv"))
-    yield "STS task .tsv", path, lambda _: load_sts(folder / "sts", tasks=["SICK-R"])
+    for name, text in tables.items():
+        path = folder / f"guard-{name}" / f"{name}.tsv"
+        path.parent.mkdir()
+        path.write_text(text)
+        yield path, lambda path: load_guard(path.parent)
 
 
-def _moved(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def _models(folder: Path) -> Iterator[tuple[str, Path, Reader]]:
+def _model(folder: Path) -> Iterator[tuple[Path, Reader]]:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    from opencse.models.provenance import base_model
 
     transformer = Transformer(str(tiny_bert(folder / "tiny")))
     model = SentenceTransformer(modules=[transformer, Pooling(transformer.get_embedding_dimension())], device="cpu")
     model.save(str(folder / "model"), create_model_card=False)
-    shutil.rmtree(folder / "tiny")
-    (folder / "model" / "README.md").write_text("---\nbase_model: a/b\nlicense: mit\ntags:\n- x\n---\n# A model\n")
-    names = ("config.json", "config_sentence_transformers.json", "modules.json", "sentence_bert_config.json")
-    names += ("tokenizer.json", "tokenizer_config.json", "model.safetensors", "1_Pooling/config.json")
-    for name in names:
-        if (folder / "model" / name).is_file():
-            yield f"model {name}", folder / "model" / name, lambda _: _encoded(folder / "model")
-    yield "model README.md", folder / "model" / "README.md", lambda path: base_model(path.parent)
+    for path in sorted(path for path in (folder / "model").rglob("*") if path.suffix in (".json", ".safetensors")):
+        yield path, lambda _: _encode(folder / "model")
 
 
-def _encoded(folder: Path) -> None:
+def _encode(folder: Path) -> None:
     import numpy as np
 
     from opencse.encoder.embedder import Embedder
@@ -215,3 +148,27 @@ def _encoded(folder: Path) -> None:
 
     vectors = Embedder(load_encoder(folder, device="cpu"), precision="fp32").encode(["a cat sits", "the dog"])
     assert np.isfinite(vectors).all(), "vectors that are not finite"
+
+
+def _checkpoint(folder: Path) -> Iterator[tuple[Path, Reader] | tuple[Path, Reader, Path]]:
+    """Yield each file of a checkpoint, damaged and forged."""
+    import torch
+
+    from opencse.runs.checkpoint import Checkpoints, TrainingState
+
+    network = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(network.parameters())
+    network(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    store = Checkpoints(folder / "checkpoints", 2, {"recipe": "a", "corpus": "b"})
+    saved = store.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=3, best_score=70.5))
+
+    def restore(_: Path) -> None:
+        path = store.latest()
+        assert path is not None
+        store.load(path, network, optimizer)
+
+    for file in sorted(saved.iterdir()):
+        yield file, restore
+        if file.name != "checksums.json":
+            yield file, restore, saved

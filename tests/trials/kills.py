@@ -30,8 +30,8 @@ from tests.trials.processes import (
     of_two,
     result,
     start,
+    wait_for,
 )
-from tests.trials.trial import wait_for
 
 SECONDS = 900
 """A command that takes longer hangs; with two processes, one whose other half is gone."""
@@ -113,13 +113,12 @@ def _chosen(commands: Sequence[Command], match: str) -> list[tuple[Command, str]
 
 
 def _commands(world: object) -> list[Command]:
-    from tests.trials.folders import _words
     from tests.trials.world import World
 
     assert isinstance(world, World)
     where = [str(world.corpus), "--backbone", str(world.model), "-o", "out"]
     pairs = ["--pairs", str(world.pairs)]
-    words = str(_words(world))
+    words = str(world.building)
     train = ["train", str(world.recipe), *where, "--set", "training.epochs=8"]
     return [
         Command("build", ["build", words, str(world.corpus), "--workers", "1", "-o", "out"]),

@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -17,24 +18,24 @@ SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signa
 
 def start(
     work: Path,
-    arguments: list[str],
-    prepare: Callable[[], None] = lambda: None,
+    arguments: list[str] | Callable[[Path], list[str]],
+    prepare: Callable[[], object] = lambda: None,
     *,
     cache: Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str | None] | None = None,
     words: str = "words",
 ) -> int:
     """Run a command in a child process, in a folder that has its output; return the number of the process.
 
     Args:
-        work: The folder; what the command says is appended to a file there.
-        arguments: The arguments of the command.
+        work: The folder; what the command says is appended to files there.
+        arguments: The arguments of the command, or what makes them, and files beside it, given the folder.
         prepare: Called last, in the child: limits on the process.
         cache: Its cache; by default one in the folder.
-        environment: Variables to set.
-        words: Name of the file with what it says.
+        environment: Variables to set; None removes one.
+        words: Name of the file with what it says on standard error; `-out` is added for standard output.
     """
-    work.mkdir(exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     child = os.fork()
     if child:
         return child
@@ -42,12 +43,15 @@ def start(
     try:
         os.setsid()
         os.chdir(work)
-        os.environ.update(environment or {}, OPENCSE_CACHE=str(cache or work / "cache"))
-        if environment:
+        os.environ["OPENCSE_CACHE"] = str(cache or work / "cache")
+        arguments = arguments if isinstance(arguments, list) else arguments(work)
+        for name, value in (environment or {}).items():
+            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+        if environment and "WORLD_SIZE" in environment:
             _forget_processes()
         signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background processes without it
-        for number in (1, 2):
-            os.dup2(os.open(work / words, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
+        for number, name in ((1, f"{words}-out"), (2, words)):
+            os.dup2(os.open(work / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
         prepare()
         from opencse.cli.main import main as command_line
 
@@ -55,7 +59,7 @@ def start(
         command_line()
         code = 0
     except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 1
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except BaseException:
         import traceback
 
@@ -67,6 +71,19 @@ def start(
             except (OSError, ValueError):
                 code = code or 1
         os._exit(code)
+
+
+def wait_for(child: int, seconds: float) -> int | None:
+    """The exit code (negative for a signal), or None where the time ran out and the child was killed."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
 
 
 def of_two(rank: int, port: int) -> dict[str, str]:

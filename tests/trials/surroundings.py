@@ -1,76 +1,106 @@
-"""Trials of surroundings: odd variables, no home, few file handles, little memory, closed output."""
+"""Trials of surroundings: odd output folders, variables, no home, few file handles, little memory, full disks."""
 
 from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.trials.trial import Expected, Trial
+from tests.trials.processes import limit_memory
+from tests.trials.trial import Expected, Trial, made
 from tests.trials.world import World
+
+Make = Callable[[Path], object]
+OUTPUTS: dict[str, tuple[str, Make, Expected]] = {
+    "below a file": ("f/out", lambda w: (w / "f").write_text("x"), "clear"),
+    "a file": ("out", lambda w: (w / "out").write_text("x"), "clear"),
+    "a dangling link": ("out", lambda w: (w / "out").symlink_to("nothing"), "either"),
+    "a link to itself": ("out", lambda w: (w / "out").symlink_to(w / "out"), "clear"),
+    "not UTF-8": (os.fsdecode(b"o\xffut"), lambda _: None, "clear"),
+    "markup and a line's end in its name": ("[bold]o\nut[/x]", lambda _: None, "works"),
+    "too long": ("o" * 300, lambda _: None, "clear"),
+    "NUL in its name": ("o\0ut", lambda _: None, "clear"),
+    "/proc": ("/proc/opencse", lambda _: None, "clear"),
+    "/dev/null": ("/dev/null", lambda _: None, "clear"),
+    "a pipe": ("out", lambda w: os.mkfifo(w / "out"), "clear"),
+    "rubbish in the lock": (
+        "out",
+        lambda w: ((w / "out").mkdir(), (w / "out" / ".lock").write_bytes(b"\xff\0")),
+        "works",
+    ),
+    "locked by another process": ("out", lambda w: _hold(w), "clear"),
+    "lock of a dead process": ("out", lambda w: _end(_hold(w)), "works"),
+}
+VARIABLES: dict[str, tuple[dict[str, str | None], Expected]] = {
+    **{f"cache of {size} GiB": ({"OPENCSE_CACHE_GIB": size}, "clear") for size in ("inf", "nan", "-1", "x", "9" * 400)},
+    **{
+        f"{name} {place[:20]!r}": ({name: place}, "either")
+        for name in ("OPENCSE_CACHE", "TMPDIR")
+        for place in ("/nowhere/at/all", "/etc/hostname", "/proc/opencse", "/dev/null", "t" * 300, "")
+    },
+    "no HOME": ({"HOME": None, "OPENCSE_CACHE": None}, "works"),
+    "HOME in /proc": ({"HOME": "/proc", "OPENCSE_CACHE": None}, "clear"),
+    "no PATH": ({"PATH": None}, "works"),
+    "C locale": ({"LC_ALL": "C", "LANG": "C"}, "works"),
+    "no terminal, 0 columns": ({"TERM": None, "COLUMNS": "0"}, "works"),
+    "RANK a word": ({"RANK": "first"}, "either"),
+}
+_HOLDER = """
+import time
+from pathlib import Path
+from opencse.io.lock import locked
+with locked(Path("out")):
+    Path("ready").touch()
+    time.sleep(30)
+"""
 
 
 def trials(world: World) -> Iterator[Trial]:
-    """Each through a short training run."""
-    for name, (environment, expected) in _variables().items():
+    """Every odd output folder, for each command that writes one; the rest through a short training run."""
+    for name, (out, make, expected) in OUTPUTS.items():
+        for command, arguments in world.commands().items():
+            prepared = made(make, "", [*arguments, "-o", out])
+            yield Trial("surroundings", f"{command}: output {name}", prepared, expected)
+    for name, (environment, expected) in VARIABLES.items():
         yield Trial("surroundings", name, lambda _: world.train(), expected, environment)
     for name, prepare in _limits().items():
         yield Trial("surroundings", name, lambda _: world.train(), "either", prepare_process=prepare)
-    for arguments in (["recipes"], ["--help"], ["--version"], ["train", "--help"], ["nonsense"], ["train"], [""]):
-        yield Trial("surroundings", f"ASCII alone: {' '.join(arguments)}", _said(arguments), prepare_process=_ascii)
-        yield Trial("surroundings", f"output full: {' '.join(arguments)}", _said(arguments), prepare_process=_full)
+    for arguments in (["recipes"], ["--help"], ["nonsense"], ["train"], [""]):
+        for name, prepare in (("ASCII alone", _ascii), ("output full", _full)):
+            yield Trial("surroundings", f"{name}: {arguments}", lambda _, a=arguments: a, prepare_process=prepare)
 
 
-def _said(arguments: list[str]) -> Callable[[Path], list[str]]:
-    return lambda _: arguments
+def _hold(work: Path) -> subprocess.Popen[bytes]:
+    """Hold the lock of `out` in another process, which ends with the trial's process group, or by its own clock."""
+    source = str(Path(__file__).parents[2] / "src")
+    environment = {**os.environ, "PYTHONPATH": source}
+    holder = subprocess.Popen([sys.executable, "-c", _HOLDER], cwd=work, env=environment)
+    while not (work / "ready").exists() and holder.poll() is None:
+        time.sleep(0.02)
+    return holder
 
 
-def _variables() -> dict[str, tuple[dict[str, str | None], Expected]]:
-    sizes = ("inf", "nan", "-1", "-inf", "1e400", "x", "1,5", "0x10", "9" * 400)
-    wrong: dict[str, tuple[dict[str, str | None], Expected]] = {
-        f"OPENCSE_CACHE_GIB={size[:20]}": ({"OPENCSE_CACHE_GIB": size}, "clear") for size in sizes
-    }
-    right: dict[str, tuple[dict[str, str | None], Expected]] = {
-        "OPENCSE_CACHE_GIB=0": ({"OPENCSE_CACHE_GIB": "0"}, "works"),
-        "OPENCSE_CACHE_GIB empty": ({"OPENCSE_CACHE_GIB": ""}, "works"),
-        "no HOME": ({"HOME": None, "OPENCSE_CACHE": None}, "works"),
-        "HOME nowhere": ({"HOME": "/nowhere/at/all", "OPENCSE_CACHE": None}, "either"),
-        "HOME in /proc": ({"HOME": "/proc", "OPENCSE_CACHE": None}, "clear"),
-        "no PATH": ({"PATH": None}, "works"),
-        "C locale": ({"LC_ALL": "C", "LANG": "C"}, "works"),
-        "unknown locale": ({"LC_ALL": "xx_YY.Magic"}, "works"),
-        "no terminal": ({"TERM": None}, "works"),
-        "dumb terminal": ({"TERM": "dumb"}, "works"),
-        "0 columns": ({"COLUMNS": "0"}, "works"),
-        "columns a word": ({"COLUMNS": "many"}, "works"),
-        "OPENCSE_DATA nowhere": ({"OPENCSE_DATA": "/nowhere"}, "clear"),
-        "RANK a word": ({"RANK": "first"}, "either"),
-    }
-    return wrong | right
+def _end(holder: subprocess.Popen[bytes]) -> None:
+    holder.kill()
+    holder.wait()
 
 
-def _limits() -> dict[str, Callable[[], None]]:
-    def files(count: int) -> Callable[[], None]:
+def _limits() -> dict[str, Callable[[], object]]:
+    def handles(count: int) -> Callable[[], object]:
         return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
 
-    def memory(more: int) -> Callable[[], None]:
-        def limit() -> None:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (used + more, used + more))
-
-        return limit
-
     return {
-        **{f"{count} file handles": files(count) for count in (8, 12, 16, 24, 64)},
-        **{f"{more >> 20} MiB more memory": memory(more) for more in (2**24, 2**26, 2**27, 2**28)},
-        "umask 777": lambda: os.umask(0o777) and None,
+        **{f"{count} file handles": handles(count) for count in (8, 16, 24, 64)},
+        **{f"{more >> 20} MiB more memory": limit_memory(more) for more in (2**24, 2**26, 2**28)},
+        "umask 777": lambda: os.umask(0o777),
     }
 
 
 def _ascii() -> None:
-    import sys
-
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="ascii", errors="strict")  # type: ignore[union-attr]
 

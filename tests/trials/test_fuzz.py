@@ -14,18 +14,12 @@ def known(tmp_path_factory):
 
 
 def test_every_reader_reads_its_whole_example(known) -> None:
-    from opencse.errors import OpencseError
-
-    published = ("STS task .tsv",)  # is refused for its number of rows after every cell was read
     for one in known:
-        try:
-            one.read(one.file)
-        except OpencseError:
-            assert one.name in published
-    assert len({one.name for one in known}) == len(known) > 50
+        one.read(one.file)
+    assert len({one.name for one in known}) == len(known)
 
 
 def test_no_changed_file_gets_past_its_reader(known, tmp_path) -> None:
-    counts, finds = fuzz(known, tmp_path, random.Random(0), until=lambda inputs: inputs >= 500)
+    counts, finds = fuzz(known, tmp_path, random.Random(0), until=lambda inputs: inputs >= 300)
     assert len(counts) == len(known), "every format"
     assert not finds

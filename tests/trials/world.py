@@ -40,31 +40,54 @@ class World:
 
     Attributes:
         root: Holds all of it.
-        model: A tiny encoder without pooling.
-        encoder: A sentence-transformers folder: the model of a finished run.
         sentences: Forty of them.
-        corpus: A `.txt` of these.
-        recipe: Trains in a second.
-        pairs: Scored pairs.
-        finished: A finished run's folder.
-        stopped: The folder of a run that was stopped at its fifth step, with two checkpoints.
-        other: A copy of the finished run's model.
     """
 
     root: Path
-    model: Path
     sentences: tuple[str, ...]
-    corpus: Path
-    recipe: Path
-    pairs: Path
-    finished: Path
-    stopped: Path
-    other: Path
+
+    @property
+    def model(self) -> Path:
+        """A tiny encoder without pooling."""
+        return self.root / "tiny"
+
+    @property
+    def corpus(self) -> Path:
+        """A `.txt` of the sentences."""
+        return self.root / "corpus.txt"
+
+    @property
+    def recipe(self) -> Path:
+        """Trains in a second."""
+        return self.root / "recipe.toml"
+
+    @property
+    def building(self) -> Path:
+        """A recipe that builds a column without any model."""
+        return self.root / "building.toml"
+
+    @property
+    def pairs(self) -> Path:
+        """Scored pairs."""
+        return self.root / "pairs.tsv"
 
     @property
     def encoder(self) -> Path:
-        """The trained model of the finished run."""
-        return self.finished / "model"
+        """A sentence-transformers folder: the model of a finished run."""
+        return self.root / "finished" / "model"
+
+    @property
+    def stopped(self) -> Path:
+        """The folder of a run that was stopped at its fifth step, with two checkpoints."""
+        return self.root / "stopped"
+
+    def commands(self) -> dict[str, list[str]]:
+        """The arguments of each command that writes a folder, but for the folder."""
+        return {
+            "train": self.train()[:-4],
+            "build": ["build", str(self.building), str(self.corpus), "--workers", "1"],
+            "run": ["run", *self.train()[1:-4], "--set", "training.max_steps=1"],
+        }
 
     def train(self, corpus: str | Path | None = None, *more: str, recipe: str | Path | None = None) -> list[str]:
         """The arguments of a short training run into `out`."""
@@ -94,23 +117,14 @@ def make_world(root: Path) -> World:
     rng = random.Random(0)
     sentences = tuple(" ".join(rng.choices(WORDS, k=rng.randint(3, 9))) for _ in range(40))
     files = {"corpus.txt": "\n".join(sentences) + "\n", "recipe.toml": RECIPE, "pairs.tsv": PAIRS}
+    files["building.toml"] = RECIPE + '[views.more]\ntext = "more"\n[build.more]\nkind = "word_repetition"\n'
     root.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (root / name).write_text(text, encoding="utf-8")
-    world = World(
-        root,
-        tiny_bert(root / "tiny"),
-        sentences,
-        root / "corpus.txt",
-        root / "recipe.toml",
-        root / "pairs.tsv",
-        root / "finished",
-        root / "stopped",
-        root / "other",
-    )
-    _train(world, world.finished, stop_at=None)
-    shutil.copytree(world.encoder, world.other)
-    _train(world, world.stopped, stop_at=5)
+    tiny_bert(root / "tiny")
+    world = World(root, sentences)
+    _train(world, root / "finished", stop_at=None)
+    _train(world, root / "stopped", stop_at=5)
     return world
 
 
