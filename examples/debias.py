@@ -9,7 +9,7 @@ from pathlib import Path
 from sentence_transformers import SentenceTransformer
 
 import opencse
-from opencse.models import resolve
+from opencse.encoder.names import resolve
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import opencse
-from opencse.io import demo
-from opencse.views import CONSTRUCTORS, build_views
+from opencse.text import demo
+from opencse.text.views.registry import CONSTRUCTORS, build_views
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))

@@ -7,8 +7,8 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
 import opencse
-from opencse.io import demo
-from opencse.models import resolve
+from opencse.encoder.names import resolve
+from opencse.text import demo
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 import opencse
-from opencse.objectives import TERMS, Context, Embeddings, Term
+from opencse.losses import TERMS, Context, Embeddings, Term
 
 RECIPE = """
 extends = "simcse"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import opencse
-from opencse.io import demo
+from opencse.text import demo
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))

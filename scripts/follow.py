@@ -1,6 +1,6 @@
 """Follow one argument through the code: how many files it stops at, and how often it climbs back up.
 
-    python scripts/follow.py opencse.pipeline.run:run:corpus [CHECKOUT]
+    python scripts/follow.py opencse.commands.run:run:corpus [CHECKOUT]
 
 The argument is followed from call to call in the order of the source, branches one after another and each function
 once. A stop is a stay in a file; a climb is a move to a package further up. A package stands above all packages that it

@@ -40,9 +40,9 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-from opencse.errors import OpencseError
-from opencse.io.corpus import read_rows
-from opencse.models.masked_lm import load_masked_lm
+from opencse.encoder.masked_lm import load_masked_lm
+from opencse.foundation.errors import OpencseError
+from opencse.text.corpus import read_rows
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ALPHABET = 400  # words with rarer characters become [UNK]

@@ -1,4 +1,4 @@
-"""The layers that docs/architecture.md shows: each package imports only packages below it."""
+"""The floors that docs/architecture.md shows: each package imports only packages below it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from structure import circles, file_graph, name_of
 
 SOURCE = Path(__file__).parents[1] / "src"
-LAYERS = (
-    ("errors", "progress", "version"),
-    ("io", "surface", "engines", "models", "objectives", "settings"),
-    ("syntax", "encoder"),
-    ("views",),
+FLOORS = (
+    ("foundation", "version"),
+    ("losses", "encoder"),
+    ("text",),
     ("recipes",),
-    ("data", "evaluation"),
-    ("runs", "probing"),
-    ("training", "reports"),
-    ("comparison", "integrations", "reproduction"),
-    ("pipeline",),
-    ("cli",),
+    ("training", "evaluation"),
+    ("commands",),
     ("__main__",),
 )
-FLOOR = {package: floor for floor, packages in enumerate(LAYERS) for package in packages}
+FLOOR = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
 
 
 def modules() -> Iterator[tuple[Path, str]]:
@@ -50,11 +45,11 @@ def imported(path: Path) -> Iterator[str]:
             yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("opencse."))
 
 
-def test_every_package_has_a_layer() -> None:
+def test_every_package_has_a_floor() -> None:
     assert {package for _, package in modules()} == set(FLOOR)
 
 
-def test_packages_import_only_packages_of_lower_layers() -> None:
+def test_packages_import_only_packages_of_lower_floors() -> None:
     wrong = [
         f"{path.relative_to(SOURCE)} ({package}) imports {other}"
         for path, package in modules()
@@ -83,30 +78,29 @@ def test_a_circle_is_found_in_functions_and_in_imports_for_type_checking(tmp_pat
     assert circles(file_graph(files)) == [["opencse.one", "opencse.three", "opencse.two"]]
 
 
-# Within views: a part imports only parts to its left; the registry (views/__init__.py) imports all of them.
-VIEWS = (("root",), ("rewriting", "generation", "perturbation"), ("mining", "languages"))
+# Within text: a part imports only parts to its left, or its own; the registry of views imports all of them.
+TEXT = (("", "syntax", "surface", "views"), ("english", "generated", "perturbed"), ("mined", "languages"))
 
 
-def test_parts_of_views_import_only_parts_of_lower_layers() -> None:
-    floor = {part: floor for floor, parts in enumerate(VIEWS) for part in parts}
+def test_parts_of_text_import_only_parts_of_lower_layers() -> None:
+    floor = {part: number for number, parts in enumerate(TEXT) for part in parts}
     wrong = []
-    for path in sorted((SOURCE / "opencse" / "views").rglob("*.py")):
-        parents = path.relative_to(SOURCE / "opencse" / "views").parts[:-1]
-        if not parents and path.stem == "__init__":
+    for path in sorted((SOURCE / "opencse" / "text").rglob("*.py")):
+        part = (*path.relative_to(SOURCE / "opencse" / "text").parts[:-1], "")[0]
+        if path.stem == "registry":
             continue
-        part = parents[0] if parents else "root"
-        for line in re.findall(r"from opencse\.views\.(\w+)", path.read_text(encoding="utf-8")):
-            other = line if line in floor else "root"
-            if other != part and floor[other] >= floor[part]:
+        for line in re.findall(r"from opencse\.text\.(\w+)", path.read_text(encoding="utf-8")):
+            other = line if line in floor else ""
+            if floor[other] > floor[part] or (floor[other] == floor[part] > 0 and other != part):
                 wrong.append(f"{path.relative_to(SOURCE)} imports {line}")
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_architecture_page_shows_these_layers() -> None:
+def test_the_architecture_page_shows_these_floors() -> None:
     page = next(path for path in (SOURCE.parent / "docs").rglob("architecture.md"))
     rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     shown = [tuple(re.findall(r"`(\w+)`", cells)) for _, cells in rows]
-    assert [set(layer) for layer in shown] == [set(layer) for layer in LAYERS]
+    assert [set(floor) for floor in shown] == [set(floor) for floor in FLOORS]
 
 
 @pytest.mark.parametrize("limit", [400])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from opencse.io.tables import read_table
+from opencse.foundation.tables import read_table
 
 ROOT = Path(__file__).parents[1]
 CHECK = ROOT / "benchmarks" / "check"

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from opencse.io import demo
-from opencse.io.corpus import read_texts
-from opencse.models import resolve
+from opencse.encoder.names import resolve
+from opencse.text import demo
+from opencse.text.corpus import read_texts
 
 FOLDER = Path(__file__).parent.parent / "examples" / "search"
 LIBRARIES = {

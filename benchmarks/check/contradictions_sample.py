@@ -20,12 +20,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from opencse.data.documents import DocumentPassage, Documents
-from opencse.errors import OpencseError
-from opencse.io.tables import read_table
-from opencse.probing.contradictions import CONTRADICTIONS, SentenceRewriter, rewrite_sentences
-from opencse.probing.estimates import rate_estimate
-from opencse.views.languages import AUTO, choose_language
+from opencse.evaluation.check.contradictions import CONTRADICTIONS, SentenceRewriter, rewrite_sentences
+from opencse.evaluation.probes.estimates import rate_estimate
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import read_table
+from opencse.text.documents import DocumentPassage, Documents
+from opencse.text.languages import AUTO, choose_language
 
 COLUMNS = ("kind", "source", "sentence", "contradiction", "contradicts")
 JUDGEMENTS = {"yes": True, "no": False}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from wording import embedder
 
-from opencse.probing import ProbeSuite, load_probe_data
-from opencse.reports import figures
-from opencse.reports.drawing import save
+from opencse.commands.reports import figures
+from opencse.commands.reports.drawing import save
+from opencse.evaluation.probes import ProbeSuite, load_probe_data
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ from wording import Development, quads, table
 
 import opencse
 from opencse.evaluation import load_guard
+from opencse.evaluation.probes import ProbeSuite, load_probe_data
 from opencse.evaluation.task import Encode, evaluate_tasks
 from opencse.evaluation.triplets import load_development
-from opencse.probing import ProbeSuite, load_probe_data
-from opencse.views.rewriting.lexicon import is_held_out_opposite
+from opencse.text.english.lexicon import is_held_out_opposite
 
 MEASURES = {
     "Negated antonyms, affirmed, %": "antonyms, affirmed",

@@ -22,10 +22,10 @@ from wording import Development
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import PairsTask, TextEmbeddings, distinct_texts, load_sts
-from opencse.probing import ProbeSuite, load_probe_data
-from opencse.runs.blending import copy_weights, interpolate, longest_way
-from opencse.runs.checkpoint import load_weights
-from opencse.runs.folder import TRAINED_WEIGHTS
+from opencse.evaluation.probes import ProbeSuite, load_probe_data
+from opencse.training.blending import copy_weights, interpolate, longest_way
+from opencse.training.checkpoint import load_weights
+from opencse.training.folder import TRAINED_WEIGHTS
 
 SHOWN = {  # what the columns show, and with how many digits
     "antonyms: affirmed · denied · verbs, %": ([f"antonyms, {kind}" for kind in ("affirmed", "denied", "verbs")], 1),

@@ -47,7 +47,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples of `opencse probe`, by what the anchor is."""
-    from opencse.probing.negated_antonyms import antonym_choices
+    from opencse.evaluation.probes.negated_antonyms import antonym_choices
 
     names = {"affirmed": "affirmed", "negated": "denied", "verbs": "verbs"}
     return {
@@ -76,7 +76,7 @@ class Development:
 
     def __init__(self, data: Path, views: Path | None) -> None:
         import opencse
-        from opencse.io.corpus import read_rows
+        from opencse.text.corpus import read_rows
 
         evaluation = data / "eval"
         self.quads = quads()
@@ -114,7 +114,7 @@ class Development:
     def measure(self, encode: Callable[[list[str]], np.ndarray]) -> dict[str, float]:
         """All figures of one model."""
         from opencse.evaluation.correlation import spearman
-        from opencse.surface.consistency import consistency_opposition
+        from opencse.text.surface.consistency import consistency_opposition
 
         matrix = encode(self.texts)
         matrix = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)

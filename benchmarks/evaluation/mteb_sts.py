@@ -13,11 +13,11 @@ import argparse
 import mteb
 import numpy as np
 
+from opencse.commands.integrations.mteb_adapter import MtebEncoder, local_task
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import STS_TASKS, PairsTask, distinct_texts, evaluate_tasks, load_sts
 from opencse.evaluation.pairs import ScoredPairs
-from opencse.integrations.mteb_adapter import MtebEncoder, local_task
 
 NAMES = {"STS-B": "STSBenchmark"}
 

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from opencse.data.paraphrases import paraphrase_columns
 from opencse.evaluation import STS_TASKS, load_sts
-from opencse.io.corpus import read_rows, read_texts
+from opencse.recipes.rows.paraphrases import paraphrase_columns
+from opencse.text.corpus import read_rows, read_texts
 
 Pair = frozenset[str]
 

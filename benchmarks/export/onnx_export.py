@@ -20,9 +20,9 @@ import numpy as np
 import onnxruntime
 import torch
 
+from opencse.commands.integrations import OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
-from opencse.integrations import OnnxEncoder, export_onnx
-from opencse.io import demo
+from opencse.text import demo
 
 
 def timed(encode: Callable[[list[str]], np.ndarray], texts: list[str]) -> tuple[float, float]:

@@ -21,10 +21,10 @@ import numpy as np
 import onnxruntime
 import torch
 
+from opencse.commands.integrations import OnnxEncoder, export_onnx
+from opencse.commands.integrations.onnx_precision import PRECISIONS
 from opencse.encoder import load_encoder
 from opencse.evaluation import PairsTask, load_sts, score
-from opencse.integrations import OnnxEncoder, export_onnx
-from opencse.integrations.onnx_precision import PRECISIONS
 
 TIMED = 400
 

@@ -50,13 +50,13 @@ def sentences(data: Path) -> Iterator[str]:
 
 def prepared(data: Path, size: int, largest: int):
     """The corpus as a text file, and its vectors; those of smaller corpora are the beginning of the largest one's."""
-    from opencse.engines import Local
-    from opencse.io.cache import cache_root
-    from opencse.io.corpus import read_texts
-    from opencse.views.mining.vectors import Embedding, _folder, open_vectors
-    from opencse.views.mining.vectors import Vectors as Store
-    from opencse.views.sentence_store import open_sentence_store
-    from opencse.views.storage import texts_hash
+    from opencse.foundation.cache import cache_root
+    from opencse.foundation.workers import Local
+    from opencse.text.corpus import read_texts
+    from opencse.text.mined.vectors import Embedding, _folder, open_vectors
+    from opencse.text.mined.vectors import Vectors as Store
+    from opencse.text.views.sentence_store import open_sentence_store
+    from opencse.text.views.storage import texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def prepared(data: Path, size: int, largest: int):
 
 
 def ours(name: str, path: Path, out: str) -> None:
-    from opencse.views import DebiasedNegatives, HardNegatives, build_views
+    from opencse.text.views.registry import DebiasedNegatives, HardNegatives, build_views
 
     spec = DebiasedNegatives(model=MODEL) if name == "debiased" else HardNegatives(model=MODEL, search=name)
     build_views(path, {"negative": spec}, out, progress=False)
@@ -137,11 +137,11 @@ def processor_seconds() -> float:
 def one(name: str, data: Path, size: int, largest: int) -> dict:
     from sentence_transformers import SentenceTransformer
 
-    from opencse.models import resolve
+    from opencse.encoder.names import resolve
 
     path, vectors = prepared(data, size, largest)
     if name in ("faiss",):
-        from opencse.views.mining.faiss_index import open_faiss
+        from opencse.text.mined.faiss_index import open_faiss
 
         open_faiss(vectors, 32, lambda note: print(note, file=sys.stderr))
     matrix = vectors.take(np.arange(size)) if name.startswith("peer") else None
@@ -168,7 +168,7 @@ def embedding_rate(name: str, data: Path, count: int) -> dict:
     from sentence_transformers import SentenceTransformer
 
     from opencse.encoder.embedder import Embedder
-    from opencse.models import resolve
+    from opencse.encoder.names import resolve
 
     lines = list(islice(sentences(data), count))
     model = SentenceTransformer(resolve(MODEL), device="cpu")

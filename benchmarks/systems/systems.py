@@ -35,7 +35,7 @@ from threading import Lock
 
 from systems_table import TABLES, folder_of, peak, write_table
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from opencse.recipes import family_of, load_recipe, recipe_names
 
 COST_STEPS, COST_WARM = 30, 10
@@ -64,7 +64,7 @@ def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
     table = options.paraphrases
     found = _filled(options, TABLES["settings"].get(recipe, []))
     if table is not None:
-        from opencse.data.paraphrases import paraphrase_columns
+        from opencse.recipes.rows.paraphrases import paraphrase_columns
 
         text, candidate = paraphrase_columns(table)
         columns = {"text_column": text, "candidate_column": candidate}
@@ -82,10 +82,10 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from opencse.data.columns import add_columns, missing_specs
     from opencse.encoder import backbone_config
-    from opencse.io.corpus import Corpus, column_names, read_rows
-    from opencse.views import build_views
+    from opencse.recipes.rows.columns import add_columns, missing_specs
+    from opencse.text.corpus import Corpus, column_names, read_rows
+    from opencse.text.views.registry import build_views
 
     base = options.out / "corpus" / "corpus.parquet"
     if not base.is_file():
@@ -131,8 +131,8 @@ def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
 
 def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
     """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
-    from opencse.data.paraphrases import paraphrase_columns
-    from opencse.io.corpus import read_rows
+    from opencse.recipes.rows.paraphrases import paraphrase_columns
+    from opencse.text.corpus import read_rows
 
     column, _ = paraphrase_columns(options.paraphrases)
     every = dict.fromkeys(text for (text,) in read_rows(options.paraphrases, (column,)) if text and text.strip())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scipy import stats
 
-from opencse.comparison import Group, RunRecord, compare_groups, read_run
+from opencse.commands.comparison import Group, RunRecord, compare_groups, read_run
 from opencse.recipes import load_recipe
 
 TABLES = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))

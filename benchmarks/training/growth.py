@@ -45,18 +45,18 @@ def write_corpus(source: Path, size: int, out: Path) -> None:
 def sampling(corpus: Path, _: Path) -> Work:
     import random
 
-    from opencse.data.sampling import _sample  # what follows it parses a fixed number of sentences
-    from opencse.io.corpus import Corpus
     from opencse.recipes import load_recipe
-    from opencse.views.languages import ENGLISH
+    from opencse.recipes.rows.sampling import _sample  # what follows it parses a fixed number of sentences
+    from opencse.text.corpus import Corpus
+    from opencse.text.languages import ENGLISH
 
     return lambda: _sample(Corpus(corpus), load_recipe("debias").corpus, random.Random(0), ENGLISH)
 
 
 def sentence_store(corpus: Path, _: Path) -> Work:
-    from opencse.io.corpus import read_texts
-    from opencse.views.sentence_store import open_sentence_store
-    from opencse.views.storage import texts_hash
+    from opencse.text.corpus import read_texts
+    from opencse.text.views.sentence_store import open_sentence_store
+    from opencse.text.views.storage import texts_hash
 
     return lambda: open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
 
@@ -71,9 +71,9 @@ def training(corpus: Path, folder: Path) -> Work:
 
 
 def building(corpus: Path, folder: Path, *, on_ray: bool = False) -> Work:
-    from opencse.engines import Local
-    from opencse.engines.ray import Ray
-    from opencse.views import RandomSentence, WordRepetition, build_views
+    from opencse.foundation.workers import Local
+    from opencse.foundation.workers.ray import Ray
+    from opencse.text.views.registry import RandomSentence, WordRepetition, build_views
 
     specs = {"repeated": WordRepetition(), "random": RandomSentence()}
     engine = Ray(processes=2) if on_ray else Local(processes=2)
@@ -87,13 +87,13 @@ def building_on_ray(corpus: Path, folder: Path) -> Work:
 def mining(corpus: Path, _: Path) -> Work:
     import numpy as np
 
-    from opencse.io.corpus import read_texts
-    from opencse.views import DebiasedNegatives
-    from opencse.views.constructor import SourceRow
-    from opencse.views.mining.mined_spec import BLOCK_ROWS, CorpusIndex, Miner
-    from opencse.views.mining.vectors import Embedding, Vectors, _folder, unit_vectors
-    from opencse.views.sentence_store import open_sentence_store
-    from opencse.views.storage import texts_hash
+    from opencse.text.corpus import read_texts
+    from opencse.text.mined.mined_spec import BLOCK_ROWS, CorpusIndex, Miner
+    from opencse.text.mined.vectors import Embedding, Vectors, _folder, unit_vectors
+    from opencse.text.views.constructor import SourceRow
+    from opencse.text.views.registry import DebiasedNegatives
+    from opencse.text.views.sentence_store import open_sentence_store
+    from opencse.text.views.storage import texts_hash
 
     sentences = open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
     embedding = Embedding(model="minilm", precision="auto")

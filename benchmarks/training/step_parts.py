@@ -36,8 +36,8 @@ from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.dropout import use_fast_dropout
 from opencse.encoder.packing import use_packing
 from opencse.encoder.precision import MixedPrecision, keep_activations_low
-from opencse.runs.grouping import length_groups
-from opencse.runs.memory import keep_freed_memory
+from opencse.training.grouping import length_groups
+from opencse.training.memory import keep_freed_memory
 
 ROWS = 64
 

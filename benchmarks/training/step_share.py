@@ -51,7 +51,7 @@ WORK = {
 def train(name: str, precision: str, corpus: Path, steps: int, watch: Callable[[Callable[[], None]], None]) -> None:
     """Train for `steps` steps; each is handed to `watch`, which runs it."""
     import opencse
-    from opencse.runs.loop import TrainingLoop
+    from opencse.training.loop import TrainingLoop
 
     recipe, batch, length = SETTINGS[name]
     original = TrainingLoop._step

@@ -38,7 +38,7 @@ SIZES = {"bert-base": (768, 12, 12, 3072), "tiny": (32, 2, 2, 64)}  # width, lay
 def texts(corpus: str, count: int) -> list[str]:
     from itertools import islice
 
-    from opencse.io.corpus import read_texts
+    from opencse.text.corpus import read_texts
 
     return list(islice(read_texts(corpus), count))
 
@@ -47,7 +47,7 @@ def random_model(size: str, folder: Path) -> str:
     """A BERT with random weights in a folder."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    from opencse.models import resolve
+    from opencse.encoder.names import resolve
 
     width, layers, heads, inner = SIZES[size]
     tokenizer = AutoTokenizer.from_pretrained(resolve("minilm"))
@@ -83,7 +83,7 @@ class Stopwatch:
 
 def train_opencse(model: str, lines: list[str], steps: int, precision: str, batch: int) -> float:
     import opencse
-    from opencse.runs.loop import TrainingLoop
+    from opencse.training.loop import TrainingLoop
 
     watch = Stopwatch(steps)
     original = TrainingLoop._step
@@ -114,7 +114,7 @@ def train_peer(model: str, lines: list[str], steps: int, bf16: bool, batch: int)
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
     from transformers import TrainerCallback
 
-    from opencse.models import resolve
+    from opencse.encoder.names import resolve
 
     encoder = SentenceTransformer(resolve(model), device="cpu" if not _cuda() else "cuda")
     encoder.max_seq_length = LENGTH

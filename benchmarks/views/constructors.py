@@ -17,9 +17,9 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from opencse.syntax import load_parser
-from opencse.syntax.asides import parse_without_asides
-from opencse.views import CONSTRUCTORS, SourceRow
+from opencse.text.english.asides import parse_without_asides
+from opencse.text.syntax import load_parser
+from opencse.text.views.registry import CONSTRUCTORS, SourceRow
 
 KINDS = tuple(
     """antonym_swap negated_antonym antonym_quadruple negative_word role_swap role_pair passive number_swap entity_swap

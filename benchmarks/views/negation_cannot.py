@@ -15,7 +15,7 @@ import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from opencse.views import Negation, SourceRow
+from opencse.text.views.registry import Negation, SourceRow
 
 SPELLINGS = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("shan't", "shall not"))
 CLITICS = (("n't", " not"), ("'re", " are"), ("'m", " am"), ("'ve", " have"), ("'ll", " will"), ("'s", " is"))

@@ -16,7 +16,7 @@ import hashlib
 import random
 from pathlib import Path
 
-from opencse.views import Negation, SourceRow
+from opencse.text.views.registry import Negation, SourceRow
 
 VERDICTS = Path(__file__).parent.parent / "results" / "negation-sample.tsv"
 SHARD, LINES, SAMPLE, SEED = "corpus/wiki_sentences_03.txt.gz", 250_000, 200, 2

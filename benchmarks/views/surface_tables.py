@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.surface import align, consistency_opposition, lexical_overlap
+from opencse.text.surface import align, consistency_opposition, lexical_overlap
 
 PUBLISHED = {  # consistent pairs, opposed pairs, median human score, median MER
     "STS12 MSRvid": (406, 344, 2.4, 0.444),
@@ -95,7 +95,7 @@ def overlaps(data: Path, views: Path | None) -> None:
         print(f"| {name} ({len(rows)}) | {pair[0].mean():.2f} | {pair[1].mean():.2f} |")
     print("| SimCSE, published | 1.0 | 0.09 |\n| DebCSE, published | 0.56 | 0.21 |")
     if views is not None:
-        from opencse.views.pair_statistics import pair_statistics
+        from opencse.text.views.pair_statistics import pair_statistics
 
         for one in pair_statistics(views):
             if one.overlap is not None:

@@ -54,7 +54,7 @@ def timed(function: Callable[[], object], count: int) -> tuple[float, float]:
 def match_error_rates(data: Path, rounds: int) -> list[str]:
     import jiwer
 
-    from opencse.surface import match_error_rate
+    from opencse.text.surface import match_error_rate
 
     start = time.perf_counter()
     match_error_rate(["a b"], ["a c"])
@@ -86,8 +86,8 @@ def substitution(data: Path, rounds: int) -> list[str]:
     torch.set_num_threads(1)  # as the builder's processes compute
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
-    from opencse.models import resolve
-    from opencse.views import SourceRow, Substitution
+    from opencse.encoder.names import resolve
+    from opencse.text.views.registry import SourceRow, Substitution
 
     texts = sentences(data, SENTENCES)
     rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
@@ -148,7 +148,7 @@ def masked_share(opened: object, texts: list[str]) -> list[str]:
     """P(token masked) per tag beside score over divisor, with twice the standard error of the difference."""
     import numpy as np
 
-    from opencse.syntax.vocabulary_tags import static_lexicon
+    from opencse.text.syntax.vocabulary_tags import static_lexicon
 
     tags = static_lexicon(opened._lm.tokenizer, opened._parser)
     encoded = opened._lm.encode(texts)
@@ -172,7 +172,7 @@ def masked_share(opened: object, texts: list[str]) -> list[str]:
 
 
 def negation(data: Path, rounds: int) -> list[str]:
-    from opencse.views import Negation, SourceRow, build_views
+    from opencse.text.views.registry import Negation, SourceRow, build_views
 
     texts = sentences(data, NEGATED)
     opened = Negation().open()

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from opencse.objectives import TERMS
+from opencse.losses import TERMS
 from opencse.recipes import load_recipe, recipe_names
-from opencse.views import CONSTRUCTORS
+from opencse.text.views.registry import CONSTRUCTORS
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ def recipe_rows(link: Link) -> list[str]:
         recipe = load_recipe(name)
         kinds = list(dict.fromkeys(term.kind for term in recipe.terms))
         built = list(dict.fromkeys(spec.kind for spec in recipe.build.values()))
-        file = f"src/opencse/recipes/toml/{name}.toml"
+        file = f"src/opencse/recipes/systems/{name}.toml"
         rows.append(f"| `{name}` | {link(file)} | {code(kinds)} | {code(built)} |")
     return rows
 

@@ -19,10 +19,10 @@ import typer.main
 from sphinx.application import Sphinx
 
 import opencse
-from opencse.cli.main import app as cli
-from opencse.objectives import TERMS
+from opencse.commands.cli.main import app as cli
+from opencse.losses import TERMS
 from opencse.recipes import dump_recipe, load_recipe, recipe_names
-from opencse.views import CONSTRUCTORS
+from opencse.text.views.registry import CONSTRUCTORS
 
 SOURCES = Path(opencse.__file__).parent
 Pages = dict[str, str]

@@ -8,9 +8,9 @@ import sys
 import faiss
 from sentence_transformers import SentenceTransformer
 
-from opencse.io import demo
-from opencse.io.corpus import read_texts
-from opencse.models import resolve
+from opencse.encoder.names import resolve
+from opencse.text import demo
+from opencse.text.corpus import read_texts
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))

@@ -9,9 +9,9 @@ import sys
 
 from sentence_transformers import SentenceTransformer
 
-from opencse.io import demo
-from opencse.io.corpus import read_texts
-from opencse.models import resolve
+from opencse.encoder.names import resolve
+from opencse.text import demo
+from opencse.text.corpus import read_texts
 
 if __name__ == "__main__":
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # is read when haystack is imported

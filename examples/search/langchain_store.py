@@ -10,9 +10,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 from sentence_transformers import SentenceTransformer
 
-from opencse.io import demo
-from opencse.io.corpus import read_texts
-from opencse.models import resolve
+from opencse.encoder.names import resolve
+from opencse.text import demo
+from opencse.text.corpus import read_texts
 
 
 class SentenceEmbeddings(Embeddings):

@@ -13,9 +13,9 @@ from llama_index.core.schema import TextNode
 from pydantic import PrivateAttr
 from sentence_transformers import SentenceTransformer
 
-from opencse.io import demo
-from opencse.io.corpus import read_texts
-from opencse.models import resolve
+from opencse.encoder.names import resolve
+from opencse.text import demo
+from opencse.text.corpus import read_texts
 
 
 class SentenceEmbedding(BaseEmbedding):

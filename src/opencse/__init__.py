@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, Any
 from opencse.version import __version__
 
 if TYPE_CHECKING:
-    from opencse.errors import OpencseError
-    from opencse.integrations.trainer_loss import sentence_transformers_loss
-    from opencse.pipeline.build import build
-    from opencse.pipeline.check import check
-    from opencse.pipeline.compare import compare
-    from opencse.pipeline.compare_search import compare_search
-    from opencse.pipeline.evaluate import evaluate
-    from opencse.pipeline.listing import list_recipes
-    from opencse.pipeline.probe import probe
-    from opencse.pipeline.run import run
-    from opencse.pipeline.train import train
+    from opencse.commands.build import build
+    from opencse.commands.check import check
+    from opencse.commands.compare import compare
+    from opencse.commands.compare_search import compare_search
+    from opencse.commands.evaluate import evaluate
+    from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
+    from opencse.commands.listing import list_recipes
+    from opencse.commands.probe import probe
+    from opencse.commands.run import run
+    from opencse.commands.train import train
+    from opencse.foundation.errors import OpencseError
     from opencse.recipes import load_recipe
 
 _MODULES = {
-    "OpencseError": "opencse.errors",
-    "build": "opencse.pipeline.build",
-    "check": "opencse.pipeline.check",
-    "compare": "opencse.pipeline.compare",
-    "compare_search": "opencse.pipeline.compare_search",
-    "evaluate": "opencse.pipeline.evaluate",
-    "list_recipes": "opencse.pipeline.listing",
+    "OpencseError": "opencse.foundation.errors",
+    "build": "opencse.commands.build",
+    "check": "opencse.commands.check",
+    "compare": "opencse.commands.compare",
+    "compare_search": "opencse.commands.compare_search",
+    "evaluate": "opencse.commands.evaluate",
+    "list_recipes": "opencse.commands.listing",
     "load_recipe": "opencse.recipes",
-    "probe": "opencse.pipeline.probe",
-    "run": "opencse.pipeline.run",
-    "sentence_transformers_loss": "opencse.integrations.trainer_loss",
-    "train": "opencse.pipeline.train",
+    "probe": "opencse.commands.probe",
+    "run": "opencse.commands.run",
+    "sentence_transformers_loss": "opencse.commands.integrations.trainer_loss",
+    "train": "opencse.commands.train",
 }
 __all__ = [
     "OpencseError",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
-from opencse.surface import lexical_overlap, match_error_rate
+from opencse.text.surface import lexical_overlap, match_error_rate
 from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "data" / "development-sets.md"

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from opencse.evaluation import DEVELOPMENT_SETS, development_set
-from opencse.io.tables import read_table
+from opencse.foundation.tables import read_table
 from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "data" / "development-sets.md"

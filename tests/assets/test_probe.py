@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opencse.surface import match_error_rate
+from opencse.text.surface import match_error_rate
 from tests.assets.known_texts import known_data_files, normalised, repeated_in
 
 PROBE = files("opencse") / "assets" / "probe" / "transformations.tsv"

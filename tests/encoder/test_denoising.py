@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 from opencse.encoder import Frame, load_encoder, template_frame
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
 PROMPT = 'This sentence of "{}" means {mask}.'

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from opencse.encoder.device import choose_device, device_name, use_device
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 
 VARIABLES = ("ACCELERATE_TORCH_DEVICE", "ACCELERATE_USE_CPU", "LOCAL_RANK")
 

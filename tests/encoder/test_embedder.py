@@ -20,7 +20,7 @@ from sentence_transformers.sentence_transformer.modules import (
 
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.token_batches import TokenTable, plan_batches
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
 TEXTS = [

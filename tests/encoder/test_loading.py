@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.loading import readable_errors
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
 TEXTS = ["the cat sits", "a dog runs in the garden", "no"]

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.model_folder import check_model_folder
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 
 MODULE = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}

@@ -10,7 +10,7 @@ from torch import nn
 
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.precision import MixedPrecision, keep_activations_low
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch, vectors
 
 CPU = torch.device("cpu")

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder, save_encoder, special_frame, template_frame
 from opencse.encoder.weights_hash import pooling_name
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
 PROMPT = 'This sentence : "{}" means {mask}.'

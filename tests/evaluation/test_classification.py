@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import ClassificationTask, LabelledSet, LabelledTexts, evaluate_tasks
 from opencse.evaluation.classification import few_shot_draws
+from opencse.foundation.errors import OpencseError
 
 
 def labelled(count: int, start: int = 0) -> LabelledTexts:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import GUARD_TASKS, evaluate_tasks, load_guard
+from opencse.foundation.errors import OpencseError
 
 
 def encode(texts):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import evaluate_tasks
 from opencse.evaluation.kept_hits import KeptHitsTask
+from opencse.foundation.errors import OpencseError
 
 DOCUMENTS = [f"document {place}" for place in range(12)]
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import CLASSIFICATION_TASKS, TRANSFER_TASKS, labelled_sources, load_labelled
+from opencse.foundation.errors import OpencseError
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import PairsTask, ScoredPairs, evaluate_tasks
 from opencse.evaluation.mteb_format import write_mteb
+from opencse.foundation.errors import OpencseError
 
 
 def results(scores=(1, 2, 3, 5)):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import NeighbourTask, evaluate_tasks, nearest_rows
+from opencse.foundation.errors import OpencseError
 
 
 def literal_neighbours(matrix, k):

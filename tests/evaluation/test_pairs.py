@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import ScoredPairs, read_pairs
+from opencse.foundation.errors import OpencseError
 
 HEADER = "sentence1\tsentence2\tscore\n"
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import RerankingTask, RetrievalTask, evaluate_tasks
+from opencse.foundation.errors import OpencseError
 
 ANGLES = {"a": 0.0, "b": 0.1, "c": 0.3, "d": 1.0, "e": 2.0}
 

@@ -8,9 +8,9 @@ from scipy.stats import pearsonr, spearmanr
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
 from opencse.encoder.embedder import Embedder
-from opencse.errors import OpencseError
 from opencse.evaluation import PairsTask, ScoredPairs, TextEmbeddings, distinct_texts, evaluate_tasks, load_sts, score
 from opencse.evaluation.correlation import paired_cosine, pearson, spearman
+from opencse.foundation.errors import OpencseError
 from tests.evaluation.toy import sentences
 
 

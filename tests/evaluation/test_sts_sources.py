@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import load_sts, sts_sources
+from opencse.foundation.errors import OpencseError
 
 
 @pytest.fixture

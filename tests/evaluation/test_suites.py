@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import SUITES, evaluate_suites, load_reranking, load_retrieval, load_suites, sts_sources
+from opencse.foundation.errors import OpencseError
 
 
 def lines(path, *rows):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation import TripletTask, development_set, evaluate_tasks, read_triplets
+from opencse.foundation.errors import OpencseError
 
 TABLE = """id\tkind\tanchor\tpositive\tnegative
 a\tverb\tone\tuno\tnot one

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.errors import OpencseError
 from opencse.evaluation.whitening import Whitening
+from opencse.foundation.errors import OpencseError
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(500, 6)) @ RNG.normal(size=(6, 6)) + 100 * RNG.normal(size=6)

@@ -11,9 +11,9 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, load_recipe, recipe_names
-from opencse.runs.checkpoint import Checkpoints
+from opencse.training.checkpoint import Checkpoints
 from opencse.training.network import Network
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import metrics, run, weights, write_corpus

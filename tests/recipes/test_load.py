@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.errors import OpencseError
-from opencse.objectives import Margin
+from opencse.foundation.errors import OpencseError
+from opencse.losses import Margin
 from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe, recipe_names
 
 

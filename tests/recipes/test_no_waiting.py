@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from opencse.objectives import Contrastive
+from opencse.losses import Contrastive
 from opencse.recipes import load_recipe, recipe_names
-from opencse.runs.loop import TrainingLoop
+from opencse.training.loop import TrainingLoop
 from tests.tiny import tiny_bert
 from tests.training.dry_run import Prepared, blocking_copies, prepare
 from tests.training.helpers import run, write_corpus

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import opencse.recipes as package
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe, recipe_names
 from opencse.recipes.published_settings import (
     ABSENT,

@@ -21,13 +21,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from opencse.recipes import Recipe
-from opencse.runs.batch_sampler import BatchSampler
-from opencse.runs.checkpoint import TrainingState
-from opencse.runs.loop import TrainingLoop
-from opencse.runs.session import TrainingSession
 from opencse.training import train as train_module
+from opencse.training.batch_sampler import BatchSampler
 from opencse.training.batches import Assembler
+from opencse.training.checkpoint import TrainingState
+from opencse.training.loop import TrainingLoop
 from opencse.training.network import Network
+from opencse.training.session import TrainingSession
 
 META = torch.device("meta")
 _ROOT = Path(__file__).resolve().parents[2]

@@ -12,13 +12,13 @@ import pytest
 import torch.nn.functional as F
 from safetensors.numpy import load_file
 
-from opencse.data.token_store import TokenSource, TokenStore, open_token_store
 from opencse.encoder import backbone_config
-from opencse.io.corpus import Corpus
-from opencse.objectives import Term
+from opencse.losses import Term
 from opencse.recipes import Recipe, family_of, load_recipe
-from opencse.runs.batch_sampler import BatchSampler
+from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store
+from opencse.text.corpus import Corpus
 from opencse.training import TrainingRun, train_encoder
+from opencse.training.batch_sampler import BatchSampler
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
 

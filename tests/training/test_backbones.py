@@ -9,7 +9,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 from tests.training.helpers import run, write_corpus
 

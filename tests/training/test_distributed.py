@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
 from opencse.encoder import Frame, build_projector, load_encoder
-from opencse.objectives import (
+from opencse.losses import (
     AlternatingNormalization,
     Context,
     Contrastive,
@@ -124,8 +124,8 @@ def test_gradients_are_those_of_one_process(two_processes, terms, projector) -> 
 FALLING = """
 import os
 import signal
-from opencse.cli.main import main
-from opencse.runs.batch_sampler import BatchSampler
+from opencse.commands.cli.main import main
+from opencse.training.batch_sampler import BatchSampler
 original = BatchSampler.batch
 def batch(self, step):
     if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:
@@ -177,8 +177,8 @@ def test_two_processes_resume_exactly(tmp_path) -> None:
 
 ALONE = """
 from datetime import timedelta
-from opencse.cli.main import main
-from opencse.runs import session
+from opencse.commands.cli.main import main
+from opencse.training import session
 session._MEETING = timedelta(seconds=3)
 main()
 """

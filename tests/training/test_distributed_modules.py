@@ -16,8 +16,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
-from opencse.models.masked_lm import load_masked_lm
-from opencse.objectives import (
+from opencse.encoder.masked_lm import load_masked_lm
+from opencse.losses import (
     Context,
     Contrastive,
     ListMLE,
@@ -29,8 +29,8 @@ from opencse.objectives import (
     ReplacedTokenDetection,
     TermBuildContext,
 )
-from opencse.objectives import replaced_tokens as module
-from opencse.objectives.teacher_weights import Policy
+from opencse.losses import replaced_tokens as module
+from opencse.losses.teacher_weights import Policy
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.network import Network
 from tests.tiny import tiny_bert

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 from tests.training.helpers import run, write_corpus
 

@@ -13,9 +13,9 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import template_frame
 from opencse.encoder.loading import load_encoder
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.runs.batch_sampler import BatchSampler
+from opencse.training.batch_sampler import BatchSampler
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
 
@@ -107,7 +107,7 @@ def test_the_development_pairs_see_the_denoised_vectors_only_where_asked(tmp_pat
 
 def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
     """A policy at rate 1e-4 beside an encoder at 1e-3, and nothing of it in the model."""
-    import opencse.runs.loop as module
+    import opencse.training.loop as module
 
     groups = {}
     original = module.TrainingLoop._optimizer

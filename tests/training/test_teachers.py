@@ -12,10 +12,10 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-from opencse.data.token_store import TokenSource, UsableRows
-from opencse.errors import OpencseError
-from opencse.io.corpus import Corpus, read_rows
+from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
+from opencse.recipes.rows.token_store import TokenSource, UsableRows
+from opencse.text.corpus import Corpus, read_rows
 from opencse.training import teachers as module
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta

@@ -49,11 +49,11 @@ def all_formats(folder: Path) -> list[Format]:
 
 def _files() -> Iterator[tuple[str, bytes, Reader]]:
     """Yield formats of one file: its name, an example, and its reader."""
-    from opencse.data.documents import Documents
-    from opencse.data.labels import read_labels
     from opencse.evaluation.pairs import read_pairs
     from opencse.evaluation.triplets import read_triplets
     from opencse.recipes import dump_recipe, load_recipe
+    from opencse.recipes.rows.labels import read_labels
+    from opencse.text.documents import Documents
 
     def passages(path: Path) -> None:
         list(Documents(path).passages())
@@ -106,7 +106,7 @@ def parquet(columns: object, **options: str) -> bytes:
 
 
 def _corpus(path: Path) -> None:
-    from opencse.io.corpus import column_names, read_texts
+    from opencse.text.corpus import column_names, read_texts
 
     column_names(path)
     for text in read_texts(path):
@@ -154,7 +154,7 @@ def _checkpoint(folder: Path) -> Iterator[tuple[Path, Reader] | tuple[Path, Read
     """Yield each file of a checkpoint, damaged and forged."""
     import torch
 
-    from opencse.runs.checkpoint import Checkpoints, TrainingState
+    from opencse.training.checkpoint import Checkpoints, TrainingState
 
     network = torch.nn.Linear(4, 4)
     optimizer = torch.optim.AdamW(network.parameters())

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from tests.trials.formats import Format, all_formats
 
 LONGEST = 60
@@ -93,7 +93,7 @@ def fuzz(
 
 def _outcome(one: Format) -> str:
     """`read`, `refused`, or the exception's class and place."""
-    from opencse.io.checksums import write_checksums
+    from opencse.foundation.checksums import write_checksums
 
     try:
         if one.sealed is not None:

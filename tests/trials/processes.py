@@ -53,7 +53,7 @@ def start(
         for number, name in ((1, f"{words}-out"), (2, words)):
             os.dup2(os.open(work / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
         prepare()
-        from opencse.cli.main import main as command_line
+        from opencse.commands.cli.main import main as command_line
 
         sys.argv = ["opencse", *arguments]
         command_line()
@@ -99,7 +99,7 @@ def _forget_processes() -> None:
     """Let accelerate read the variables again: the parent process has trained alone. They have less time to meet."""
     from accelerate.state import AcceleratorState, PartialState
 
-    from opencse.runs import session
+    from opencse.training import session
 
     session._MEETING = MEETING
     AcceleratorState._reset_state()

@@ -52,7 +52,7 @@ VARIABLES: dict[str, tuple[dict[str, str | None], Expected]] = {
 _HOLDER = """
 import time
 from pathlib import Path
-from opencse.io.lock import locked
+from opencse.foundation.lock import locked
 with locked(Path("out")):
     Path("ready").touch()
     time.sleep(30)

@@ -130,8 +130,8 @@ def make_world(root: Path) -> World:
 
 def _train(world: World, out: Path, *, stop_at: int | None) -> None:
     import opencse
-    from opencse.errors import Interrupted
-    from opencse.runs.loop import TrainingLoop
+    from opencse.foundation.errors import Interrupted
+    from opencse.training.loop import TrainingLoop
 
     whole = TrainingLoop._step
 

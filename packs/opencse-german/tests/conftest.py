@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencse.views import languages
+from opencse.text import languages
 
 
 @pytest.fixture(autouse=True)

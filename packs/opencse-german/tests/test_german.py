@@ -9,11 +9,11 @@ import pytest
 
 import opencse
 from opencse.recipes import load_recipe
-from opencse.syntax import load_parser
-from opencse.syntax.asides import parse_without_asides
-from opencse.syntax.tokens import Token
-from opencse.views import CONSTRUCTORS
-from opencse.views.languages import choose_language
+from opencse.text.english.asides import parse_without_asides
+from opencse.text.languages import choose_language
+from opencse.text.syntax import load_parser
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.registry import CONSTRUCTORS
 from opencse_german import GERMAN, lexicon
 from opencse_german.clause import main_clause
 from opencse_german.words import AUXILIARIES, NEGATIVES

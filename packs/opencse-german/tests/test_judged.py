@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opencse.io.tables import read_table
+from opencse.foundation.tables import read_table
 
 PACK = Path(__file__).parents[1]
 

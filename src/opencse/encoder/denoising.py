@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import first_position
 from opencse.encoder.prompts import Frame
-from opencse.errors import OpencseError
-from opencse.objectives.host import move
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tensors import move
 
 
 class TemplateDenoising(nn.Module):

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 
 AUTO = "auto"
 

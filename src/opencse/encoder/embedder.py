@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from opencse.encoder.bfloat16 import Bfloat16Copy
 from opencse.encoder.precision_choice import ChosenPrecision, model_config, resolve_precision
 from opencse.encoder.token_batches import PreparedTexts, TokenTable, plan_batches
-from opencse.errors import OpencseError
-from opencse.progress import Phase
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.progress import Phase
 
 Precision = Literal["auto", "fp32", "bf16"]
 

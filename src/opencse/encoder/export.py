@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencse.encoder.model_folder import require_finite
-from opencse.io.files import replaced_folder
-from opencse.models.quiet import quiet
+from opencse.encoder.quiet import quiet
+from opencse.foundation.files import replaced_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -21,7 +21,7 @@ def prepare_for_training(encoder: nn.Module) -> bool:
 
     Returns:
         Whether all transformers in `encoder` compute packed batches; if not, length groups
-        (`opencse.runs.grouping`) are the next best way to reduce padding.
+        (`opencse.training.grouping`) are the next best way to reduce padding.
     """
     use_fast_dropout(encoder)
     packed: list[bool] = []

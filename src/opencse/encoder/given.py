@@ -7,8 +7,8 @@ from typing import Any
 
 from opencse.encoder.export import save_encoder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.errors import OpencseError
-from opencse.io.cache import cache_place
+from opencse.foundation.cache import cache_place
+from opencse.foundation.errors import OpencseError
 
 
 def model_source(given: Any) -> str:

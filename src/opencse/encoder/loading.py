@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from opencse.encoder.device import choose_device
 from opencse.encoder.model_folder import check_loaded, check_model_folder, transformer_folder
+from opencse.encoder.names import is_offline, resolve
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake_template
-from opencse.errors import OpencseError
-from opencse.io.reading import error_reason
-from opencse.models import resolve
-from opencse.models.names import is_offline
-from opencse.models.quiet import quiet
+from opencse.encoder.quiet import quiet
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import error_reason
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +34,7 @@ def load_encoder(
     """Load a backbone with its own pooling or another.
 
     Args:
-        name: A folder, a hub id or a bundled name (`opencse.models.resolve`).
+        name: A folder, a hub id or a bundled name (`opencse.encoder.names.resolve`).
         pooling: `backbone` for the pooling of the model's folder (an error for a plain transformers encoder, which has
             none), or one of `POOLINGS`, which replaces all modules after the transformer.
         prompt: Template of `mask` pooling, which becomes part of the tokenizer.

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from opencse.errors import OpencseError
-from opencse.io.reading import error_reason, read_json, read_text
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import error_reason, read_json, read_text
 
 _REMEDY = "Download or save the model again."
 _MODULES = "sentence_transformers."

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from opencse.objectives.host import move
+from opencse.foundation.tensors import move
 
 ATTENTION = "opencse_dropout"
 """Name of `opencse.encoder.attention.dropout_attention` in transformers' registry."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 
 TrainingPrecision = Literal["fp32", "bf16", "fp16"]
 

@@ -20,9 +20,9 @@ import torch
 import torch.nn.functional as F
 
 from opencse.encoder.device import device_name, processor_fields, processor_name
-from opencse.errors import OpencseError
-from opencse.io.cache import cache_root
-from opencse.io.files import write_json
+from opencse.foundation.cache import cache_root
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import write_json
 
 ChosenPrecision = Literal["fp32", "bf16"]
 
@@ -60,7 +60,7 @@ def choose_precision(config: Any, device: str | torch.device) -> PrecisionChoice
     """Choose between bf16 and fp32 for a model on a device.
 
     On a CPU, the first call for a processor, a version of PyTorch and the shapes of a model takes about 0.3 s; the
-    result is cached (`opencse.io.cache.cache_root`). An accelerator gets bf16 if it supports it.
+    result is cached (`opencse.foundation.cache.cache_root`). An accelerator gets bf16 if it supports it.
 
     Args:
         config: Configuration of the model: a transformers configuration, or its values by name.

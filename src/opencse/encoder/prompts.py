@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 
 MASK = "{mask}"
 # The end of a text and its spaces, after a character that is neither a space nor ASCII punctuation.

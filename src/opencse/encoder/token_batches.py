@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 
 _MAX_ROWS = 4096
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.io.cache import sealed_store
+from opencse.foundation.cache import sealed_store
 
 
 def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:

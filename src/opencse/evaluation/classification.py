@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from opencse.errors import OpencseError
 from opencse.evaluation.labelled import LabelledSet, features
 from opencse.evaluation.task import TaskResult, TextEmbeddings
+from opencse.foundation.errors import OpencseError
 
 CLASSIFICATION_TASKS = ("Banking77", "Emotion", "CLINC150", "AmazonCounterfactual", "TweetSentiment")
 """Named tasks; any folder with a training and a test part is a task, too."""

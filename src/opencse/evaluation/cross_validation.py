@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from opencse.errors import OpencseError
 from opencse.evaluation.linear_probes import ClassifierTraining, Fit, Fitted, train_probes
+from opencse.foundation.errors import OpencseError
 
 Classifier = Literal["senteval", "sklearn"]
 PENALTIES = tuple(10.0**power for power in range(-5, -1))

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from opencse.encoder.embedder import Embedder, Precision
-from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.sts import PairsTask
 from opencse.evaluation.sts_sources import load_sts
 from opencse.evaluation.task import Task, TextEmbeddings, distinct_texts
-from opencse.io import demo
+from opencse.foundation.errors import OpencseError
+from opencse.text import demo
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from opencse.errors import OpencseError
 from opencse.evaluation.kept_hits import KeptHitsTask
 from opencse.evaluation.neighbours import NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
-from opencse.io.corpus import Corpus, read_texts
-from opencse.io.tables import read_table
-from opencse.io.text_column import query_column
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import read_table
+from opencse.text.corpus import Corpus, read_texts
+from opencse.text.text_column import query_column
 
 GUARD_TASKS = ("guard-questions", "guard-answers", "guard-topics", "guard-long")
 """The tasks of the bundled guard set."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from opencse.errors import OpencseError
 from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
+from opencse.foundation.errors import OpencseError
 
 _BLOCK = 256  # searches at a time: bounds the memory of the similarities
 _TOP = 10

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.errors import OpencseError
 from opencse.evaluation.task import TextEmbeddings
+from opencse.foundation.errors import OpencseError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from opencse.errors import OpencseError
 from opencse.evaluation.classification import CLASSIFICATION_TASKS
 from opencse.evaluation.labelled import LabelledSet, LabelledTexts
 from opencse.evaluation.sts_sources import TextVariant
 from opencse.evaluation.transfer import TRANSFER_TASKS
-from opencse.io.tables import TABLES, read_lines, read_table, table_columns
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import TABLES, read_lines, read_table, table_columns
 
 LabelledRow = tuple[str, ...]  # class, text, and for pairs the second text
 

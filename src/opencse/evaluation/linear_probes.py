@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from opencse.progress import Phase
+from opencse.foundation.progress import Phase
 
 _FITS_TOGETHER = 20  # enough to hide the cost of a call, few enough for the cache of a core
 

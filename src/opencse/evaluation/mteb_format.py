@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from opencse.errors import OpencseError
 from opencse.evaluation.task import Results, TaskResult
-from opencse.io.files import write_json
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import write_json
 
 _MTEB_NAMES = {
     "STS-B": "STSBenchmark",

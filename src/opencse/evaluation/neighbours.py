@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.errors import OpencseError
 from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
+from opencse.foundation.errors import OpencseError
 
 _BLOCK = 512  # rows at a time: bounds the memory of the similarities
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.errors import OpencseError
-from opencse.io.tables import parse_score, read_table
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import parse_score, read_table
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),

@@ -8,10 +8,10 @@ from typing import TypeGuard
 
 import numpy as np
 
-from opencse.errors import OpencseError
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
 from opencse.evaluation.sts_sources import TextVariant, load_sts
-from opencse.io.tables import read_table
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import read_table
 
 RERANKING_TASKS = ("SNLI-triplets", "XNLI-triplets")
 """Each premise ranks its entailed sentence, its contradiction, and eight entailed sentences of other premises."""

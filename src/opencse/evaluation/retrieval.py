@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from opencse.errors import OpencseError
 from opencse.evaluation.correlation import ROUNDING
 from opencse.evaluation.ranking_measures import measures
 from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
+from opencse.foundation.errors import OpencseError
 
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 

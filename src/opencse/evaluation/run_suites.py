@@ -9,11 +9,11 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
-from opencse.errors import OpencseError
 from opencse.evaluation.results_table import Evaluation
 from opencse.evaluation.task import Encode, Task, distinct_texts, evaluate_suites
 from opencse.evaluation.whitening import Whitening
-from opencse.io.tables import read_lines
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import read_lines
 
 
 def evaluate_model(

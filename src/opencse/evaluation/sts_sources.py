@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from opencse.errors import OpencseError
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import STS_TASKS
-from opencse.io.tables import parse_score, read_lines, read_table
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import parse_score, read_lines, read_table
 
 TextVariant = Literal["senteval", "raw"]
 

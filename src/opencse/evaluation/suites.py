@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from opencse.errors import OpencseError
 from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
 from opencse.evaluation.cross_validation import Classifier, CrossValidation
 from opencse.evaluation.geometry import GeometryTask
@@ -18,6 +17,7 @@ from opencse.evaluation.sts_sources import TextVariant, load_sts
 from opencse.evaluation.task import Task
 from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
+from opencse.foundation.errors import OpencseError
 
 SUITES: Mapping[str, tuple[str, ...]] = {
     "sts": STS_TASKS,

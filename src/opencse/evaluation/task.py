@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """A model: from n texts to a float matrix (n, d)."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from opencse.errors import OpencseError
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.task import TaskResult, TextEmbeddings
-from opencse.io.tables import read_table, table_columns
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import read_table, table_columns
 
 DEVELOPMENT_SETS = ("meaning", "search", "roles")
 """The written development sets that come with the package (docs/data/development-sets.md)."""

@@ -9,8 +9,8 @@ from itertools import islice
 
 import numpy as np
 
-from opencse.errors import OpencseError
 from opencse.evaluation.task import Encode
+from opencse.foundation.errors import OpencseError
 
 _RANK_TOLERANCE = 1e-10
 

@@ -37,7 +37,7 @@ class CorpusSettings:
             adjective as often as any other as far as the text has it, and each verb four times as often. An attribute
             ("the dirty water") becomes a sentence of its own ("The water is dirty.").
         paraphrases: Sentences of a table of paraphrases used at most, drawn at random; all where absent.
-        language: Code of the language whose rules build the views (`opencse.views.languages`); `auto` for the likeliest
+        language: Code of the language whose rules build the views (`opencse.text.languages`); `auto` for the likeliest
             one of the text.
         syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
         parts: The sorts of rows that training mixes, by name (`data/mixture.py`); where absent, every sentence is one

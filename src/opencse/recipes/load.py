@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencse.errors import OpencseError
-from opencse.io.reading import LARGEST_SETTINGS, read_text
-from opencse.objectives import TERMS
+from opencse.foundation.decode import check_keys, decode, encode, unknown_name_error
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import LARGEST_SETTINGS, read_text
+from opencse.foundation.toml_tables import Table, merge_tables, nested_table, parse_override, parse_toml
+from opencse.losses import TERMS
 from opencse.recipes.schema import Recipe
-from opencse.settings.decode import check_keys, decode, encode, unknown_name_error
-from opencse.settings.tables import Table, merge_tables, nested_table, parse_override, parse_toml
 
 _LAYERS = ("faithful", "for", "with")
 """The tables that are merged into the others on some condition."""
-_SHIPPED = importlib.resources.files("opencse.recipes") / "toml"
+_SHIPPED = importlib.resources.files("opencse.recipes") / "systems"
 
 
 def recipe_names() -> list[str]:
@@ -130,7 +130,7 @@ def _decode_recipe(table: Table, label: str, name: str) -> Recipe:
     decoded = (_decode_kind(TERMS, t, f"{label}: terms[{i}]") for i, t in enumerate(terms))
     table["terms"] = tuple(term for term in decoded if term.weight != 0)  # an ablation: --set terms.NAME.weight=0
     if build := table.get("build"):
-        from opencse.views import CONSTRUCTORS
+        from opencse.text.views.registry import CONSTRUCTORS
 
         if not isinstance(build, Mapping):
             raise OpencseError(f"{label}: build: expected a table for each column")

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencse.errors import OpencseError
+from opencse.foundation.decode import encode
+from opencse.foundation.errors import OpencseError
 from opencse.recipes.load import load_recipe, recipe_names
 from opencse.recipes.schema import Recipe
-from opencse.settings.decode import encode
 
 PUBLISHED_FAMILIES = ("bert-base", "bert-large", "roberta-base", "roberta-large")
 ABSENT = "absent"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from opencse.objectives import Term
+from opencse.losses import Term
 from opencse.recipes.corpus_settings import CorpusSettings, MixturePart
-from opencse.settings import Optimizer, Schedule, Selection, Training
+from opencse.recipes.optimization import Optimizer, Schedule, Selection, Training
 
 
 @dataclass(frozen=True, kw_only=True)

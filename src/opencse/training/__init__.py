@@ -1,7 +1,7 @@
 """Contrastive training of sentence encoders."""
 
-from opencse.runs.loop import TrainingOutcome
 from opencse.training.first_stages import train_first_stages
+from opencse.training.loop import TrainingOutcome
 from opencse.training.train import TrainingRun, train_encoder
 
 __all__ = ["TrainingOutcome", "TrainingRun", "train_encoder", "train_first_stages"]

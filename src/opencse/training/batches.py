@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from opencse.data.token_store import TokenStore
 from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
-from opencse.objectives.host import move
-from opencse.runs.grouping import length_groups
+from opencse.foundation.tensors import move
+from opencse.recipes.rows.token_store import TokenStore
+from opencse.training.grouping import length_groups
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from huggingface_hub import ModelCardData
 
-from opencse.models.provenance import base_model
+from opencse.encoder.provenance import base_model
 from opencse.recipes import Recipe
-from opencse.runs.loop import TrainingOutcome
+from opencse.training.loop import TrainingOutcome
 
 _HEADER = """---
 {metadata}

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencse.encoder.dropout import dropout_rates
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe
-from opencse.runs.loop import TrainingOutcome
+from opencse.training.loop import TrainingOutcome
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

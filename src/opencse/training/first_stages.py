@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from opencse.io.corpus import Corpus
-from opencse.progress import Notify
+from opencse.foundation.progress import Notify
 from opencse.recipes import FirstStage, Recipe, load_recipe
+from opencse.text.corpus import Corpus
 from opencse.training.train import train_encoder
 
 

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.packing import packed_as
-from opencse.objectives import Context, Objective, Processes
-from opencse.objectives.host import move, true_cells
-from opencse.runs.loop import Trainable
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses import Context, Objective, Processes
 from opencse.training.batches import Batch
 from opencse.training.gather import gather_detached, gather_mask, gather_rows, mean, own_rows
+from opencse.training.loop import Trainable
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from opencse.data.token_store import UsableRows
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.errors import OpencseError
-from opencse.io.cache import sealed_store
-from opencse.io.corpus import chunks
-from opencse.io.files import write_json
-from opencse.progress import Phase
+from opencse.foundation.cache import sealed_store
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import write_json
+from opencse.foundation.progress import Phase
 from opencse.recipes import Recipe, Teacher
+from opencse.recipes.rows.token_store import UsableRows
+from opencse.text.corpus import chunks
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

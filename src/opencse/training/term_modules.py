@@ -1,4 +1,4 @@
-"""The modules of the terms, built with a `opencse.objectives.TermBuildContext`."""
+"""The modules of the terms, built with a `opencse.losses.TermBuildContext`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from torch import nn
 
 from opencse.encoder import load_encoder
 from opencse.encoder.attention import use_dropout_attention
-from opencse.errors import OpencseError
-from opencse.models.masked_lm import load_masked_lm
-from opencse.objectives import TermBuildContext
+from opencse.encoder.masked_lm import load_masked_lm
+from opencse.foundation.errors import OpencseError
+from opencse.losses import TermBuildContext
 from opencse.recipes import Recipe
 
 if TYPE_CHECKING:

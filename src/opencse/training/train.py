@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opencse.data.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.encoder import backbone_config, build_projector, exported_projector, load_encoder, save_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.precision import autocast_type
 from opencse.encoder.sequence_attention import supports_packing_on
 from opencse.encoder.weights_hash import weights_hash
-from opencse.io.corpus import Corpus
-from opencse.io.lock import locks
-from opencse.objectives import Objective
-from opencse.progress import Notify, timed
+from opencse.foundation.lock import locks
+from opencse.foundation.progress import Notify, timed
+from opencse.losses import Objective
 from opencse.recipes import Recipe, dump_recipe
-from opencse.runs.loop import TrainingOutcome
-from opencse.runs.session import TrainingSession
-from opencse.syntax.language import ENOUGH_TEXTS, likely_language
+from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
+from opencse.text.corpus import Corpus
+from opencse.text.language import ENOUGH_TEXTS, likely_language
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
+from opencse.training.loop import TrainingOutcome
 from opencse.training.network import Network
+from opencse.training.session import TrainingSession
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
 from opencse.training.view_tokens import sources_and_views

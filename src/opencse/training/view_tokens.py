@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencse.data.token_store import TokenSource
 from opencse.encoder import load_encoder, special_frame, template_frame
-from opencse.errors import OpencseError
+from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, ViewSettings
+from opencse.recipes.rows.token_store import TokenSource
 from opencse.training.batches import ViewTokens
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from opencse.views.languages import LanguagePack
+from opencse.text.languages import LanguagePack
 from opencse_german.keywords import GermanKeywords
 from opencse_german.names import GermanEntitySwap
 from opencse_german.negation import GermanNegation

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from opencse.syntax import Token
+from opencse.text.syntax import Token
 from opencse_german import words as w
 from opencse_german.lexicon import adjectives
 

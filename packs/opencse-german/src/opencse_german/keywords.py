@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencse.syntax import Token
-from opencse.views import Keywords
-from opencse.views.rewriting.grammar_view import Rewrite
+from opencse.text.english.grammar_view import Rewrite
+from opencse.text.syntax import Token
+from opencse.text.views.registry import Keywords
 from opencse_german import words as w
 
 _KEPT = frozenset("nicht kein keine keinen ohne nie".split())

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from opencse.views.rewriting.lexicon import lexicon_rows
+from opencse.text.english.lexicon import lexicon_rows
 
 OPPOSITES = files("opencse_german") / "opposites.tsv"
 NAMES = files("opencse_german") / "names.tsv"

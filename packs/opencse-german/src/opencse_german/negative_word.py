@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.syntax import Token
-from opencse.views import NegativeWord
-from opencse.views.edits import Edit, apply_edits
-from opencse.views.rewriting.grammar_view import Rewrite
+from opencse.text.english.grammar_view import Rewrite
+from opencse.text.syntax import Token
+from opencse.text.views.edits import Edit, apply_edits
+from opencse.text.views.registry import NegativeWord
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, main_clause
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.syntax import Token
-from opencse.views import AntonymQuadruple, AntonymSwap, NegatedAntonym
-from opencse.views.edits import Edit, apply_edits, match_case
-from opencse.views.rewriting.grammar_view import Rewrite
-from opencse.views.rewriting.lexicon import LexiconTable, is_held_out_opposite
+from opencse.text.english.grammar_view import Rewrite
+from opencse.text.english.lexicon import LexiconTable, is_held_out_opposite
+from opencse.text.syntax import Token
+from opencse.text.views.edits import Edit, apply_edits, match_case
+from opencse.text.views.registry import AntonymQuadruple, AntonymSwap, NegatedAntonym
 from opencse_german import lexicon
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, main_clause

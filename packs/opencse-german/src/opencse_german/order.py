@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.syntax import Token
-from opencse.views import Question, Reordering
-from opencse.views.rewriting.grammar_view import Rewrite
+from opencse.text.english.grammar_view import Rewrite
+from opencse.text.syntax import Token
+from opencse.text.views.registry import Question, Reordering
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, Phrase, main_clause
 from opencse_german.negation import is_temporal

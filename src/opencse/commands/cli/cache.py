@@ -1,0 +1,36 @@
+"""`opencse cache`: show or remove the files that are kept between runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove the cached files; the next run takes longer.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="With --clear: only this kind; repeatable.")] = None,
+) -> None:
+    """Show the folder and the size of cached tokens, vectors and converted texts, or remove them.
+
+    The folder is $OPENCSE_CACHE if that is set. Above $OPENCSE_CACHE_GIB (20), the longest unused files are removed.
+    """
+    from opencse.foundation.cache import KINDS, cache_root, cache_sizes, clear_cache
+    from opencse.foundation.errors import OpencseError
+
+    for kind in only or ():
+        if kind not in KINDS:
+            raise OpencseError(f"--only {kind}: no such kind", f"There are {', '.join(KINDS)}.")
+    if only and not clear:
+        raise OpencseError("--only goes with --clear", "Add --clear.")
+    if clear:
+        typer.echo(f"removed {_size(clear_cache(only or KINDS))} from {cache_root()}")
+        return
+    sizes = cache_sizes()
+    for kind, size in sizes.items():
+        typer.echo(f"{kind:<10} {_size(size):>9}")
+    typer.echo(f"{'all':<10} {_size(sum(sizes.values())):>9}  in {cache_root()}")
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"

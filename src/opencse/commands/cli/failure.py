@@ -1,0 +1,90 @@
+"""Unexpected failures: one line for the user, and a report file for the developers."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import disk_problem
+
+_PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "tokenizers", "datasets", "pyarrow", "numpy")
+_MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory", "bad_alloc")
+_THREADS = ("can't start new thread", "thread creation failed")
+_PEER = ("closed by peer", "reset by peer", "connection refused", "broken pipe", "timed out")
+
+
+def shortage(error: BaseException) -> OpencseError | None:
+    """Return the user error for a machine that ran out of memory, disk, file handles or processes; None for others."""
+    number = getattr(error, "errno", None)
+    text = str(error).lower()
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in text for part in (*_MEMORY, *_THREADS)):
+        return OpencseError(
+            "the memory is full", "Use fewer sentences per step (--set training.batch_size=…) or fewer --workers."
+        )
+    if disk := disk_problem(error):
+        return OpencseError(*disk)
+    if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in text:
+        return OpencseError("too many files are open", "Raise the limit, for example with `ulimit -n 4096`.")
+    if os.environ.get("WORLD_SIZE", "1") != "1" and any(part in text for part in _PEER):
+        return OpencseError(
+            "another process of this run has ended or did not start", "See what it said, then go on with --resume."
+        )
+    if _near_memory_limit():  # libraries then fail in many ways, some without a word about memory
+        summary = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+        return OpencseError(
+            f"the memory that this process may use is full ({summary})", "Raise the limit (`ulimit -v`)."
+        )
+    return None
+
+
+def _near_memory_limit() -> bool:
+    """Return whether the process uses nine tenths of the memory it may; False where the system doesn't say."""
+    try:
+        import resource
+
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+    except MemoryError:
+        return True
+    except (ImportError, OSError):  # not Linux
+        return False
+    used = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if line.startswith("Vm")}
+    limits = {"VmSize": resource.RLIMIT_AS, "VmData": resource.RLIMIT_DATA}
+    soft = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
+    return any(
+        most != resource.RLIM_INFINITY and 1024 * int(used.get(name, 0)) > 0.9 * most for name, most in soft.items()
+    )
+
+
+def write_failure_report(error: BaseException) -> Path | None:
+    """Write a failure report to a new temporary file; return None if no file can be written."""
+    lines = [
+        "Please file this report with the project: what you did, and everything below.",
+        f"time: {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC",
+        f"command: {sys.argv}",
+        f"python: {platform.python_version()} on {platform.platform()}",
+        *(f"{name}: {_version(name)}" for name in _PACKAGES),
+        "",
+        "".join(traceback.format_exception(error)),
+    ]
+    try:
+        handle, name = tempfile.mkstemp(prefix="opencse-report-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("\n".join(lines))
+    except OSError:
+        return None
+    return Path(name)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,190 @@
+"""Run folders as records, and groups of records that differ only in the seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import read_json, read_text
+from opencse.foundation.toml_tables import parse_toml
+
+_REMEDY = "Leave the run out."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunRecord:
+    """A finished run.
+
+    Attributes:
+        folder: Folder of the run.
+        recipe: Name of the recipe.
+        variant: `sound` or `faithful`.
+        backbone: Backbone as the user named it.
+        seed: Seed of the run.
+        settings: The resolved recipe as a flat table, without seed and descriptions.
+        corpus: Hash of the corpus.
+        weights: Hash of the backbone.
+        rows: Number of training rows.
+        steps: Number of optimiser steps.
+        seconds: Training time in seconds.
+        dev: Development score of the kept step, if there is one.
+        before: Scores of the untouched backbone by suite and task; None for undefined ones.
+        after: Scores of the trained model.
+    """
+
+    folder: Path
+    recipe: str
+    variant: str
+    backbone: str
+    seed: int
+    settings: Mapping[str, Any]
+    corpus: str
+    weights: str
+    rows: int
+    steps: int
+    seconds: float
+    dev: float | None
+    before: Mapping[str, Mapping[str, float | None]]
+    after: Mapping[str, Mapping[str, float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Runs that differ only in their seed.
+
+    Attributes:
+        label: Recipe, variant and backbone, with the settings that distinguish it from groups of the same name.
+        runs: In order of their seeds.
+        notes: Remarks for the reader.
+    """
+
+    label: str
+    runs: tuple[RunRecord, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def find_runs(paths: Iterable[str | Path]) -> list[Path]:
+    """Return the run folders among the paths and directly inside them.
+
+    Raises:
+        OpencseError: A path is not a folder, or contains no run.
+    """
+    folders: list[Path] = []
+    for path in map(Path, paths):
+        if not path.is_dir():
+            raise OpencseError(f"{path}: no such folder", "Name folders that `opencse train` or `run` wrote.")
+        inside = [path] if (path / "run.json").is_file() else sorted(p.parent for p in path.glob("*/run.json"))
+        if not inside:
+            raise OpencseError(f"{path}: holds no run", "Name folders that `opencse train` or `run` wrote.")
+        folders += inside
+    return list(dict.fromkeys(path.resolve() for path in folders))
+
+
+def read_run(folder: str | Path) -> RunRecord:
+    """Read a run folder.
+
+    Raises:
+        OpencseError: A file is missing or damaged, or the run did not finish.
+    """
+    folder = Path(folder)
+    record = read_json(folder / "run.json", _REMEDY)
+    outcome = record.get("outcome")
+    if not isinstance(outcome, dict):
+        raise OpencseError(f"{folder}: this run is not finished", "Finish it with --resume, or leave it out.")
+    recipe = parse_toml(read_text(folder / "recipe.toml", _REMEDY), str(folder / "recipe.toml"))
+    results = read_json(folder / "results.json", _REMEDY) if (folder / "results.json").is_file() else {}
+    try:
+        return RunRecord(
+            folder=folder,
+            recipe=str(record["recipe"]),
+            variant=str(record["variant"]),
+            backbone=str(record["backbone"]),
+            seed=int(record["seed"]),
+            settings=_settings(recipe),
+            corpus=str(record["fingerprint"]["corpus"]),
+            weights=str(record["fingerprint"]["backbone"]),
+            rows=int(record["rows"]),
+            steps=int(outcome["steps"]),
+            seconds=float(outcome["seconds"]),
+            dev=outcome["best_score"],
+            before=_scores(results.get("before", {})),
+            after=_scores(results.get("after", {})),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise OpencseError(f"{folder}: not written by a run ({error!r})", "Leave the run out.") from None
+
+
+def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
+    """Group runs that differ only in the seed, in order of first occurrence.
+
+    Of several runs with the same seed only the first is kept, with a note.
+    """
+    members: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        key = [run.recipe, run.variant, run.weights, run.corpus, run.rows, sorted(run.settings.items())]
+        members.setdefault(json.dumps(key, default=str), []).append(run)
+    groups = list(members.values())
+    labels = _labels([group[0] for group in groups])
+    return [_group(label, group) for label, group in zip(labels, groups, strict=True)]
+
+
+def _group(label: str, runs: list[RunRecord]) -> Group:
+    seeds: dict[int, RunRecord] = {}
+    notes = []
+    for run in runs:
+        if seeds.setdefault(run.seed, run) is not run:
+            notes.append(f"{label}: seed {run.seed} occurs again in {run.folder}, and is counted once")
+    return Group(label=label, runs=tuple(seeds[seed] for seed in sorted(seeds)), notes=tuple(notes))
+
+
+def _labels(first_runs: list[RunRecord]) -> list[str]:
+    """Return distinct names of groups, with the settings in which groups of the same name differ."""
+    plain = [_plain_label(run) for run in first_runs]
+    labels = []
+    for run, name in zip(first_runs, plain, strict=True):
+        same_name = [other for other, theirs in zip(first_runs, plain, strict=True) if theirs == name]
+        details = []
+        for key in sorted({key for other in same_name for key in other.settings}):
+            values = [other.settings.get(key) for other in same_name]
+            if any(value != values[0] for value in values):
+                details.append(f"{key}={run.settings.get(key)}")
+        if len({(other.corpus, other.rows) for other in same_name}) > 1:
+            details.append(f"corpus {run.corpus[:6]} of {run.rows:,} rows")
+        if len({other.weights for other in same_name}) > 1:
+            details.append(f"weights {run.weights[:6]}")
+        labels.append(", ".join([name, *details]))
+    return labels
+
+
+def _plain_label(run: RunRecord) -> str:
+    variant = "" if run.variant == "sound" else f" ({run.variant})"
+    return f"{run.recipe}{variant} on {Path(run.backbone).name or run.backbone}"
+
+
+def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that affect the result as a flat table, with names like `terms.contrastive.temperature`."""
+    ignored = ("title", "paper", "differs", "published", "training.seed", "training.log_every")
+    flat = dict(_flat("", recipe))
+    return {key: value for key, value in flat.items() if not key.startswith(ignored)}
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{prefix}.{key}" if prefix else key, inner)
+    elif isinstance(value, list) and value and all(isinstance(inner, dict) for inner in value):
+        for index, inner in enumerate(value):
+            yield from _flat(f"{prefix}.{inner.get('name', index)}", inner)
+    else:
+        yield prefix, value
+
+
+def _scores(suites: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    return {
+        suite: {task["task"]: task["metrics"][task["main"]] for task in results["tasks"]}
+        for suite, results in suites.items()
+    }

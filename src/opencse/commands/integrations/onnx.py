@@ -1,0 +1,289 @@
+"""An encoder as one ONNX graph from token ids to sentence vectors, checked against PyTorch (extra `onnx`)."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from opencse.commands.integrations.onnx_encoder import GRAPH, SETTINGS, TOKENIZER, OnnxEncoder
+from opencse.commands.integrations.onnx_precision import BYTES, OnnxPrecision, checked_precision, convert_graph
+from opencse.encoder import load_encoder
+from opencse.encoder.weights_hash import pooling_name, weights_hash
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import replaced_folder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+TOLERANCE = 1e-4  # of a vector's coordinate; float32 rounding is some hundred times smaller
+MIN_COSINE = {"fp16": 0.999, "int8": 0.9}
+"""Least cosine of a text's exported vector with PyTorch's, in precisions that round more than fp32."""
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+OUTPUTS = ("sentence_embedding", "last_hidden_state")
+_WEIGHTS = f"{GRAPH}.data"  # protobuf files end at 2 GiB: of larger models the weights stand beside the graph
+_LARGE = 1_900_000_000
+_CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxExport:
+    """Result of an export.
+
+    Attributes:
+        folder: Where it is.
+        size: Bytes of the graph with its weights.
+        max_difference: Largest absolute difference of a coordinate between onnxruntime's and PyTorch's vectors.
+        min_cosine: Least cosine between onnxruntime's and PyTorch's vector of a text.
+    """
+
+    folder: Path
+    size: int
+    max_difference: float
+    min_cosine: float
+
+
+def export_onnx(
+    model: str | Path,
+    out: str | Path,
+    *,
+    precision: OnnxPrecision = "fp32",
+    pooling: str = "backbone",
+    overwrite: bool = False,
+) -> OnnxExport:
+    """Write an encoder as `model.onnx`, with what running it needs: `tokenizer.json` and `encoder.json`.
+
+    The graph takes int64 `input_ids`, `attention_mask` and, where the model has them, `token_type_ids`, each (B, L) for
+    any B and L, and gives float32 `sentence_embedding` (B, d) and `last_hidden_state` (B, L, width). The tokenizer
+    truncates and pads by itself. Before the folder appears, onnxruntime's vectors of a few texts are compared with
+    those of `SentenceTransformer.encode`.
+
+    Args:
+        model: A folder, a hub id or a bundled name.
+        out: The folder to write; new or empty, unless `overwrite`.
+        precision: Number format of the weights: `fp32`, `fp16` (half the size) or `int8` (a quarter, and faster on a
+            CPU). Vectors are float32 in each.
+        pooling: As for `load_encoder`, for an encoder without pooling of its own.
+        overwrite: Replace an earlier export; a folder that holds anything else is never replaced.
+
+    Raises:
+        OpencseError: A package is missing, `out` is occupied, the model has a part that is not exported, or the vectors
+            differ by more than `TOLERANCE` (fp32) or have a cosine below `MIN_COSINE`. Nothing is written then.
+    """
+    out = Path(out).resolve()
+    precision = checked_precision(precision)
+    _check_packages()
+    _check_folder(out, overwrite=overwrite)
+    encoder = load_encoder(model, pooling=pooling, device="cpu").float().eval()
+    inputs = _check_model(encoder, str(model))
+    with replaced_folder(out) as temporary:
+        _write_in_precision(encoder, inputs, temporary / GRAPH, str(model), precision)
+        _tokenizer(encoder).save(str(temporary / TOKENIZER))
+        settings = {
+            "inputs": inputs,
+            "outputs": OUTPUTS,
+            "dimension": encoder.get_embedding_dimension(),
+            "pooling": pooling_name(encoder),
+            "precision": precision,
+            "max_length": _max_length(encoder),
+            "prompts": encoder.prompts,
+            "default_prompt": encoder.prompts.get(encoder.default_prompt_name or "", ""),
+            "similarity": encoder.similarity_fn_name,
+            "weights_sha256": weights_hash(encoder),
+        }
+        settings_text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+        (temporary / SETTINGS).write_text(settings_text, encoding="utf-8")
+        difference, cosine = _compare_vectors(encoder, temporary)
+        _check_vectors(difference, cosine, precision, str(model))
+        size = sum(file.stat().st_size for file in temporary.glob(f"{GRAPH}*"))
+    return OnnxExport(folder=out, size=size, max_difference=difference, min_cosine=cosine)
+
+
+class _Graph(nn.Module):
+    """The modules of a `SentenceTransformer` as a function of tensors."""
+
+    def __init__(self, encoder: SentenceTransformer) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(encoder)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        features = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if token_type_ids is not None:
+            features["token_type_ids"] = token_type_ids
+        features = self.parts[0](features)
+        hidden = features["token_embeddings"]  # a weighted mean of layers takes its place later on
+        for part in self.parts[1:]:
+            features = part(features)
+        return features["sentence_embedding"], hidden
+
+
+def _check_packages() -> None:
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        if importlib.util.find_spec(name) is None:
+            raise OpencseError(f"the package {name} is not installed", 'pip install "opencse[onnx]"')
+
+
+def _check_folder(out: Path, *, overwrite: bool) -> None:
+    if out.exists() and not out.is_dir():
+        raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
+    found = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    if others := sorted(found - {GRAPH, _WEIGHTS, TOKENIZER, SETTINGS}):
+        raise OpencseError(f"{out}: already holds other files ({others[0]})", "Choose another output folder.")
+    if found and not overwrite:
+        raise OpencseError(f"{out}: already holds an export", "Use --overwrite to replace it, or another folder.")
+
+
+def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
+    """Make sure that the model is one from text to vector through core modules; the names of its inputs."""
+    from sentence_transformers.sentence_transformer import modules
+
+    first: Any = encoder[0]
+    if type(first) is not modules.Transformer or first.modalities != ["text"] or not first.tokenizer.is_fast:
+        raise OpencseError(
+            f"{name}: begins with a {type(first).__name__} that cannot be exported",
+            "ONNX export is for transformers of plain text with a fast tokenizer.",
+        )
+    core = (
+        modules.Pooling,
+        modules.WeightedLayerPooling,
+        modules.WordWeights,
+        modules.Normalize,
+        modules.Dense,
+        modules.LayerNorm,
+    )
+    for module in list(encoder)[1:]:
+        if type(module) not in (*core, modules.Dropout):
+            raise OpencseError(
+                f"{name}: its module {type(module).__name__} cannot be exported",
+                f"ONNX export knows {', '.join(kind.__name__ for kind in core)}.",
+            )
+        if not getattr(module, "include_prompt", True) and any(encoder.prompts.values()):
+            raise OpencseError(
+                f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot",
+                "Use this model with sentence-transformers.",
+            )
+    features = encoder.preprocess(["a"])
+    inputs = [key for key, value in features.items() if isinstance(value, Tensor)]
+    if unknown := sorted(set(inputs) - set(INPUTS)):
+        raise OpencseError(f"{name}: takes {unknown[0]}, which is not exported", f"Known inputs: {', '.join(INPUTS)}.")
+    return [key for key in INPUTS if key in inputs]
+
+
+def _write_in_precision(
+    encoder: SentenceTransformer, inputs: list[str], path: Path, name: str, precision: OnnxPrecision
+) -> None:
+    """Export in fp32, and convert the graph if another precision is asked for."""
+    if precision == "fp32":
+        _write_graph(encoder, inputs, path, name)
+        return
+    external_data = BYTES[precision] * sum(p.numel() for p in encoder.parameters()) > _LARGE
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
+        _write_graph(encoder, inputs, Path(folder) / GRAPH, name)
+        convert_graph(Path(folder) / GRAPH, path, precision, external_data=external_data)
+
+
+def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, name: str) -> None:
+    """Export with both sizes of the inputs left open."""
+    examples = encoder.preprocess(["a short text", "and another one, of more words than that"])
+    size = sum(p.numel() * p.element_size() for p in encoder.parameters())
+    try:
+        with torch.inference_mode(False), torch.no_grad(), _silence():
+            torch.onnx.export(
+                _Graph(encoder).eval(),
+                kwargs={key: examples[key] for key in inputs},
+                f=str(path),
+                dynamo=True,
+                external_data=size > _LARGE,
+                verbose=False,
+                input_names=inputs,
+                output_names=list(OUTPUTS),
+                dynamic_shapes={key: {0: "batch", 1: "length"} for key in inputs},
+            )
+    except torch.onnx.OnnxExporterError as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise OpencseError(f"{name}: PyTorch cannot export this model ({reason[:200]})") from error
+
+
+def _tokenizer(encoder: SentenceTransformer) -> Any:
+    """Return a copy of the model's tokenizer that truncates and pads without being told to."""
+    from tokenizers import Tokenizer
+
+    source: Any = encoder.tokenizer
+    copy = Tokenizer.from_str(source.backend_tokenizer.to_str())
+    copy.no_truncation()
+    if (maximum := _max_length(encoder)) is not None:
+        copy.enable_truncation(maximum, strategy="longest_first", direction=source.truncation_side)
+    copy.enable_padding(
+        direction=source.padding_side,
+        pad_id=source.pad_token_id,
+        pad_type_id=source.pad_token_type_id,
+        pad_token=source.pad_token,
+    )
+    return copy
+
+
+def _max_length(encoder: SentenceTransformer) -> int | None:
+    """Return the maximum length in tokens; transformers says "none" by a huge number."""
+    maximum = encoder.max_seq_length
+    return None if maximum is None or maximum > 1_000_000_000 else maximum
+
+
+def _check_vectors(difference: float, cosine: float, precision: OnnxPrecision, name: str) -> None:
+    """Raise if the exported vectors are too far from PyTorch's; NaN is refused too."""
+    if precision == "fp32" and not difference <= TOLERANCE:
+        raise OpencseError(
+            f"{name}: onnxruntime's vectors differ from PyTorch's by {difference:.1e}, more than {TOLERANCE:.0e}",
+            "Nothing was written; this model cannot be exported faithfully.",
+        )
+    if precision != "fp32" and not cosine >= MIN_COSINE[precision]:
+        raise OpencseError(
+            f"{name}: in {precision}, a vector has a cosine of only {cosine:.3f} with PyTorch's (the least accepted is "
+            f"{MIN_COSINE[precision]:g})",
+            "Nothing was written; export this model in fp32.",
+        )
+
+
+def _compare_vectors(encoder: SentenceTransformer, folder: Path) -> tuple[float, float]:
+    """Return the largest difference of a coordinate, and the least cosine, of exported and PyTorch's vectors.
+
+    Each text is encoded alone, and with the others in one padded batch.
+    """
+    texts = [
+        "",
+        "No.",
+        "The ferry leaves at NOON, whatever the weather.",
+        "Não é longe: 3,5 km à pé — or half an hour by boat, if the tide (which turns at six) allows it.",
+        " ".join(["A letter that goes on, and on, about nothing but rain."] * (_CHECK_WORDS // 10)),
+    ]
+    exported = OnnxEncoder(folder)
+    expected = np.tile(encoder.encode(texts, show_progress_bar=False), (2, 1))
+    vectors = np.concatenate([exported.encode(texts), *(exported.encode([text]) for text in texts)])
+    norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(expected, axis=1)
+    cosines = (vectors * expected).sum(axis=1) / np.maximum(norms, 1e-12)
+    return float(np.abs(vectors - expected).max()), float(cosines.min())
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep the exporter's remarks off the screen: missing torchvision, deprecations, names of axes."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,244 @@
+"""Recipes as the `loss` of a `SentenceTransformerTrainer`, for existing training scripts.
+
+The trainer has columns of text instead of views, and its checkpoints do not contain the weights of a loss. The
+consequences are listed in docs/guides/sentence-transformers.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from opencse.encoder import build_projector
+from opencse.foundation.errors import OpencseError
+from opencse.losses import Context, Objective
+from opencse.recipes import Recipe, Teacher, family_of, load_recipe
+from opencse.training.batches import Batch, EncoderPass
+from opencse.training.checkpoint import load_weights, save_weights
+from opencse.training.network import Network
+from opencse.training.term_modules import term_modules
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from transformers import TrainerCallback
+
+_FILE = "opencse_loss.safetensors"
+
+
+def sentence_transformers_loss(
+    recipe: str | Path | Recipe,
+    model: SentenceTransformer,
+    *,
+    variant: str = "sound",
+    overrides: Sequence[str] = (),
+    backbone: str | Path = "",
+) -> RecipeLoss:
+    """Return the objective of a recipe as a loss for `SentenceTransformerTrainer`.
+
+    Only the views, terms, teachers and projector of the recipe are used; optimiser, schedule, batch size and maximum
+    length are the trainer's. Example:
+
+    ```python
+    loss = opencse.sentence_transformers_loss("hince", model)
+    data = Dataset.from_dict({"text": sentences, "negative": negatives})  # "" for none
+    trainer = SentenceTransformerTrainer(
+        model, args, data.select_columns(loss.columns), loss=loss, callbacks=[loss.callback()]
+    )
+    ```
+
+    Args:
+        recipe: A name, a TOML file, or a resolved recipe (then `variant` and `overrides` are ignored).
+        model: The encoder to train; its own pooling is kept.
+        variant: `sound` or `faithful`.
+        overrides: `key=value` settings.
+        backbone: Path or name of the model, for terms that load it again (a generator called `backbone`).
+
+    Raises:
+        OpencseError: The recipe is invalid, or needs something that the trainer does not have.
+    """
+    if not isinstance(recipe, Recipe):
+        transformer: Any = model[0]
+        family = family_of(transformer.auto_model.config.to_dict())
+        recipe = load_recipe(recipe, family=family, variant=variant, overrides=overrides)
+    return RecipeLoss(recipe, model, backbone)
+
+
+class RecipeLoss(nn.Module):
+    """The objective of a recipe as a loss module, from `sentence_transformers_loss`.
+
+    Attributes:
+        model: The encoder, which the trainer replaces by its wrapper.
+        recipe: The resolved recipe.
+        columns: Text columns that the dataset must have, in this order: the trainer passes them on without names.
+        reports: Values that the terms reported in the last step.
+    """
+
+    def __init__(self, recipe: Recipe, model: SentenceTransformer, backbone: str | Path) -> None:
+        super().__init__()
+        self.model: nn.Module = model
+        self.recipe = recipe
+        self.columns = list(recipe.columns)
+        self.reports: dict[str, Tensor] = {}
+        _check(recipe)
+        pooler = getattr(model[0].auto_model, "pooler", None)
+        if isinstance(pooler, nn.Module):  # unused: several processes would wait for its gradients
+            pooler.requires_grad_(False)
+        self._step = 0
+        self._bare = {view: _bare_length(model, view.prompt) for view in set(recipe.used_views.values())}
+        self._teachers = {name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers}
+        width = model.get_embedding_dimension()
+        assert width is not None
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(recipe.training.seed)  # the same new weights in every process
+            projector = build_projector(recipe.encoder.projector, width)
+            modules = term_modules(recipe, model, projector, backbone, model.device)
+        network = Network(model, projector, Objective(recipe.terms), modules)
+        del network.encoder  # it is `self.model`, and must not be found twice
+        self.network = network.to(model.device)
+
+    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
+        """Return the weighted sum of the recipe's terms over the global batch.
+
+        Args:
+            sentence_features: Token ids and attention mask of each column, in the order of `columns`.
+            labels: Not used.
+        """
+        columns = list(sentence_features)
+        if len(columns) != len(self.columns):
+            raise OpencseError(
+                f"the dataset has {len(columns)} text columns, the recipe '{self.recipe.name}' reads "
+                f"{len(self.columns)} ({', '.join(self.columns)})",
+                "Pass dataset.select_columns(loss.columns).",
+            )
+        self.network.train(self.model.training)  # the trainer leaves it in training mode while it evaluates
+        self.network.encoder = cast(Any, self.model)  # the trainer's wrapper of it
+        try:
+            context = Context(step=self._step)
+            loss, values = self.network(self._batch(dict(zip(self.columns, columns, strict=True))), context)
+        finally:
+            del self.network.encoder
+        self._step += self.model.training
+        self.reports = {name: value.detach() for name, value in values.items()} | context.reports
+        return cast(Tensor, loss)
+
+    def callback(self, resume_from: str | Path | None = None) -> TrainerCallback:
+        """Return a callback that saves the weights of the loss in checkpoints and synchronises them between processes.
+
+        Args:
+            resume_from: The checkpoint to resume from, if it is not in the trainer's output folder.
+        """
+        import torch.distributed as dist
+        from transformers import TrainerCallback
+
+        loss = self
+
+        class KeepLoss(TrainerCallback):
+            def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                if state.is_world_process_zero:
+                    save_weights(loss.network, _checkpoint(args, state) / _FILE)
+
+            def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                loss._step = state.global_step
+                if not state.global_step:
+                    return
+                folder = Path(resume_from) if resume_from is not None else _checkpoint(args, state)
+                if not (folder / _FILE).is_file():
+                    raise OpencseError(
+                        f"{folder}: no {_FILE} in this folder, so that the weights of the loss would start anew",
+                        "Train with loss.callback() from the start; for another folder, loss.callback(resume_from=…).",
+                    )
+                load_weights(loss.network, folder / _FILE)
+
+            def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                if dist.is_available() and dist.is_initialized():
+                    for parameter in loss.network.parameters():
+                        if parameter.grad is not None:
+                            dist.all_reduce(parameter.grad)
+                            parameter.grad /= dist.get_world_size()
+
+        return KeepLoss()
+
+    def _batch(self, columns: Mapping[str, Mapping[str, Tensor]]) -> Batch:
+        """Return the features of the columns as a batch, with one encoder pass for each view."""
+        views = self.recipe.used_views
+        rows = len(next(iter(columns.values()))["input_ids"])
+        present, passes, tokens = [], [], {}
+        for v, (name, view) in enumerate(views.items()):
+            ids, mask = columns[view.text]["input_ids"], columns[view.text]["attention_mask"]
+            valid = mask.sum(1) > self._bare[view] if view.optional else mask.new_ones(rows).bool()
+            present.append(valid)
+            at = valid.nonzero().squeeze(1)
+            if len(at):
+                passes.append(EncoderPass(view.dropout, [ids[at]], [mask[at]], at + v * rows))
+            if any(name in term.tokens for term in self.recipe.terms):
+                tokens[name] = ids, mask * valid[:, None]
+        teachers = {
+            name: {
+                view: self._teach(name, columns[views[view].text], present[list(views).index(view)]) for view in seen
+            }
+            for name, seen in self.recipe.used_teachers.items()
+        }
+        return Batch(tuple(views), rows, passes, torch.stack(present), teachers, tokens)
+
+    def _teach(self, name: str, features: Mapping[str, Tensor], valid: Tensor) -> Tensor:
+        return self._teachers[name](features) * valid[:, None]
+
+
+class _Teacher:
+    """A frozen model that reads the student's token ids; not a module, so that the trainer ignores its weights."""
+
+    def __init__(self, teacher: Teacher, student: SentenceTransformer) -> None:
+        import copy
+
+        from opencse.encoder import load_encoder
+
+        if teacher.model == "backbone" and teacher.pooling is None:
+            self._model = copy.deepcopy(student)
+        else:
+            self._model = load_encoder(teacher.model, pooling=teacher.pooling or "backbone", prompt=teacher.prompt)
+        own, theirs = student.tokenizer, self._model.tokenizer
+        if own.get_vocab() != theirs.get_vocab():
+            raise OpencseError(
+                f"the teacher {teacher.model} has another vocabulary, but the trainer passes on token ids only",
+                "Use a teacher with the model's own tokenizer, or train with `opencse train`.",
+            )
+        self._model.eval().requires_grad_(False)
+
+    def __call__(self, features: Mapping[str, Tensor]) -> Tensor:
+        model = self._model.to(features["input_ids"].device)
+        with torch.no_grad():
+            named = {key: features[key] for key in ("input_ids", "attention_mask")}
+            return cast(Tensor, model(named)["sentence_embedding"]).float()
+
+
+def _check(recipe: Recipe) -> None:
+    prompts: dict[str, set[str | None]] = {}
+    for view in recipe.used_views.values():
+        prompts.setdefault(view.text, set()).add(view.prompt)
+    if recipe.encoder.pooling == "mask" or any(len(of) > 1 for of in prompts.values()):
+        raise OpencseError(
+            f"the recipe '{recipe.name}' puts templates around its texts, which the trainer cannot do",
+            "Train with `opencse train`, or remove the templates: --set views.NAME.prompt={} for each view, and "
+            "--set encoder.pooling=cls.",
+        )
+    for name, view in recipe.used_views.items():
+        if view.repetition:
+            raise OpencseError(
+                f"the recipe '{recipe.name}' repeats other tokens at each step, which the trainer cannot do",
+                f"Train with `opencse train`, or leave it out: --set views.{name}.repetition=0.",
+            )
+    if recipe.encoder.denoising != "none":
+        raise OpencseError("template denoising needs templates", "Train with `opencse train`.")
+
+
+def _bare_length(model: SentenceTransformer, prompt: str | None) -> int:
+    """Return the number of tokens of an empty text in a prompt."""
+    return len(model.tokenizer((prompt or "{}").replace("{}", ""))["input_ids"])
+
+
+def _checkpoint(args: Any, state: Any) -> Path:
+    return Path(args.output_dir) / f"checkpoint-{state.global_step}"

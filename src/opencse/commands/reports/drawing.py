@@ -1,0 +1,110 @@
+"""Matplotlib figures as SVG inside a page and as files beside it."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from opencse.commands.reports.palette import LIGHT, PLACEHOLDER, Palette
+from opencse.foundation.files import replaced_file
+
+Draw = Callable[[Palette], Figure]
+
+WIDTH = 4.6
+"""Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
+
+LEGEND_ROW = 0.22
+"""Height of one row of a legend in inches; a figure grows by it for each row, so that none is cut off."""
+
+_SETTINGS: Any = {
+    "font.size": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "text.parse_math": False,  # a label may hold a dollar sign
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "opencse",  # the same figure gives the same bytes
+    "figure.dpi": 72,
+}
+
+
+def figure(palette: Palette, height: float) -> tuple[Figure, Axes]:
+    """Return an empty figure of the common width and look, and its axes."""
+    drawn = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
+    axes = drawn.add_subplot(facecolor="none")
+    axes.grid(True, color=palette.grid, linewidth=0.8)
+    for spine in axes.spines.values():
+        spine.set_color(palette.grid)
+    axes.tick_params(colors=palette.muted)
+    axes.xaxis.label.set_color(palette.muted)
+    axes.yaxis.label.set_color(palette.muted)
+    return drawn, axes
+
+
+def legend(axes: Axes, palette: Palette, columns: int = 2) -> None:
+    """Put the legend above the axes, where it hides no data."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=columns,
+        frameon=False,
+        labelcolor=palette.ink,
+        handletextpad=0.5,
+        columnspacing=1.4,
+        borderaxespad=0.2,
+    )
+
+
+def inline(draw: Draw, prefix: str) -> str:
+    """Return a figure as an SVG element with the colours of the page.
+
+    It refers to nothing outside itself. Matplotlib escapes the texts in it.
+
+    Args:
+        draw: Draws the figure in a palette.
+        prefix: Prefix of the identifiers in the SVG, distinct for each figure of a page.
+    """
+    with _drawing():
+        stream = io.StringIO()
+        draw(PLACEHOLDER).savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    svg = stream.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\b(id="|url\(#|xlink:href="#)', rf"\g<1>{prefix}-", svg)
+    for name, value in PLACEHOLDER.variables().items():
+        svg = svg.replace(value, f"var({name})")
+    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg ', _responsive, svg, count=1)
+
+
+def _responsive(match: re.Match[str]) -> str:
+    return f'<svg aria-hidden="true" focusable="false" {match[1] or ""}'
+
+
+def save(draw: Draw, path: Path) -> list[Path]:
+    """Write a figure as `path`.svg and `path`.png in the colours of a light page; return both paths."""
+    written = []
+    for ending in ("svg", "png"):
+        file = path.with_name(f"{path.name}.{ending}")
+        metadata = {"Date": None} if ending == "svg" else {"Software": None}
+        with replaced_file(file) as temporary, _drawing():
+            draw(LIGHT).savefig(temporary, format=ending, metadata=metadata, dpi=200, facecolor=LIGHT.panel)
+        written.append(file)
+    return written
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    with rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in another script
+        yield

@@ -1,0 +1,159 @@
+"""The figures of a probe report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from opencse.commands.reports.drawing import LEGEND_ROW, figure, legend
+from opencse.commands.reports.palette import MODELS, Palette
+from opencse.commands.reports.text import short
+from opencse.evaluation.probes import ProbeScores, SplitResults
+from opencse.evaluation.probes.published import SPLITS
+
+_MARKERS = "osD^vP"
+Models = Mapping[str, ProbeScores]
+Values = Sequence[float] | np.ndarray
+
+
+def splits(models: Models, palette: Palette) -> Figure:
+    """Draw the Spearman correlation on both parts of each set, with published SimCSE (OssCSE Tables 3 and 6)."""
+    results = {name: each.splits for name, each in models.items() if each.splits is not None}
+    names = [each.name for each in next(iter(results.values())).sets]
+    plot, axes = figure(palette, 1.2 + 0.34 * len(names) + 0.2 * (len(results) + 1))
+    rows = np.arange(len(names), dtype=np.float64)
+    offsets = np.linspace(-0.18, 0.18, len(results)) if len(results) > 1 else [0.0]
+    published = [SPLITS[name].unsupervised if name in SPLITS else (np.nan, np.nan) for name in names]
+    axes.hlines(rows, *zip(*[(b, a) for a, b in published], strict=True), color=palette.grid, linewidth=7)
+    axes.plot([], [], color=palette.grid, linewidth=7, label="SimCSE, published")
+    for index, (name, result) in enumerate(results.items()):
+        _dumbbells(axes, result, rows + offsets[index], palette.series[index % MODELS], short(name))
+    axes.set_yticks(rows, [short(name) for name in names])
+    axes.invert_yaxis()
+    axes.set_xlabel("filled: misleading, open: helpful")
+    legend(axes, palette, columns=1)
+    return plot
+
+
+def _dumbbells(axes: Axes, result: SplitResults, rows: np.ndarray, colour: str, label: str) -> None:
+    low, high = (
+        [np.nan if e.value is None else e.value for e in (getattr(s, part) for s in result.sets)]
+        for part in ("opposed", "consistent")
+    )
+    axes.hlines(rows, low, high, color=colour, linewidth=1.2)
+    axes.plot(low, rows, "o", color=colour, markersize=5, label=label)
+    axes.plot(high, rows, "o", markerfacecolor="none", markeredgecolor=colour, markersize=5)
+
+
+def means(models: Models, palette: Palette) -> Figure:
+    """Draw the mean cosine of each transformation with 95 % intervals (OssCSE Figure 2)."""
+    results = {name: each.transformations for name, each in models.items() if each.transformations is not None}
+    kinds = [kind.kind for kind in next(iter(results.values())).kinds]
+    plot, axes = figure(palette, 1.1 + 0.42 * len(kinds) + 0.1 * len(results))
+    rows = np.arange(len(kinds), dtype=np.float64)
+    offsets = np.linspace(-0.17, 0.17, len(results)) if len(results) > 1 else [0.0]
+    for index, (name, result) in enumerate(results.items()):
+        values = [kind.cosine for kind in result.kinds]
+        middle = np.array([e.value for e in values], dtype=np.float64)
+        spread = np.abs(np.array([[e.low, e.high] for e in values], dtype=np.float64).T - middle)
+        axes.errorbar(
+            middle,
+            rows + offsets[index],
+            xerr=spread,
+            fmt=_MARKERS[index % len(_MARKERS)],
+            color=palette.series[index % MODELS],
+            markersize=5,
+            elinewidth=1.4,
+            label=short(name),
+        )
+    axes.set_yticks(rows, kinds)
+    axes.invert_yaxis()
+    axes.set_xlim(right=1.02)
+    axes.set_xlabel("mean cosine with the sentence")
+    legend(axes, palette, columns=1 if len(results) > 2 else 2)
+    return plot
+
+
+def scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float, palette: Palette) -> Figure:
+    """Draw cosine against match error rate of pairs (OssCSE Figure 1).
+
+    Args:
+        clouds: By label, the cosines and the error rates of some pairs.
+        lowest: Lower end of the cosine axis, which figures that are compared have in common.
+        palette: Colours.
+    """
+    plot, axes = figure(palette, 3.0 + LEGEND_ROW * len(clouds))
+    for index, (label, (cosines, error_rates)) in enumerate(clouds.items()):
+        axes.scatter(
+            cosines,
+            error_rates,
+            s=12,
+            color={"paraphrase": palette.good, "negation": palette.bad}.get(label, palette.series[index % MODELS]),
+            marker="oxs^D+"[index % 6],
+            alpha=0.65,
+            linewidths=1,
+            label=short(label, 56),
+        )
+    axes.set_xlim(lowest - 0.02, 1.02)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_xlabel("cosine of the pair")
+    axes.set_ylabel("match error rate")
+    legend(axes, palette, columns=1)
+    return plot
+
+
+def lowest_cosine(models: Models) -> float:
+    """Return the lowest cosine of a paraphrase or negation over all models, for a common axis."""
+    kinds = [kind for each in models.values() if each.transformations for kind in each.transformations.kinds]
+    return min((min(kind.cosines) for kind in kinds if kind.kind in ("paraphrase", "negation")), default=0.0)
+
+
+def histogram(counts: Mapping[str, Values], quantity: str, palette: Palette) -> Figure:
+    """Draw distributions of pairs between 0 and 1 (DebCSE Figures 1 and 4, SAN Figure 4).
+
+    Args:
+        counts: By label, the number of pairs in each interval of equal width.
+        quantity: What is distributed, for the axis.
+        palette: Colours.
+    """
+    plot, axes = figure(palette, 2.7 + LEGEND_ROW * len(counts))
+    for index, (label, found) in enumerate(counts.items()):
+        colour, share = palette.series[index % MODELS], np.array(found) / sum(found)
+        edges = np.linspace(0, 1, len(share) + 1)
+        axes.stairs(share, edges, color=colour, linewidth=1.6, label=short(label, 56))
+        axes.stairs(share, edges, color=colour, alpha=0.12, fill=True)
+    axes.set_xlabel(quantity)
+    axes.set_ylabel("share of pairs")
+    axes.set_xlim(0, 1)
+    legend(axes, palette, columns=1)
+    return plot
+
+
+def counted(cosines: Values) -> np.ndarray:
+    """Return the number of cosines in 25 intervals; below 0 counts as 0."""
+    return np.histogram(np.clip(cosines, 0, 1), 25, (0, 1))[0]
+
+
+def length(models: Models, palette: Palette) -> Figure:
+    """Draw the mean cosine beyond the prediction from human scores, by difference of length."""
+    plot, axes = figure(palette, 2.9)
+    axes.axhline(0, color=palette.muted, linewidth=1)
+    for index, (name, each) in enumerate(models.items()):
+        if each.length is not None:
+            bins = [b for b in each.length.bins if b.excess is not None]
+            axes.plot(
+                [f"{100 * b.low:.0f}–{100 * b.high:.0f}" for b in bins],
+                np.array([b.excess for b in bins], dtype=np.float64),
+                marker=_MARKERS[index % len(_MARKERS)],
+                markersize=5,
+                color=palette.series[index % MODELS],
+                linewidth=1.6,
+                label=short(name),
+            )
+    axes.set_xlabel("difference of length, % of the longer one's words")
+    axes.set_ylabel("cosine above expectation")
+    legend(axes, palette, columns=1 if len(models) > 2 else 2)
+    return plot

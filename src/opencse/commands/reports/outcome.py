@@ -1,0 +1,157 @@
+"""Three answers about a trained model: is it better, on what, and what got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.commands.reports.summary import interval, number
+from opencse.commands.reports.text import shown
+from opencse.evaluation.probes import ProbeScores
+from opencse.evaluation.probes.estimates import mean_estimate
+
+_LEAST = 0.1
+"""Points from which a score without an interval counts as changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One measure before and after training, in points (x 100); more is better.
+
+    Attributes:
+        measure: Name of the measure.
+        before: Score of the untouched model.
+        after: Score of the trained model.
+        spread: 95 % interval of the difference as text; empty if the score has none.
+        changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more.
+    """
+
+    measure: str
+    before: float
+    after: float
+    spread: str
+    changed: bool
+
+    def line(self) -> str:
+        """Return the change in words."""
+        points = number(abs(self.after - self.before), 1)
+        word = "more" if self.after > self.before else "less"
+        scores = f"{number(self.before, 1)} → {number(self.after, 1)}"
+        return f"{self.measure}: {scores}, {points} points {word}{f' ({self.spread})' if self.spread else ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The differences between the model before and after training.
+
+    Attributes:
+        before: Name of the untouched model.
+        after: Name of the trained model.
+        changes: All measures.
+        remarks: What was not measured, and what else a user must know before using the model.
+    """
+
+    before: str
+    after: str
+    changes: tuple[Change, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def gains(self) -> list[Change]:
+        """Measures that got better, the largest change first."""
+        found = [each for each in self.changes if each.changed and each.after > each.before]
+        return sorted(found, key=lambda each: each.before - each.after)
+
+    @property
+    def losses(self) -> list[Change]:
+        """Measures that got worse, the largest change first."""
+        found = [each for each in self.changes if each.changed and each.after < each.before]
+        return sorted(found, key=lambda each: each.after - each.before)
+
+    def answers(self) -> list[tuple[str, list[str]]]:
+        """Return three questions, each with the lines of its answer."""
+        gains, losses = self.gains, self.losses
+        return [
+            ("Is it better?", [self._verdict(len(gains), len(losses))]),
+            ("On what?", [each.line() for each in gains] or ["Nothing that was measured."]),
+            ("What got worse?", [*([each.line() for each in losses] or ["Nothing that was measured."]), *self.remarks]),
+        ]
+
+    def _verdict(self, gains: int, losses: int) -> str:
+        count = len(self.changes)
+        if not gains and not losses:
+            return f"No: none of {count} measures changed beyond chance."
+        if not gains:
+            return f"No: worse on {losses} of {count} measures, better on none."
+        if not losses:
+            return f"Yes: better on {gains} of {count} measures, worse on none."
+        return f"On some measures: better on {gains} of {count}, worse on {losses}."
+
+
+def compare_outcome(
+    models: Mapping[str, ProbeScores],
+    guards: Mapping[str, tuple[float, float]] | None = None,
+    remarks: Sequence[str] = (),
+) -> Outcome:
+    """Compare the scores before and after training.
+
+    A rate counts as changed if the 95 % bootstrap interval of the paired difference excludes 0; a correlation or a
+    guard, for which there is no interval, if it differs by 0.1 points.
+
+    Args:
+        models: Scores of the untouched and of the trained model, by name.
+        guards: Scores of each guard before and after.
+        remarks: What was not measured, and what else a user must know.
+    """
+    (before, first), (after, second) = models.items()
+    changes = [*_rates(first, second), *_scores(first, second)]
+    changes += [_scored(f"guard {shown(name, 40)}", *scores) for name, scores in (guards or {}).items()]
+    return Outcome(
+        before=shown(before, 60),
+        after=shown(after, 60),
+        changes=tuple(changes),
+        remarks=tuple(shown(each, 400) for each in remarks),
+    )
+
+
+def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
+    """Yield the rates that are measured row by row."""
+    if first.transformations is not None and second.transformations is not None:
+        rows = (first.transformations.rows_above, second.transformations.rows_above)
+        yield from _rate("paraphrase nearer than negation, %", *rows)
+    if first.retrieval is not None and second.retrieval is not None:
+        found = (
+            [not hits or hits[0].relation != "negation" for hits in r.hits] for r in (first.retrieval, second.retrieval)
+        )
+        yield from _rate("first hit is not the negation, %", *found)
+    for a, b in zip(first.triplets, second.triplets, strict=True):
+        yield from _rate(f"{shown(a.name, 40)}: paraphrase nearer, %", a.rows_right, b.rows_right)
+
+
+def _rate(measure: str, before: Sequence[bool], after: Sequence[bool]) -> Iterator[Change]:
+    if not before or len(before) != len(after):
+        return
+    difference = mean_estimate(100 * (np.array(after, dtype=float) - np.array(before, dtype=float)))
+    low, high = difference.low or 0.0, difference.high or 0.0
+    yield Change(
+        measure=measure,
+        before=100 * float(np.mean(before)),
+        after=100 * float(np.mean(after)),
+        spread=f"95 % interval {interval(difference, 1)}",
+        changed=low > 0 or high < 0,
+    )
+
+
+def _scores(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
+    """Yield the correlations with people's scores."""
+    for a, b in zip(first.sts, second.sts, strict=True):
+        if a.score is not None and b.score is not None:
+            yield _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score)
+
+
+def _scored(measure: str, before: float, after: float) -> Change:
+    return Change(
+        measure=measure, before=before, after=after, spread="", changed=round(abs(after - before), 6) >= _LEAST
+    )

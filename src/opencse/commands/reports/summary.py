@@ -1,0 +1,156 @@
+"""The summary of a report: a few headline figures and conclusions in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.commands.reports.text import shown
+from opencse.evaluation.probes import Estimate, ProbeScores
+from opencse.evaluation.probes.estimates import mean_estimate
+from opencse.evaluation.probes.published import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A headline figure with the value of each model.
+
+    Attributes:
+        title: The measure.
+        question: The question that the figure answers.
+        values: For each model its name, value and interval as text, and the length of its bar (0 to 1; None for none).
+        note: Values to compare with.
+    """
+
+    title: str
+    question: str
+    values: tuple[tuple[str, str, str, float | None], ...]
+    note: str
+
+
+def percent(estimate: Estimate | None) -> str:
+    """Return the estimate as `71 %`, or `undefined`."""
+    return "undefined" if estimate is None or estimate.value is None else f"{100 * estimate.value:.0f} %"
+
+
+def number(value: Estimate | float | None, digits: int = 3) -> str:
+    """Return a number with `digits` decimals and a true minus sign, or `undefined`."""
+    plain = value.value if isinstance(value, Estimate) else value
+    return "undefined" if plain is None else f"{plain:z.{digits}f}".replace("-", "−")  # z: no "−0"
+
+
+def interval(estimate: Estimate, digits: int = 3, scale: float = 1) -> str:
+    """Return the interval as `0.71 to 0.80`, or the reason why the value is undefined; empty without an interval."""
+    if estimate.value is None:
+        return estimate.undefined
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"{number(scale * estimate.low, digits)} to {number(scale * estimate.high, digits)}"
+
+
+def verdict(models: Mapping[str, ProbeScores]) -> list[str]:
+    """Return one paragraph for each model, and one that compares each further model with the first."""
+    paragraphs = [text for name, found in models.items() if (text := _about(shown(name, 60), found))]
+    first, *others = models
+    return paragraphs + [text for other in others if (text := _against(models, first, other))]
+
+
+def _about(label: str, found: ProbeScores) -> str:
+    sentences = []
+    rate = found.transformations.paraphrase_above_negation if found.transformations else None
+    if rate is not None and rate.value is not None:
+        sentences.append(
+            f"{label} ranks the paraphrase of a sentence above its negation for {round(rate.value * rate.rows)} "
+            f"of {rate.rows} sentences ({percent(rate)})."
+        )
+    if found.splits is not None and found.splits.opposed.value is not None:
+        sentences.append(
+            f"{'It' if sentences else label} agrees with people at {number(found.splits.consistent, 2)} (rank "
+            f"correlation) where wording agrees with meaning, and at {number(found.splits.opposed, 2)} where it "
+            "misleads."
+        )
+    return " ".join(sentences)
+
+
+def _against(models: Mapping[str, ProbeScores], first: str, other: str) -> str:
+    """Compare two models on the same sentences."""
+    a, b = models[first].transformations, models[other].transformations
+    if a is None or b is None or not a.rows_above or len(a.rows_above) != len(b.rows_above):
+        return ""
+    change = mean_estimate(np.array(b.rows_above, dtype=float) - np.array(a.rows_above, dtype=float))
+    if change.value is None or change.low is None or change.high is None:
+        return ""
+    points = 100 * change.value
+    amount = f"{number(abs(points), 0)} point{'' if round(abs(points)) == 1 else 's'}"
+    spread = f"95 % interval {interval(change, 0, 100)}"
+    if change.low <= 0 <= change.high:
+        pair = f"{shown(other, 60)} and {shown(first, 60)}"
+        return f"The difference between {pair} on these sentences is within chance: {amount} ({spread})."
+    word = "more" if points > 0 else "less"
+    return f"{shown(other, 60)} does so {word} often than {shown(first, 60)}, by {amount} ({spread})."
+
+
+def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
+    """Return the headline figures for which there is data."""
+    oppn, cont = (
+        f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
+        for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
+    )
+    all_cards = [
+        _card(
+            models,
+            "Paraphrase above negation",
+            "How often is the paraphrase closer than the negation, which has nearly the same words?",
+            "100 % is right; below 50 %, wording counts more than meaning.",
+            lambda f: f.transformations.paraphrase_above_negation if f.transformations else None,
+            rate=True,
+        ),
+        _card(
+            models,
+            "Search finds the negation first",
+            "How often is the first hit for a sentence its own negation?",
+            "0 % is right. Searched: all sentences, paraphrases and negations.",
+            lambda f: f.retrieval.negation_first if f.retrieval else None,
+            rate=True,
+        ),
+        _card(
+            models,
+            "Agreement where wording misleads",
+            "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
+            oppn,
+            lambda f: f.splits.opposed if f.splits else None,
+        ),
+        _card(
+            models,
+            "Agreement where wording helps",
+            "The same on pairs whose wording agrees with their meaning (Cont.).",
+            cont,
+            lambda f: f.splits.consistent if f.splits else None,
+        ),
+    ]
+    return [card for card in all_cards if card is not None]
+
+
+def _card(
+    models: Mapping[str, ProbeScores],
+    title: str,
+    question: str,
+    note: str,
+    get: Callable[[ProbeScores], Estimate | None],
+    *,
+    rate: bool = False,
+) -> Card | None:
+    estimates = {name: get(found) for name, found in models.items()}
+    values = tuple(
+        (
+            shown(name, 40),
+            percent(each) if rate else number(each),
+            interval(each, 0, 100) + (" %" if each.low is not None else "") if rate else interval(each),
+            None if each.value is None else max(0.0, min(1.0, each.value)),
+        )
+        for name, each in estimates.items()
+        if each is not None
+    )
+    return Card(title=title, question=question, values=values, note=note) if values else None

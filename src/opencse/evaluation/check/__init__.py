@@ -1,0 +1,1 @@
+"""`opencse check`: what a model makes of the user's own texts."""

@@ -1,0 +1,362 @@
+"""How often a model ranks a contradiction above a rewording, on the user's own texts.
+
+A sentence of the user's is a query. Two new texts are searched beside the user's other texts: one says the same in
+other words, one contradicts it in nearly the same words. A model that follows meaning ranks the first one higher.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opencse.evaluation import Encode
+from opencse.evaluation.check.contradictions import (
+    CONTRADICTIONS,
+    REWORDINGS,
+    RewrittenSentence,
+    SentenceRewriter,
+    replace_sentence,
+    rewrite_sentences,
+)
+from opencse.evaluation.check.text_check import ContradictionKind, QueryCheck, SearchExample, TextCheck
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
+from opencse.evaluation.probes.unit_vectors import UnitVectors
+from opencse.foundation.errors import OpencseError
+from opencse.text.documents import DocumentPassage
+from opencse.text.languages import AUTO, ENGLISH, ChosenLanguage, choose_language, language_packs
+
+_ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
+_MIN_SENTENCES = 20  # with both versions; with fewer, the numbers say little
+
+
+@dataclass
+class _Case:
+    sentence: RewrittenSentence
+    kind: str
+    contradiction: str
+    rewording: str
+
+    @property
+    def reworded(self) -> str:
+        return self.sentence.rewordings[self.rewording]
+
+
+def check_texts(
+    encode: Encode,
+    passages: Sequence[DocumentPassage],
+    *,
+    model: str = "the model",
+    queries: Sequence[str] = (),
+    limit: int = 400,
+    documents: int = 2000,
+    deadline: float | None = None,
+    seed: int = 0,
+    language: str = AUTO,
+    syntax: str = "",
+    notify: Callable[[str], None] = lambda _: None,
+) -> TextCheck:
+    """Measure how often a model ranks a contradiction above a rewording, on these texts.
+
+    Args:
+        encode: From n texts to a matrix of shape (n, dim).
+        passages: The user's texts.
+        model: Name of the model.
+        queries: Searches that users make.
+        limit: Maximum number of sentences with both a contradiction and a rewording.
+        documents: Maximum number of passages searched; more are sampled at random.
+        deadline: `time.perf_counter()` after which no more sentences are rewritten.
+        seed: Seed of all sampling.
+        language: Code of the language of the texts, or `auto`.
+        syntax: A spaCy pipeline for this language; by default the one that its rules come with.
+        notify: Receives short notes for the user.
+
+    Raises:
+        OpencseError: There is no text, no sentence could be contradicted, or the language is unknown.
+    """
+    started = time.perf_counter()
+    if not passages:
+        raise OpencseError("there is no text to check", "Give documents with at least one sentence.")
+    rng = np.random.default_rng(seed)
+    searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
+    chosen = choose_language(language, (passage.text for passage in searched[:500]), syntax)
+    rewriter = SentenceRewriter(seed, chosen.pack)
+    notify(chosen.line(CONTRADICTIONS | REWORDINGS))
+    rewritten = _rewrite(searched, rewriter, limit, deadline, seed)
+    both, sentences = rewritten.both, [*rewritten.both, *rewritten.contradicted]
+    cases = [
+        _Case(s, kind, contradiction, list(s.rewordings)[int(rng.integers(len(s.rewordings)))])
+        for s in both
+        for kind, contradiction in s.contradictions.items()
+    ]
+    notify(f"encoding {len(searched)} texts and the versions of {len(sentences)} sentences")
+    vectors = UnitVectors(encode, _texts(searched, sentences, cases, queries))
+    index = vectors([passage.text for passage in searched])
+    examples = _searches(cases, searched, vectors, index)
+    rewording_cosines = _rewording_cosines(both, vectors)
+    threshold = _threshold(rewording_cosines)
+    several = any(len(passage.sentences) > 1 for passage in searched)
+    return TextCheck(
+        model=model,
+        texts=len(searched),
+        sentences=rewritten.parsed,
+        language=chosen.found,
+        contradiction_first=_per_sentence(cases, [e.contradiction_first for e in examples]),
+        contradiction_first_in_passages=_in_passages(cases, searched, vectors) if several else None,
+        accepted=_accepted(sentences, None, threshold, vectors),
+        auc=_auc(rewording_cosines, sentences, vectors),
+        threshold=threshold,
+        reworded=mean_estimate(np.concatenate(list(rewording_cosines.values())) if rewording_cosines else np.zeros(0)),
+        kinds=_by_contradiction(examples, sentences, threshold, vectors),
+        rewordings=_by_rewording(examples),
+        queries=_queries(queries, searched, rewriter, vectors, index) if queries else None,
+        examples=tuple(_worst_first(examples)),
+        notes=(*_language_notes(chosen), *_size_notes(len(both))),
+        seconds=time.perf_counter() - started,
+    )
+
+
+@dataclass
+class _Rewritten:
+    """Sentences with both a contradiction and a rewording, those with contradictions only, and how many were parsed."""
+
+    both: list[RewrittenSentence]
+    contradicted: list[RewrittenSentence]
+    parsed: int
+
+
+def _rewrite(
+    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, limit: int, deadline: float | None, seed: int
+) -> _Rewritten:
+    """Rewrite sentences until `limit` of them have both versions, or until the deadline.
+
+    Raises:
+        OpencseError: No sentence could be contradicted.
+    """
+    found = _Rewritten([], [], 0)
+    for chunk in rewrite_sentences(passages, rewriter, seed=seed):
+        found.parsed += len(chunk)
+        found.both += [s for s in chunk if s.contradictions and s.rewordings]
+        found.contradicted += [s for s in chunk if s.contradictions and not s.rewordings]
+        if len(found.both) >= limit or (deadline is not None and time.perf_counter() > deadline):
+            break
+    if not found.both and not found.contradicted:
+        names = ", ".join(pack.name for pack in language_packs().values())
+        raise OpencseError(
+            f"none of the {found.parsed} sentences could be turned into a contradiction",
+            f"The rewriting needs whole sentences, in a language that has rules: {names}.",
+        )
+    return _Rewritten(found.both[:limit], found.contradicted[:limit], found.parsed)
+
+
+def _texts(
+    searched: Sequence[DocumentPassage],
+    sentences: Sequence[RewrittenSentence],
+    cases: Sequence[_Case],
+    queries: Sequence[str],
+) -> Iterable[str]:
+    yield from (passage.text for passage in searched)
+    yield from queries
+    for sentence in sentences:
+        yield from (sentence.text, *sentence.contradictions.values(), *sentence.rewordings.values())
+    for case in cases:
+        passage = searched[case.sentence.passage]
+        if len(passage.sentences) > 1:
+            yield from (
+                replace_sentence(passage, case.sentence.position, text) for text in (case.contradiction, case.reworded)
+            )
+
+
+def _searches(
+    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors, index: np.ndarray
+) -> list[SearchExample]:
+    """Search with each sentence among the other passages, its contradiction and its rewording."""
+    if not cases:
+        return []
+    sentences = vectors([case.sentence.text for case in cases])
+    similarity = sentences @ index.T
+    similarity[np.arange(len(cases)), [case.sentence.passage for case in cases]] = -np.inf
+    contradiction = vectors.cosines([c.sentence.text for c in cases], [c.contradiction for c in cases])
+    reworded = vectors.cosines([c.sentence.text for c in cases], [c.reworded for c in cases])
+    nearer = [(similarity > each[:, None]).sum(axis=1) for each in (contradiction, reworded)]
+    return [
+        SearchExample(
+            kind=case.kind,
+            sentence=case.sentence.text,
+            contradiction=case.contradiction,
+            reworded=case.reworded,
+            rewording=case.rewording,
+            cosines=(round(float(contradiction[i]), 4), round(float(reworded[i]), 4)),
+            ranks=(
+                int(nearer[0][i]) + 1 + int(reworded[i] > contradiction[i]),
+                int(nearer[1][i]) + 1 + int(contradiction[i] >= reworded[i]),
+            ),
+            source=searched[case.sentence.passage].source,
+        )
+        for i, case in enumerate(cases)
+    ]
+
+
+def _in_passages(cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors) -> Estimate:
+    """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
+    inner = [case for case in cases if len(searched[case.sentence.passage].sentences) > 1]
+    queries = [case.sentence.text for case in inner]
+    contradiction, reworded = (
+        vectors.cosines(
+            queries,
+            [replace_sentence(searched[c.sentence.passage], c.sentence.position, getattr(c, which)) for c in inner],
+        )
+        for which in ("contradiction", "reworded")
+    )
+    return _per_sentence(inner, (contradiction >= reworded).tolist())
+
+
+def _per_sentence(cases: Sequence[_Case], contradiction_first: Sequence[bool]) -> Estimate:
+    """Return the mean over sentences of the share of their contradictions that rank first."""
+    by_sentence: dict[str, list[bool]] = {}
+    for case, value in zip(cases, contradiction_first, strict=True):
+        by_sentence.setdefault(case.sentence.text, []).append(value)
+    shares = np.array([np.mean(values) for values in by_sentence.values()])
+    return mean_estimate(shares, empty="no sentence could be both contradicted and reworded")
+
+
+def _rewording_cosines(both: Sequence[RewrittenSentence], vectors: UnitVectors) -> dict[str, np.ndarray]:
+    """Return the cosines of sentences and their rewordings, by kind of rewording."""
+    found = {}
+    for name in REWORDINGS:
+        having = [s for s in both if name in s.rewordings]
+        if having:
+            found[name] = vectors.cosines([s.text for s in having], [s.rewordings[name] for s in having])
+    return found
+
+
+def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
+    """Return the cosine that nine of ten rewordings reach, with equal weight for each kind of rewording."""
+    if not cosines:
+        return None
+    values = np.concatenate(list(cosines.values()))
+    weights = np.concatenate([np.full(len(each), 1 / len(each)) for each in cosines.values()])
+    order = np.argsort(-values)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order][np.searchsorted(reached, _ACCEPTED_REWORDINGS - 1e-9)])
+
+
+def _accepted(
+    sentences: Sequence[RewrittenSentence], kind: str | None, threshold: float | None, vectors: UnitVectors
+) -> Estimate:
+    if threshold is None:
+        return Estimate(value=None, rows=0, undefined="no sentence could be reworded")
+    pairs = [(s.text, text) for s in sentences for name, text in s.contradictions.items() if kind in (None, name)]
+    values = vectors.cosines([a for a, _ in pairs], [b for _, b in pairs])
+    return rate_estimate(int((values >= threshold).sum()), len(values))
+
+
+def _auc(cosines: dict[str, np.ndarray], sentences: Sequence[RewrittenSentence], vectors: UnitVectors) -> float | None:
+    from sklearn.metrics import roc_auc_score
+
+    pairs = [(s.text, text) for s in sentences for text in s.contradictions.values()]
+    if not cosines or not pairs:
+        return None
+    far = vectors.cosines([a for a, _ in pairs], [b for _, b in pairs])
+    same = np.concatenate(list(cosines.values()))
+    weights = [np.full(len(each), 1 / len(each)) for each in cosines.values()]
+    labels = np.concatenate([np.ones(len(same)), np.zeros(len(far))])
+    return float(
+        roc_auc_score(labels, np.concatenate([same, far]), sample_weight=np.concatenate([*weights, np.ones(len(far))]))
+    )
+
+
+def _by_contradiction(
+    examples: Sequence[SearchExample],
+    sentences: Sequence[RewrittenSentence],
+    threshold: float | None,
+    vectors: UnitVectors,
+) -> tuple[ContradictionKind, ...]:
+    """Return the results for each kind of contradiction that occurs."""
+    kinds = []
+    for name in CONTRADICTIONS:
+        having = [s for s in sentences if name in s.contradictions]
+        first = [e.contradiction_first for e in examples if e.kind == name]
+        if having:
+            cosines = vectors.cosines([s.text for s in having], [s.contradictions[name] for s in having])
+            kinds.append(
+                ContradictionKind(
+                    name=name,
+                    contradiction_first=rate_estimate(sum(first), len(first)),
+                    cosine=mean_estimate(cosines),
+                    accepted=_accepted(sentences, name, threshold, vectors),
+                )
+            )
+    return tuple(kinds)
+
+
+def _by_rewording(examples: Sequence[SearchExample]) -> dict[str, Estimate]:
+    """Return how often the contradiction ranks first, for each kind of rewording that occurs."""
+    shares = {}
+    for name in REWORDINGS:
+        first = [e.contradiction_first for e in examples if e.rewording == name]
+        if first:
+            shares[name] = rate_estimate(sum(first), len(first))
+    return shares
+
+
+def _queries(
+    queries: Sequence[str],
+    searched: Sequence[DocumentPassage],
+    rewriter: SentenceRewriter,
+    vectors: UnitVectors,
+    index: np.ndarray,
+) -> QueryCheck:
+    """Replace the first hit of each query by a contradiction of it, and search again."""
+    asked = vectors(queries)
+    similarity = asked @ index.T
+    first = similarity.argmax(axis=1)
+    positions = list(dict.fromkeys((int(p), s) for p in first for s in range(len(searched[int(p)].sentences))))
+    sentences = {(s.passage, s.position): s for s in rewriter(positions, searched) if s.contradictions}
+    vectors.add(s.text for s in sentences.values())
+    changed: list[tuple[int, str]] = []
+    for row, hit in enumerate(first.tolist()):
+        own = [s for (passage, _), s in sentences.items() if passage == hit]
+        if own:
+            best = own[int((vectors([s.text for s in own]) @ asked[row]).argmax())]
+            changed.append(
+                (row, replace_sentence(searched[hit], best.position, next(iter(best.contradictions.values()))))
+            )
+    vectors.add(text for _, text in changed)
+    rows = [row for row, _ in changed]
+    values = (vectors([text for _, text in changed]) * asked[rows]).sum(axis=1) if changed else np.zeros(0)
+    rest = similarity[rows]
+    hits = rest[np.arange(len(rows)), first[rows]].copy() if changed else np.zeros(0)
+    rest[np.arange(len(rows)), first[rows]] = -np.inf
+    return QueryCheck(
+        asked=len(queries),
+        above=rate_estimate(int((values > hits).sum()), len(rows)),
+        still_first=rate_estimate(int((values > rest.max(axis=1, initial=-np.inf)).sum()), len(rows)),
+    )
+
+
+def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
+    """Return the examples by how far the contradiction is ahead, taking turns among the kinds."""
+    by_kind: dict[str, list[SearchExample]] = {}
+    for example in sorted(examples, key=lambda e: e.cosines[1] - e.cosines[0]):
+        by_kind.setdefault(example.kind, []).append(example)
+    ordered: list[SearchExample] = []
+    for turn in range(max(map(len, by_kind.values()), default=0)):
+        ordered += [each[turn] for each in by_kind.values() if turn < len(each)]
+    return sorted(ordered, key=lambda e: not e.contradiction_first)
+
+
+def _language_notes(chosen: ChosenLanguage) -> list[str]:
+    """Return a note on the language, unless the texts are in English as expected."""
+    if chosen.found == chosen.pack.code == ENGLISH.code:
+        return []
+    line = chosen.line(CONTRADICTIONS | REWORDINGS)
+    return [f"{line[0].upper()}{line[1:]}."]
+
+
+def _size_notes(count: int) -> list[str]:
+    if count >= _MIN_SENTENCES:
+        return []
+    return [f"Only {count} sentences could be both contradicted and reworded: the numbers say little."]

@@ -1,0 +1,190 @@
+"""The result of `opencse check`: how often a model ranks a contradiction above a rewording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.jupyter import JupyterMixin
+from rich.table import Table
+from rich.text import Text
+
+from opencse.evaluation.probes.estimates import Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchExample:
+    """One search: a sentence, a contradiction and a rewording of it.
+
+    Attributes:
+        kind: Kind of contradiction, as in `CONTRADICTIONS`.
+        sentence: The query, from the user's texts.
+        contradiction: A sentence that contradicts it.
+        reworded: A sentence with the same meaning.
+        rewording: Kind of rewording, as in `REWORDINGS`.
+        cosines: Cosine of the query with the contradiction, and with the rewording.
+        ranks: Ranks of these two among the user's texts, from 1.
+        source: The file that the sentence comes from.
+    """
+
+    kind: str
+    sentence: str
+    contradiction: str
+    reworded: str
+    rewording: str
+    cosines: tuple[float, float]
+    ranks: tuple[int, int]
+    source: str
+
+    @property
+    def contradiction_first(self) -> bool:
+        """Whether the contradiction ranks above the rewording."""
+        return self.cosines[0] >= self.cosines[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContradictionKind:
+    """Results for one kind of contradiction.
+
+    Attributes:
+        name: The kind, as in `CONTRADICTIONS`.
+        contradiction_first: Share of sentences whose contradiction ranks above the rewording; Wilson interval.
+        cosine: Mean cosine of a sentence and its contradiction.
+        accepted: Share of contradictions above the threshold that accepts nine of ten rewordings; Wilson interval.
+    """
+
+    name: str
+    contradiction_first: Estimate
+    cosine: Estimate
+    accepted: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryCheck:
+    """Results on the user's own queries.
+
+    Attributes:
+        asked: Number of queries given.
+        above: Share of queries for which a contradiction of the first hit ranks above the first hit.
+        still_first: Share for which the contradiction ranks first once it replaces the first hit.
+    """
+
+    asked: int
+    above: Estimate
+    still_first: Estimate
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TextCheck(JupyterMixin):
+    """How often a model ranks a contradiction above a rewording, on the user's texts.
+
+    Attributes:
+        model: Name of the model.
+        texts: Number of passages searched.
+        sentences: Number of sentences parsed.
+        language: Code of the likely language of the texts, None for unknown.
+        contradiction_first: Share of sentences whose contradiction ranks above the rewording, with a 95 % bootstrap
+            interval over sentences: the number to quote.
+        contradiction_first_in_passages: The same with both sentences inside their passages; None if each passage is one
+            sentence.
+        accepted: Share of contradictions above `threshold`.
+        auc: Area under the ROC curve of rewordings against contradictions.
+        threshold: The cosine that nine of ten rewordings reach.
+        reworded: Mean cosine of a sentence and its rewording.
+        kinds: Results by kind of contradiction.
+        rewordings: Share of searches that find the contradiction first, by kind of rewording; Wilson intervals.
+        queries: Results on the user's queries; None without any.
+        examples: Searches, worst first.
+        notes: Remarks for the reader.
+        seconds: Time taken.
+    """
+
+    model: str
+    texts: int
+    sentences: int
+    language: str | None
+    contradiction_first: Estimate
+    contradiction_first_in_passages: Estimate | None
+    accepted: Estimate
+    auc: float | None
+    threshold: float | None
+    reworded: Estimate
+    kinds: tuple[ContradictionKind, ...]
+    rewordings: dict[str, Estimate]
+    queries: QueryCheck | None
+    examples: tuple[SearchExample, ...] = field(repr=False)
+    notes: tuple[str, ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as nested dictionaries, the content of `check.json`."""
+        return asdict(self)
+
+    def headline(self) -> str:
+        """Return the main result as one sentence."""
+        if self.contradiction_first.value is None:
+            return f"{self.model}: not measured ({self.contradiction_first.undefined})."
+        share = self.contradiction_first
+        return (
+            f"{self.model} finds the contradiction of a sentence before its rewording in {in_percent(share)} of "
+            f"{share.rows} searches (95 % interval {span(share)})."
+        )
+
+    def __repr__(self) -> str:
+        return f"<TextCheck: {self.headline()}>"
+
+    def __rich__(self) -> RenderableType:
+        return Group(
+            *_example_lines(self.examples[:3]),
+            self._table(),
+            *(Text(line) for line in (*self._lines(), *self.notes)),
+            Text(self.headline(), style="bold"),
+        )
+
+    def _table(self) -> Table:
+        table = Table(box=None, header_style="bold")
+        for heading in ("contradiction by", "searches", "contradiction first", "95 % interval", "mean cosine"):
+            table.add_column(heading, justify="left" if heading == "contradiction by" else "right")
+        for kind in self.kinds:
+            cosine = "" if kind.cosine.value is None else f"{kind.cosine.value:.2f}"
+            share = kind.contradiction_first
+            table.add_row(kind.name, str(share.rows), in_percent(share), span(share), cosine)
+        return table
+
+    def _lines(self) -> Iterator[str]:
+        kinds = ", ".join(f"{name} {in_percent(share)} of {share.rows}" for name, share in self.rewordings.items())
+        yield f"contradiction first, by kind of rewording: {kinds or 'none'}"
+        share = self.contradiction_first_in_passages
+        if share is not None and share.value is not None:
+            yield f"within passages: {in_percent(share)} of {share.rows} sentences"
+        if self.queries is not None and self.queries.still_first.value is not None:
+            share = self.queries.still_first
+            yield (
+                f"your queries: a contradiction of the first hit, in its place, ranks first for {in_percent(share)} of "
+                f"{share.rows}"
+            )
+
+
+def _example_lines(examples: Sequence[SearchExample]) -> Iterator[Text]:
+    for example in examples:
+        yield Text(example.sentence, style="bold")
+        lines = [
+            (example.cosines[0], "contradiction", example.contradiction),
+            (example.cosines[1], "rewording", example.reworded),
+        ]
+        for cosine, relation, text in sorted(lines, reverse=True):
+            yield Text(f"  {cosine:.2f}  {relation:<13}  {text}")
+
+
+def in_percent(estimate: Estimate) -> str:
+    """Return the estimate as `71 %`; empty if it is undefined."""
+    return "" if estimate.value is None else f"{100 * estimate.value:.0f} %"
+
+
+def span(estimate: Estimate) -> str:
+    """Return the interval as `60 to 81 %`; empty if there is none."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"{100 * estimate.low:.0f} to {100 * estimate.high:.0f} %"

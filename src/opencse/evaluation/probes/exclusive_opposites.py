@@ -1,0 +1,104 @@
+"""Contradictions by opposite, only where the opposite denies what the sentence says of its subject.
+
+"The price is high" and "The price is low" cannot both be true. "The castle is a modern building" and "a traditional
+building" can, and "Shoes are included from returns" is no English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencse.text.english.antonym_swap import AntonymSwap
+from opencse.text.english.opposites import Opposite
+from opencse.text.english.predications import Predication, find_predications, predication_edits
+from opencse.text.syntax.tokens import Token
+
+_QUALIFIED = frozenset(
+    "almost barely chiefly especially even fairly further generally half hardly just largely less least little mainly "
+    "merely more most mostly nearly only overly partially partly particularly primarily purely quite rather slightly "
+    "solely somewhat sometimes sufficiently too totally usually".split()
+)
+"""Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true."""
+
+_OTHER_SENSES = frozenset(
+    "accessible acute aged amateur bitter blind bright broke calm clear close cold common concrete connected "
+    "cool current dark dated dead deep dense dry even faint fair familiar fast fat fine firm fit fixed flat "
+    "foreign fresh great hard heavy isolated kind known light live lonely loose major mean minor mobile modern "
+    "natural negative neutral new old plain plural poor positive pretty primary professional raw remote rich "
+    "rough round secondary sharp smart smooth sober soft solid sour spare standard straight subtle sweet tall "
+    "tender tense thick thin tight traditional understand uniform unique unknown varied vivid weak wild wise".split()
+)
+"""Words whose opposite holds in one of several senses only, or leaves a third possibility: "a positive test"."""
+
+_WITH_ANY_PREPOSITION = frozenset(
+    "able accept allow approve ban dangerous deny difficult easy forbid grant harmful harmless illegal impossible "
+    "important legal mandatory necessary optional permit possible prohibit reject safe suitable unable unimportant "
+    "unsafe useful useless".split()
+)
+_ADJUNCTS = frozenset("in on at during after before until since under within because when while if without".split())
+"""Words that begin a time, a place or a condition, which suits any predicate."""
+
+_PREFIXED = re.compile(r"(?:un|in|im|il|ir|dis)(?=...)")
+_FIXED_PREPOSITIONS = {"include": "in", "exclude": "in", "enable": "in", "absent": "in", "present": "at"}
+_COORDINATED = ("and", "or", "nor", "but", "/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExclusiveOpposite(AntonymSwap):
+    """Replace a predicate by its opposite: an adjective, a noun or a verb that leaves no third possibility."""
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
+        """Return the words whose opposite cannot be true of the same subject."""
+        return [
+            each.opposite
+            for each in find_predications(text, tokens, hold_out=self.hold_out)
+            if _excludes(text, tokens, each)
+        ]
+
+
+def _excludes(text: str, tokens: Sequence[Token], found: Predication) -> bool:
+    opposite = found.opposite
+    if not opposite.complementary or found.to is not None or opposite.place + 1 >= len(tokens):
+        return False
+    if set(opposite.pair) & _OTHER_SENSES or not _in_main_clause(tokens, opposite.place):
+        return False
+    around = [k for k in range(max(0, opposite.place - 3), min(len(tokens), opposite.place + 5)) if k != opposite.place]
+    if any(tokens[k].text.lower() in _QUALIFIED for k in around):
+        return False
+    if tokens[opposite.place + 1].text.lower() in _COORDINATED:
+        return False
+    if opposite.pos == "ADJ" and tokens[opposite.place].relation == "amod" and not _is_prefixed(opposite.pair):
+        return False  # "is a modern church": it may be a traditional one, too
+    if not _suits_preposition(tokens, opposite):
+        return False
+    return predication_edits(text, tokens, found, swap=True, deny=True)[0] is not None
+
+
+def _in_main_clause(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a word is the root, joined to it, or the adjective of a noun that is."""
+    while tokens[place].relation in ("conj", "amod"):
+        place = tokens[place].head
+    return tokens[place].relation == "ROOT" or tokens[place].head == place
+
+
+def _suits_preposition(tokens: Sequence[Token], opposite: Opposite) -> bool:
+    """Whether the opposite can stand before the preposition that follows: not in "excluded from"."""
+    after = opposite.place + 1 if opposite.particle is None else opposite.particle + 1
+    following = tokens[after]
+    if following.tag not in ("IN", "TO", "RP"):
+        return True
+    word, base = following.text.lower(), opposite.pair[0]
+    if base in _WITH_ANY_PREPOSITION:
+        return True
+    if _FIXED_PREPOSITIONS.get(base) == word:
+        return False
+    return word in _ADJUNCTS or (_is_prefixed(opposite.pair) and word != "by")
+
+
+def _is_prefixed(pair: tuple[str, str]) -> bool:
+    """Whether one word is the other with a negative prefix: "stable", "unstable"."""
+    shorter, longer = sorted(pair, key=len)
+    prefix = _PREFIXED.match(longer)
+    return prefix is not None and longer[prefix.end() :] == shorter

@@ -1,0 +1,122 @@
+"""All probes in one pass: each model encodes every distinct text once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opencse.evaluation import Encode, PairsTask, TaskResult, TextEmbeddings
+from opencse.evaluation.probes.length import LengthBias, LengthProbe
+from opencse.evaluation.probes.negated_antonyms import NegatedAntonymProbe
+from opencse.evaluation.probes.pair_retrieval import Retrieval, RetrievalProbe
+from opencse.evaluation.probes.probe_data import ProbeData
+from opencse.evaluation.probes.splits import SplitProbe, SplitResults, published_averages
+from opencse.evaluation.probes.suppression import Suppression, SuppressionProbe
+from opencse.evaluation.probes.training_pairs import PairKind, TrainingPairsProbe
+from opencse.evaluation.probes.transformations import TransformationProbe, Transformations
+from opencse.evaluation.probes.triplet_sets import TripletProbe, TripletResult
+from opencse.foundation.errors import OpencseError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeScores:
+    """Results of all probes for one model; None or empty if their data was not given.
+
+    Attributes:
+        sts: Results of the STS tasks and of the user's scored pairs.
+        splits: Correlation on consistent and opposed pairs of STS sets.
+        own_splits: The same on the user's scored pairs.
+        transformations: Cosines by transformation of a sentence.
+        retrieval: Retrieval among paraphrases and negations.
+        suppression: Cosines of pairs with the same meaning in different words.
+        length: Bias by length and by wording.
+        training_pairs: Overlap and cosine of training pairs.
+        triplets: Accuracy on each set of triplets (paraphrase against contradiction), and on the negated antonyms.
+        seconds: Time for encoding and measuring.
+    """
+
+    sts: tuple[TaskResult, ...]
+    splits: SplitResults | None
+    own_splits: SplitResults | None
+    transformations: Transformations | None
+    retrieval: Retrieval | None
+    suppression: Suppression | None
+    length: LengthBias | None
+    training_pairs: tuple[PairKind, ...]
+    seconds: float
+    triplets: tuple[TripletResult, ...] = ()
+
+
+class ProbeSuite:
+    """All probes that the data allows, prepared once for any number of models.
+
+    Args:
+        data: What to probe on.
+
+    Raises:
+        OpencseError: There is nothing to measure, or two sets have one name.
+    """
+
+    def __init__(self, data: ProbeData) -> None:
+        scored = [*data.sts, *data.pairs]
+        names = [each.name for each in scored]
+        for name in names:
+            if names.count(name) > 1:
+                raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
+        self._tasks = [PairsTask(pairs=each) for each in scored]
+        self._probes: dict[str, Any] = {}
+        if data.split_sets:
+            self._probes["splits"] = SplitProbe(data.split_sets, published_averages(data.split_sets))
+        if data.pairs:
+            self._probes["own_splits"] = SplitProbe(data.pairs)
+        if data.sentences is not None:
+            self._probes["transformations"] = TransformationProbe(data.sentences)
+            self._probes["retrieval"] = RetrievalProbe(data.sentences)
+        if scored:
+            self._probes["suppression"] = SuppressionProbe([*scored, *data.split_sets])
+            self._probes["length"] = LengthProbe(scored)
+        if data.views is not None:
+            self._probes["training_pairs"] = TrainingPairsProbe(data.views)
+        if data.triplets:
+            self._probes["triplets"] = TripletProbe(data.triplets)
+        if data.negated_antonyms:
+            self._probes["negated antonyms"] = NegatedAntonymProbe()
+        if not self._probes:
+            raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
+        self.texts = list(dict.fromkeys(self._all_texts()))
+
+    def _all_texts(self) -> Iterator[str]:
+        for part in (*self._tasks, *self._probes.values()):
+            yield from part.texts()
+
+    def __call__(self, encode: Encode) -> ProbeScores:
+        """Encode every distinct text once, and run all probes on the vectors.
+
+        Args:
+            encode: From n texts to a matrix of shape (n, dim).
+        """
+        started = time.perf_counter()
+        embeddings = TextEmbeddings(self.texts, np.asarray(encode(self.texts)))
+        results: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
+        if "negated antonyms" in results:
+            results["triplets"] = (*results.get("triplets", ()), results.pop("negated antonyms"))
+        missing: dict[str, Any] = {name: None for name in ProbeScores.__dataclass_fields__ if name != "seconds"}
+        results["sts"] = tuple(task.score(embeddings) for task in self._tasks)
+        return ProbeScores(
+            **{**missing, "training_pairs": (), "triplets": (), **results}, seconds=time.perf_counter() - started
+        )
+
+
+def probe_encoders(models: Mapping[str, Encode], data: ProbeData) -> dict[str, ProbeScores]:
+    """Probe several models on the same data.
+
+    Args:
+        models: By label, functions from n texts to a matrix of shape (n, dim).
+        data: What to probe on.
+    """
+    suite = ProbeSuite(data)
+    return {name: suite(encode) for name, encode in models.items()}

@@ -1,0 +1,75 @@
+"""Accuracy on triplets: how often the paraphrase is nearer than the contradiction, by grade and by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opencse.evaluation import TextEmbeddings, TripletSet, TripletTask
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletGroup:
+    """Accuracy on the triplets of a set that share a value, such as the grade `near`.
+
+    Attributes:
+        column: The grouping column.
+        value: The shared value.
+        accuracy: Share whose positive is nearer, with an interval over triplets.
+    """
+
+    column: str
+    value: str
+    accuracy: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletResult:
+    """Accuracy on one set of triplets.
+
+    Attributes:
+        name: Name of the set.
+        accuracy: Share of all triplets whose positive is nearer than their negative; a tie is not.
+        groups: The same by group, in the order of the file.
+        rows_right: For each triplet, in order: whether its positive is nearer.
+    """
+
+    name: str
+    accuracy: Estimate
+    groups: tuple[TripletGroup, ...]
+    rows_right: tuple[bool, ...]
+
+
+class TripletProbe:
+    """Accuracy on sets of triplets, with 95 % intervals.
+
+    Args:
+        sets: The sets, such as the written ones of `opencse.evaluation.development_set`.
+    """
+
+    def __init__(self, sets: Sequence[TripletSet]) -> None:
+        self._tasks = [TripletTask(data=each) for each in sets]
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text whose vector `measure` needs."""
+        for task in self._tasks:
+            yield from task.texts()
+
+    def measure(self, embeddings: TextEmbeddings) -> tuple[TripletResult, ...]:
+        """Return the accuracy on every set."""
+        return tuple(_accuracy(task, embeddings) for task in self._tasks)
+
+
+def _accuracy(task: TripletTask, embeddings: TextEmbeddings) -> TripletResult:
+    right = task.margins(embeddings) > 0
+    groups = task.data.groups()
+    return TripletResult(
+        name=task.name,
+        accuracy=mean_estimate(right),
+        groups=tuple(
+            TripletGroup(column=column, value=value, accuracy=mean_estimate(right[rows]))
+            for (column, value), rows in groups.items()
+        ),
+        rows_right=tuple(right.tolist()),
+    )

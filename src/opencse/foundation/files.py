@@ -1,0 +1,184 @@
+"""Atomic writes: files and folders appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from opencse.foundation.errors import OpencseError
+
+_ATTEMPTS = 10  # to rename a folder that other processes rename too
+
+
+@contextlib.contextmanager
+def replaced_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; if the block succeeds, the file written there replaces `path` in one step.
+
+    Raises:
+        OpencseError: The file cannot be written, or the disk is full.
+    """
+    with writable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary.touch()
+        mode = stat.S_IMODE(temporary.stat().st_mode)  # the permissions of a new file; some writers set others
+    try:
+        with _disk_problem_named(path):
+            yield temporary
+            temporary.chmod(mode)
+            _sync(temporary)
+        with writable(path):
+            temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replaced_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty temporary folder beside `path`; if the block succeeds, it replaces `path`.
+
+    A killed process leaves the old folder, the new one, or (between two renames) the old one under a dotted name and no
+    `path`, but never a mixture.
+
+    Raises:
+        OpencseError: The folder cannot be written, or the disk is full.
+    """
+    with writable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    try:
+        with _disk_problem_named(path):
+            yield temporary
+            files, folders = _usual_modes(temporary)
+            for file in temporary.rglob("*"):
+                file.chmod(folders if file.is_dir() else files)
+                if file.is_file():
+                    _sync(file)
+        with writable(path):
+            temporary.chmod(folders)
+            _put_in_place(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a folder, and replace any folder of the new name. Other processes may do the same at the same time."""
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    for attempt in range(_ATTEMPTS):
+        try:
+            temporary.rename(path)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _ATTEMPTS - 1:
+                raise
+        shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            path.rename(old)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    r"""Write a text file in one step.
+
+    Half of a surrogate pair, as Python has it for file names that are not UTF-8, is written as an escape such as
+    `\udcff`, which JSON can read back.
+    """
+    with replaced_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file in one step; a number that is not finite raises ValueError."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+@contextlib.contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Translate a failure to write: a read-only folder, a file in place of a folder, or a loop of links."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OpencseError(f"{path}: cannot be written ({reason})", "Choose another place.") from error
+
+
+def make_folder(path: Path) -> Path:
+    """Create a folder and its parents, and check that files can be written into it.
+
+    Raises:
+        OpencseError: A file has this name, the file system is read-only or full, or the name is not allowed.
+    """
+    if not _is_text(str(path)):
+        raise OpencseError(
+            f"{path}: the folder's name is not UTF-8", "Some libraries cannot write there: choose another."
+        )
+    with writable(path):
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    return path
+
+
+def _is_text(name: str) -> bool:
+    try:
+        return name.encode().decode() == name
+    except UnicodeEncodeError:
+        return False
+
+
+def _sync(file: Path) -> None:
+    with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
+        os.fsync(stream.fileno())
+
+
+def _usual_modes(folder: Path) -> tuple[int, int]:
+    """Return the permissions that the user's umask gives to a new file and to a new folder.
+
+    `mkdtemp` and some writers, such as safetensors, create files that only their owner can read.
+    """
+    probe, inner = folder / ".mode", folder / ".modes"
+    probe.touch()
+    inner.mkdir()
+    modes = stat.S_IMODE(probe.stat().st_mode), stat.S_IMODE(inner.stat().st_mode)
+    probe.unlink()
+    inner.rmdir()
+    return modes
+
+
+def disk_problem(error: BaseException) -> tuple[str, str] | None:
+    """Return what keeps a disk from taking a file, and the remedy; None for other errors.
+
+    Libraries such as safetensors wrap the operating system's error in their own, so the message counts as well.
+    """
+    number, text = getattr(error, "errno", None), str(error).lower()
+    if number in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text:
+        return "the disk is full", "Free some space, or write to another disk (-o, TMPDIR, OPENCSE_CACHE)."
+    if number == errno.EFBIG or "file too large" in text:
+        return (
+            "the file is larger than the file system or a limit of this process allows",
+            "Raise the limit with `ulimit -f unlimited`, or write to another disk (-o, TMPDIR, OPENCSE_CACHE).",
+        )
+    return None
+
+
+@contextlib.contextmanager
+def _disk_problem_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        found = disk_problem(error)
+        if found is None:
+            raise
+        problem, remedy = found
+        raise OpencseError(
+            f"{path}: {problem}; nothing was half-written", f"{remedy} Runs go on with --resume."
+        ) from error

@@ -1,0 +1,124 @@
+"""Locks of folders, so that two processes never write into one folder at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import json
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import make_folder, writable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+F = TypeVar("F", bound=Callable[..., Any])
+LOCK = ".lock"
+_HELD: Counter[Path] = Counter()
+"""How often this process has locked each folder: `run` calls functions that lock the same folder again."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
+
+    The lock is one of the operating system, on the file `.lock`, which also says who holds it. The system releases the
+    lock when the process ends, even if it is killed.
+
+    Raises:
+        OpencseError: Another process holds the lock, or the folder cannot be written.
+    """
+    with writable(folder):
+        place, new = Path(os.path.realpath(folder)), not folder.exists()
+    file = None
+    if not _HELD[place]:
+        make_folder(folder)
+        with writable(folder):
+            file = _lock(folder)
+    _HELD[place] += 1
+    try:
+        yield
+    finally:
+        _HELD[place] -= 1
+        if file is not None:
+            with contextlib.suppress(OSError):
+                (folder / LOCK).unlink(missing_ok=True)  # before closing: nobody may lock a removed file
+                file.close()
+                if new:
+                    folder.rmdir()  # fails unless the folder is empty
+
+
+def locks(parameter: str) -> Callable[[F], F]:
+    """Return a decorator for functions that write into a folder: they hold its lock while they run.
+
+    Of several processes that train together, the first one holds the lock for all.
+
+    Args:
+        parameter: Name of the parameter that holds the folder's path.
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def holding(*args: Any, **options: Any) -> Any:
+            rank = os.environ.get("RANK") or "0"
+            if not rank.isdecimal():
+                raise OpencseError(f"RANK: {rank!r} is not a number", "Unset it; launchers such as `torchrun` set it.")
+            if int(rank):
+                return function(*args, **options)
+            with locked(Path(signature.bind(*args, **options).arguments[parameter])):
+                return function(*args, **options)
+
+        return cast(F, holding)
+
+    return decorate
+
+
+def _lock(folder: Path) -> IO[str]:
+    while True:
+        file = (folder / LOCK).open("a+", encoding="utf-8")
+        if not _taken(file):
+            _refuse(folder, file)
+        with contextlib.suppress(FileNotFoundError):  # removed between opening and locking: try again
+            if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
+                break
+        file.close()
+    file.truncate(0)
+    holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    file.write(json.dumps(holder) + "\n")
+    file.flush()
+    return file
+
+
+def _taken(file: IO[str]) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _refuse(folder: Path, file: IO[str]) -> None:
+    file.seek(0)
+    try:
+        holder = json.loads(file.readline())
+        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    except (ValueError, KeyError, TypeError):
+        who = "another process"
+    file.close()
+    raise OpencseError(f"{folder}: in use by {who}", "Wait until it ends, or choose another folder.")

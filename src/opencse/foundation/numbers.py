@@ -1,0 +1,22 @@
+"""Checks of numbers that users give outside recipes."""
+
+from __future__ import annotations
+
+import math
+
+from opencse.foundation.errors import OpencseError
+
+LARGEST_SEED = 2**32 - 1
+"""Largest seed that NumPy accepts."""
+
+
+def check_seed(seed: int) -> None:
+    """Raise an `OpencseError` if a seed is out of range."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise OpencseError(f"seed {seed} is out of range", f"Give a seed from 0 to {LARGEST_SEED}.")
+
+
+def check_minutes(minutes: float) -> None:
+    """Raise an `OpencseError` if a time limit is not a positive, finite number."""
+    if not 0 < minutes < math.inf:
+        raise OpencseError(f"{minutes:g} minutes are not a time limit", "Give a number of minutes, such as 15.")

@@ -1,0 +1,221 @@
+"""Reading of Arrow data: Parquet files, and folders saved by `datasets`, checked before anything else uses them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import (
+    FORMATS,
+    error_reason,
+    existing_path,
+    read_json,
+    regular_file,
+    require_columns,
+    translate_errors,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 8192
+_REMEDY = "Write or copy it again."
+
+
+class ArrowFiles:
+    """A Parquet file, a folder of them, or a folder saved by `datasets`, read as one table of texts.
+
+    Raises:
+        OpencseError: As `parquet_schema` or `load_dataset`; or the folder is neither.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._dataset = path.is_dir() and saved_by_datasets(path)
+        if self._dataset:
+            self.columns: list[str] = list(load_dataset(path).column_names)
+        else:
+            self._files = parquet_files(path) if path.is_dir() else [path]
+            self.columns = list(parquet_schema(self._files[0]).names)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+        """Yield the file, the number and the named columns of every row.
+
+        Raises:
+            OpencseError: A file is incomplete, or a column is missing or does not hold text.
+        """
+        if self._dataset:
+            require_columns(columns, self.columns, self._path)
+            yield from ((self._path, number, row) for number, row in enumerate(dataset_rows(self._path, columns), 1))
+            return
+        for file in self._files:
+            schema = parquet_schema(file)
+            require_columns(columns, schema.names, file)
+            _require_text(columns, schema, file)
+            yield from ((file, number, row) for number, row in enumerate(parquet_rows(file, columns), 1))
+
+
+def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:
+    """Return the Parquet files of a folder, sorted by name.
+
+    Raises:
+        OpencseError: There is none, or the folder cannot be read.
+    """
+    with translate_errors(folder, "cannot be read", "Check the folder."):
+        files = sorted(folder.glob("*.parquet"))
+    if not files:
+        raise OpencseError(f"{folder}: holds no Parquet file and was not saved by `datasets`", f"Known: {formats}.")
+    return files
+
+
+def parquet_schema(path: str | Path) -> pa.Schema:
+    """Return the schema of a Parquet file, with its metadata.
+
+    Raises:
+        OpencseError: The file is missing or incomplete, or two columns share a name.
+    """
+    import pyarrow.parquet as pq
+
+    path = regular_file(path)
+    with _arrow(path):
+        schema = pq.read_schema(path)
+    _check_names(schema.names, path)
+    return schema
+
+
+def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
+    """Return the metadata of a Parquet file; empty if the file is missing or incomplete."""
+    try:
+        return dict(parquet_schema(path).metadata or {})
+    except OpencseError:
+        return {}
+
+
+def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:
+    """Return one or several Parquet files, or a folder of them, as one table.
+
+    Raises:
+        OpencseError: A file is incomplete, lacks a column, or has other columns than the first.
+    """
+    import pyarrow as pa
+
+    if isinstance(paths, str | Path):
+        path = existing_path(paths)
+        paths = parquet_files(path, "Parquet") if path.is_dir() else [path]
+    batches = [pa.Table.from_batches(list(_batches(path, columns)), _layout(path, columns)) for path in paths]
+    with _arrow(paths[0]):
+        return pa.concat_tables(batches)
+
+
+def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the named columns of every row, in order.
+
+    Raises:
+        OpencseError: The file is incomplete, a page is damaged, or a text is not UTF-8.
+    """
+    for batch in _batches(path, columns):
+        yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
+
+
+def saved_by_datasets(folder: Path) -> bool:
+    """Return whether a folder was saved by `datasets`."""
+    return (folder / "state.json").exists()
+
+
+def load_dataset(folder: Path) -> Any:
+    """Return a dataset that `save_to_disk` wrote; data files outside of its folder are refused.
+
+    Raises:
+        OpencseError: A file is missing or damaged, or two columns share a name.
+    """
+    import datasets
+
+    for number, entry in enumerate(_data_files(folder)):
+        name = entry.get("filename") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or Path(name).name != name:
+            raise OpencseError(f"{folder / 'state.json'}: data file {number} has no plain file name", _REMEDY)
+        regular_file(folder / name)
+    try:
+        data = datasets.load_from_disk(str(folder))
+    except Exception as error:  # the library has no common error for broken data
+        raise OpencseError(
+            f"{folder}: cannot be read as `datasets` saved it ({error_reason(error)})", _REMEDY
+        ) from error
+    if not isinstance(data, datasets.Dataset):
+        raise OpencseError(f"{folder}: holds several splits", "Name the folder of one of them.")
+    _check_names(data.column_names, folder)
+    return data
+
+
+def dataset_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the named columns of every row of a folder saved by `datasets`.
+
+    Raises:
+        OpencseError: As `load_dataset`; or a text is not UTF-8.
+    """
+    data = load_dataset(folder).select_columns(list(columns)).with_format("arrow")
+    tables = iter(data.iter(batch_size=_ROWS))
+    while True:
+        with _arrow(folder):
+            if (table := next(tables, None)) is None:
+                return
+            table.validate(full=True)
+            rows = list(zip(*(table.column(column).to_pylist() for column in columns), strict=True))
+        yield from rows
+
+
+def _data_files(folder: Path) -> list[Any]:
+    files = read_json(folder / "state.json", _REMEDY).get("_data_files")
+    if not isinstance(files, list):
+        raise OpencseError(f"{folder / 'state.json'}: names no data files", _REMEDY)
+    return files
+
+
+def _batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with _arrow(path):
+        file = pq.ParquetFile(regular_file(path), page_checksum_verification=True)
+        batches = file.iter_batches(batch_size=_ROWS, columns=None if columns is None else list(columns))
+    while True:
+        with _arrow(path):
+            if (batch := next(batches, None)) is None:
+                return
+            batch.validate(full=True)  # offsets inside the data, and texts in UTF-8
+        yield batch
+
+
+def _layout(path: Path, columns: Sequence[str] | None) -> pa.Schema:
+    import pyarrow as pa
+
+    schema = parquet_schema(path)
+    if columns is None:
+        return schema
+    require_columns(columns, schema.names, path)
+    return pa.schema([schema.field(column) for column in columns], schema.metadata)
+
+
+def _require_text(columns: Sequence[str], schema: pa.Schema, path: Path) -> None:
+    import pyarrow as pa
+
+    for column in columns:
+        kind = schema.field(column).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+            raise OpencseError(f"{path}: column '{column}' holds {kind}, not text")
+
+
+def _check_names(names: Sequence[str], path: Path) -> None:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise OpencseError(f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own.")
+
+
+@contextlib.contextmanager
+def _arrow(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    with translate_errors(path, "not a whole Parquet or Arrow file", _REMEDY, pa.ArrowException):
+        yield

@@ -1,0 +1,172 @@
+"""Reading of files that users give: every failure becomes an `OpencseError` of one clear line.
+
+Code that reads through these functions need not check again that a path is a regular file, that a text is UTF-8, or
+that a JSON document is an object.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import stat
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from opencse.foundation.errors import OpencseError
+
+FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
+"""The formats of a corpus, for messages."""
+CONVERTERS = {
+    ".pdf": "pdftotext FILE.pdf FILE.txt",
+    ".docx": "pandoc FILE.docx -o FILE.md",
+    ".odt": "pandoc FILE.odt -o FILE.md",
+    ".epub": "pandoc FILE.epub -o FILE.md",
+    ".rst": "pandoc FILE.rst -o FILE.md",
+    ".rtf": "pandoc FILE.rtf -o FILE.md",
+    ".doc": "soffice --headless --convert-to docx FILE.doc",
+    ".pptx": "soffice --headless --convert-to pdf FILE.pptx",
+}
+"""Documents that are not read, and a command that converts them."""
+LONGEST_LINE = 4 * 2**20
+"""Bytes of the longest line, CSV field or JSON record that is read."""
+LARGEST_DOCUMENT = 64 * 2**20
+"""Bytes of the largest JSON document that is read whole."""
+LARGEST_SETTINGS = 2**20
+"""Bytes of the largest recipe or settings file."""
+_FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryError, OverflowError, KeyError, TypeError)
+
+
+@contextlib.contextmanager
+def translate_errors(place: object, problem: str, remedy: str, *failures: type[Exception]) -> Iterator[None]:
+    """Turn the exceptions that readers raise on broken input into an `OpencseError`; others pass.
+
+    Args:
+        place: The file, for the message.
+        problem: The problem; the first line of the exception's message follows in brackets.
+        remedy: What the user can do about it.
+        failures: Exceptions to translate in addition to the usual ones.
+    """
+    expected: tuple[type[BaseException], ...] = (*_FAILURES, *failures)
+    try:
+        yield
+    except OpencseError:
+        raise
+    except FileNotFoundError:
+        raise OpencseError(f"{place}: no such file or folder", "Check the path.") from None
+    except expected as error:
+        raise OpencseError(f"{place}: {problem} ({error_reason(error)})", remedy) from error
+
+
+def error_reason(error: BaseException) -> str:
+    """Return the first line of an exception's message, at most 300 characters; its class if there is no message."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, RecursionError):
+        return "nested too deep"
+    if isinstance(error, MemoryError):
+        return "it does not fit into memory"
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+
+
+def unknown_format(path: Path) -> OpencseError:
+    """Return the error for a file whose format is not read; it names a converter for documents that people have."""
+    known = f".md, .html, {FORMATS}"
+    if converter := CONVERTERS.get(path.suffix.lower()):
+        return OpencseError(
+            f"{path}: {path.suffix.lower()[1:].upper()} files are not read",
+            f"Convert it first, for example with `{converter.replace('FILE', path.stem)}`.",
+        )
+    return OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {known}.")
+
+
+def file_extension(path: Path) -> str:
+    """Return the extension of a file in lower case, without `.gz`: `.tsv` for `a.b.TSV.gz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+
+
+def existing_path(path: str | Path) -> Path:
+    """Return the path of a regular file or a folder, after checking that it exists.
+
+    Devices, pipes and sockets are refused: they have no end or can be read only once, but a corpus is read repeatedly.
+
+    Raises:
+        OpencseError: The path is empty, there is no file or folder at it, or it is of another kind.
+    """
+    if not str(path):
+        raise OpencseError("the path is empty", "Write `.` for the current folder.")
+    path = Path(path)
+    with translate_errors(path, "cannot be read", "Check the path."):
+        mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OpencseError(f"{path}: is a device, a pipe or a socket, not a file", "Write it to a file first.")
+    return path
+
+
+def regular_file(path: str | Path) -> Path:
+    """Return the path of a regular file, after checking that it exists.
+
+    Raises:
+        OpencseError: As `existing`; or the path is a folder.
+    """
+    path = existing_path(path)
+    if path.is_dir():
+        raise OpencseError(f"{path}: is a folder, not a file", "Name a file.")
+    return path
+
+
+def read_text(path: str | Path, remedy: str = "Save it as UTF-8 text.", limit: int = LARGEST_DOCUMENT) -> str:
+    """Return the text of a UTF-8 file of at most `limit` bytes, without a byte order mark.
+
+    Raises:
+        OpencseError: The file is missing, cannot be read, is too large, or is not UTF-8.
+    """
+    path = regular_file(path)
+    with translate_errors(path, "cannot be read", "Check the file."), path.open("rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OpencseError(f"{path}: larger than {limit >> 20} MiB", remedy)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise OpencseError(f"{path}: not valid UTF-8 ({error.reason} at byte {error.start})", remedy) from None
+
+
+def read_json(path: str | Path, remedy: str = "Write it again.") -> dict[str, Any]:
+    """Return the JSON object in a file.
+
+    Raises:
+        OpencseError: As `read_text`; or the text is not a JSON object.
+    """
+    return json_object(read_text(path, remedy), str(path), remedy)
+
+
+def json_object(text: str, place: str, remedy: str) -> dict[str, Any]:
+    """Parse a JSON object; `place` names it in messages.
+
+    Raises:
+        OpencseError: The text is not JSON or not an object, is nested too deep, or has a number of more than 4,300
+            digits.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise OpencseError(f"{place}: not JSON ({error.msg})", remedy) from None
+    except (ValueError, RecursionError) as error:
+        raise OpencseError(f"{place}: not JSON that can be read ({error_reason(error)})", remedy) from None
+    if not isinstance(value, dict):
+        raise OpencseError(f"{place}: not a JSON object", remedy)
+    return value
+
+
+def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) -> None:
+    """Check that a table has some columns; `path` names it in the message.
+
+    Raises:
+        OpencseError: One of them is missing.
+    """
+    for column in columns:
+        if column not in present:
+            raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")

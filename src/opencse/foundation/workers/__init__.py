@@ -1,0 +1,13 @@
+"""Engines for batch work: processes of this machine, or Ray. The output is the same, byte for byte.
+
+| engine | class | for |
+|---|---|---|
+| `local` | `Local` | one machine |
+| `ray` | `Ray` | a cluster whose machines see the same files (extra `ray`) |
+"""
+
+from opencse.foundation.workers.engine import Engine, WorkerTask
+from opencse.foundation.workers.local import Local
+from opencse.foundation.workers.ray import Ray
+
+__all__ = ["Engine", "Local", "Ray", "WorkerTask"]

@@ -1,0 +1,166 @@
+"""DebCSE's loss: contrast batch-normalised vectors with the plain vectors of their positives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses.term import Context, Embeddings, Term
+
+_EPSILON = 1e-5  # that of batch_norm
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlternatingNormalization(Term):
+    r"""Alternating normalisation with mined positives and negatives (DebCSE eq. 7-9).
+
+    With h the vectors, z their batch normalisation, c the cosine and t the temperature, the loss of an anchor and one
+    of its positives is D(z, h⁺) + D(z⁺, h), where for a row i
+
+    .. math:: D(a, b)_i = -\log \frac{e^{c(a_i, b_i)/t}}
+              {e^{c(a_i, b_i)/t} + \sum_k e^{c(a_i, z^-_{i,k})/t} + \sum_{j \ne i} e^{c(a_i, z_j)/t}}
+
+    and z_j are the normalised vectors of the other rows in the role opposite to a. It is averaged over all pairs of an
+    anchor and one of its positives. Missing views are left out of every sum and of the statistics.
+
+    The denominators in the paper lack the first summand. That form (`decoupled`) is unbounded below: less similar
+    negatives always lower it. The two are related by L = softplus(L_decoupled).
+
+    Attributes:
+        anchor: View of the anchors.
+        positives: Views with positives.
+        negatives: Views with mined negatives.
+        temperature: t.
+        decoupled: Leave the positive out of the denominator, as published.
+        negative_scope: Whether the mined negatives of a row are contrasted with its `own` anchor or with `all` anchors.
+        normalize: Batch-normalise z; otherwise both towers are plain vectors (an ablation of the paper).
+        stop_gradient: Stop the gradient through z.
+        min_rows: A view present in fewer rows of the batch is normalised with the statistics of all views, because z
+            over two rows would be ±1 in every feature. With 2, a view's own statistics are used, as published.
+    """
+
+    kind: ClassVar[str] = "alternating_normalization"
+
+    anchor: str = "anchor"
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...] = ()
+    temperature: float = 0.05
+    decoupled: bool = False
+    negative_scope: Literal["own", "all"] = "own"
+    normalize: bool = True
+    stop_gradient: bool = False
+    min_rows: int = 32
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.temperature <= 0:
+            raise ValueError("temperature must be positive")
+        if self.min_rows < 2:
+            raise ValueError("min_rows must be at least 2: one row has no variance")
+        if not self.positives:
+            raise ValueError("at least one view of positives is needed")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Anchor, positives, negatives."""
+        return (self.anchor, *self.positives, *self.negatives)
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; cost is O(m B² d) for m positives."""
+        plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
+        host = self._known(present, context)
+        device = embeddings[self.anchor].device
+        known = {view: move(mask, device) for view, mask in host.items()}
+        rows = {view: true_cells(mask, device) for view, mask in host.items()}
+        all_vectors = torch.cat([embeddings[view][rows[view]] for view in self.views])
+        target = {view: self._target(embeddings[view], rows[view], all_vectors) for view in self.views}
+        negatives = [(target[view], known[view]) for view in self.negatives]
+        losses, cosines = [], []
+        for positive in self.positives:
+            valid = host[self.anchor] & host[positive]
+            both = true_cells(valid, device)
+            for a, b in ((self.anchor, positive), (positive, self.anchor)):
+                kept = true_cells(self._has_negatives(host, b)[valid], device) if self.decoupled else None
+                losses.append(self._direction(target[a], plain[b], (target[b], known[b]), negatives, both, kept))
+            cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[both])
+        pairs = torch.cat(cosines)
+        if pairs.numel() == 0:
+            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
+        with torch.no_grad():
+            context.report(f"{self.name}/cos_positive", pairs.mean())
+            for view, (mined, _) in zip(self.negatives, negatives, strict=True):
+                both = true_cells(host[self.anchor] & host[view], device)
+                own = (target[self.anchor] * mined).sum(dim=-1)[both]
+                context.report(f"{self.name}/cos_{view}", own.sum() / max(len(own), 1))
+        return torch.cat(losses).sum() / pairs.numel()
+
+    def _known(self, present: Embeddings, context: Context) -> dict[str, Tensor]:
+        """Return the mask of the rows of each view that are used, on the host; none if they have no variance."""
+        too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
+        masks = {view: context.host_mask(present, view) for view in self.views}
+        counts = {view: int(mask.sum()) for view, mask in masks.items()}
+        enough = sum(count for count in counts.values() if count > too_few) >= 2
+        return {
+            view: mask if enough and counts[view] > too_few else torch.zeros_like(mask) for view, mask in masks.items()
+        }
+
+    def _has_negatives(self, host: dict[str, Tensor], opposite: str) -> Tensor:
+        """Return the mask (B,) of the rows with a negative, without which the published form has no denominator.
+
+        Args:
+            host: Masks of the rows of each view, on the host.
+            opposite: The view whose other rows are negatives.
+        """
+        found = host[opposite].sum() - host[opposite].long() > 0
+        for view in self.negatives:
+            found = found | (host[view] if self.negative_scope == "own" else host[view].any())
+        return found
+
+    def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
+        """Return the unit vectors z of a view, (B, d), zero outside the rows with the numbers `valid`.
+
+        The statistics are those of these rows, or of the vectors of all views if there are too few of them.
+        """
+        if self.normalize and len(valid):
+            if len(valid) >= self.min_rows:
+                rows = F.batch_norm(vectors[valid], None, None, training=True)
+            else:
+                variance, mean = torch.var_mean(all_vectors, dim=0, correction=0)
+                rows = (vectors[valid] - mean) * (variance + _EPSILON).rsqrt()
+            vectors = torch.zeros_like(vectors).index_put((valid,), rows)
+        unit = F.normalize(vectors, dim=-1)
+        return unit.detach() if self.stop_gradient else unit
+
+    def _direction(
+        self,
+        a: Tensor,
+        b: Tensor,
+        others: tuple[Tensor, Tensor],
+        negatives: Sequence[tuple[Tensor, Tensor]],
+        valid: Tensor,
+        kept: Tensor | None,
+    ) -> Tensor:
+        """Return D(a, b) of the rows with the numbers `valid`, (n,), or only of those at the positions `kept`."""
+        own = torch.eye(len(a), dtype=torch.bool, device=a.device)
+        blocks = [_logits(a, others[0], others[1] & ~own, self.temperature)]
+        for mined, mined_present in negatives:
+            allowed = own & mined_present if self.negative_scope == "own" else mined_present.expand_as(own)
+            blocks.append(_logits(a, mined, allowed, self.temperature))
+        positive = (a * b).sum(dim=-1, keepdim=True) / self.temperature
+        if not self.decoupled:
+            blocks.append(positive)
+        denominators = torch.cat(blocks, dim=1)[valid]
+        if kept is not None:
+            return torch.logsumexp(denominators[kept], dim=1) - positive[valid][kept].squeeze(1)
+        return torch.logsumexp(denominators, dim=1) - positive[valid].squeeze(1)
+
+
+def _logits(a: Tensor, candidates: Tensor, allowed: Tensor, temperature: float) -> Tensor:
+    return (a @ candidates.T / temperature).masked_fill(~allowed, -math.inf)

@@ -1,0 +1,171 @@
+"""Base class of ListNet and ListMLE: ranking distillation from one or several teachers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.tensors import move
+from opencse.losses.teacher_weights import LearnedWeights, Policy, PolicyWeights, TeacherWeights
+from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Lists of similarities, one for each anchor.
+
+    Attributes:
+        student: Cosines of the student over its temperature, (n, c).
+        teacher: Weighted cosines of the teachers over their temperature, (n, c).
+        kept: Mask of the candidates in each anchor's list, (n, c).
+    """
+
+    student: Tensor
+    teacher: Tensor
+    kept: Tensor
+
+
+@dataclass(frozen=True)
+class TeacherLists:
+    """Lists of similarities of the student and of each teacher, one for each anchor.
+
+    Attributes:
+        student: Cosines of the student over its temperature, (n, c).
+        teachers: Cosines of each teacher over their temperature, (K, n, c).
+        kept: Mask of the candidates in each anchor's list, (n, c).
+    """
+
+    student: Tensor
+    teachers: Tensor
+    kept: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distillation(Term):
+    """Distil the ranking of candidates by one or several frozen teachers.
+
+    For each anchor, all candidates of the batch are ranked. With several teachers, the target list is
+    Σ_k w_k c_k(a_i, p_j) / t' (RankCSE eq. 9).
+
+    Attributes:
+        anchor: View of the anchors.
+        candidates: View of the ranked candidates.
+        teachers: Names of the teachers.
+        teacher_weights: w, one for each teacher, scaled to sum to 1; by default equal.
+        weighting: `fixed` weights; `learned`, inverse to the separate loss against each teacher; or `rlrd`, sampled by
+            RLRD's policy, whose reward is a low loss.
+        policy: Settings of RLRD's policy.
+        weights_from: Name of an earlier term with the same teachers whose weights are reused.
+        temperature: t, temperature of the student.
+        teacher_temperature: t', temperature of the teachers; by default t.
+        exclude_self: Exclude each anchor's own candidate from its list.
+    """
+
+    anchor: str = "anchor"
+    candidates: str = "twin"
+    teachers: tuple[str, ...] = ("a",)
+    teacher_weights: tuple[float, ...] = ()
+    weighting: Literal["fixed", "learned", "rlrd"] = "fixed"
+    policy: Policy = field(default_factory=Policy)
+    weights_from: str = ""
+    temperature: float = 0.05
+    teacher_temperature: float | None = None
+    exclude_self: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.temperature <= 0 or (self.teacher_temperature is not None and self.teacher_temperature <= 0):
+            raise ValueError("temperatures must be positive")
+        if not self.teachers:
+            raise ValueError("at least one teacher is needed")
+        if self.teacher_weights and len(self.teacher_weights) != len(self.teachers):
+            raise ValueError(f"{len(self.teachers)} teachers, but {len(self.teacher_weights)} teacher_weights")
+        if self.teacher_weights and (min(self.teacher_weights) < 0 or sum(self.teacher_weights) <= 0):
+            raise ValueError("teacher_weights must not be negative, nor all zero")
+        if self.weights_from and (self.teacher_weights or self.weighting != "fixed"):
+            raise ValueError("weights_from takes another term's weights: leave out teacher_weights and weighting")
+        if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
+            raise ValueError(f"weighting '{self.weighting}' is for several teachers without teacher_weights")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Anchor and candidates."""
+        return (self.anchor, self.candidates)
+
+    def module(self, build: TermBuildContext) -> nn.Module | None:
+        """Return the module that weighs the teachers; None if the weights are fixed."""
+        if self.weighting == "learned":
+            return LearnedWeights(len(self.teachers))
+        return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None
+
+    def list_loss(self, lists: Lists) -> Tensor:
+        """Return the loss of lists, a scalar."""
+        raise NotImplementedError
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
+        all_lists = self.lists(embeddings, present, context)
+        module = context.modules.get(self.name)
+        assert module is None or isinstance(module, TeacherWeights)
+        if all_lists is None:
+            zero = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
+            return zero if module is None else zero + module.zero_loss().to(zero.dtype)
+        lists = [Lists(all_lists.student, teacher, all_lists.kept) for teacher in all_lists.teachers]
+        if self.weights_from and self.weights_from in context.teacher_weights:
+            weights = context.teacher_weights[self.weights_from].to(all_lists.student)
+        elif module is None:
+            fixed = self.teacher_weights or (1.0,) * len(self.teachers)
+            shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=all_lists.student.dtype, device="cpu")
+            weights = move(shares, all_lists.student.device)
+        else:
+            with torch.no_grad():
+                losses = torch.stack([self.list_loss(each) for each in lists])
+                relative = losses / losses.mean().clamp(min=1e-12)
+                features = torch.stack([relative, torch.stack([_correlation(each) for each in lists])], dim=1)
+            weights = module.choose(features).to(all_lists.student.dtype)
+            for name, weight in zip(self.teachers, weights, strict=True):
+                context.report(f"{self.name}/weight_{name}", weight)
+        context.teacher_weights[self.name] = weights.detach()
+        mixed = Lists(all_lists.student, torch.einsum("k,kij->ij", weights, all_lists.teachers), all_lists.kept)
+        context.report(f"{self.name}/correlation", _correlation(mixed))
+        loss = self.list_loss(mixed)
+        if module is None:
+            return loss
+        weight_loss = module.learn(loss).to(loss.dtype)
+        return loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
+
+    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
+        """Return the lists of all anchors; None if no anchor has a candidate."""
+        rows, columns = (context.host_rows(present, view) for view in self.views)
+        kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
+        if not kept.any():
+            return None
+        nonempty = kept.any(dim=1)
+        device = embeddings[self.anchor].device
+        rows, columns, kept = (move(x, device) for x in (rows[nonempty], columns, kept[nonempty]))
+        student = _cosines(embeddings, self.views, rows, columns)
+        each = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
+        teachers = torch.stack(each).detach() / (self.teacher_temperature or self.temperature)
+        return TeacherLists(student / self.temperature, teachers, kept)
+
+
+@torch.no_grad()
+def _correlation(lists: Lists) -> Tensor:
+    """Return the mean Pearson correlation of student and teacher over the lists."""
+    student, teacher = (_centred(x, lists.kept) for x in (lists.student, lists.teacher))
+    return F.cosine_similarity(student, teacher, dim=1).mean()
+
+
+def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns: Tensor) -> Tensor:
+    a, b = vectors[views[0]][rows], vectors[views[1]][columns]
+    return F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T
+
+
+def _centred(lists: Tensor, kept: Tensor) -> Tensor:
+    """Return each list minus its mean, and 0 outside the list; the cosine of two is their Pearson correlation."""
+    means = (lists * kept).sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True)
+    return (lists - means) * kept

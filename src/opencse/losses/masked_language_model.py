@@ -1,0 +1,113 @@
+"""Masked language modelling as an auxiliary loss against forgetting (SimCSE §3, "w/ MLM")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses.edits import mask_tokens, sample_tokens
+from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.vocabulary import VocabularyModule
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLanguageModel(Term):
+    r"""Masked language modelling with the trained encoder.
+
+    .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p_\theta(x_t \mid \tilde{x})
+
+    over the masked content tokens M of the batch. The head is initialised from a masked language model and is trained
+    with the encoder.
+    Source: Gao et al., SimCSE (EMNLP 2021), §3 and its code, with a weight of 0.1.
+
+    Attributes:
+        sentences: Views whose tokens are masked and predicted.
+        ratio: Probability of masking a content token.
+        masking: `bert` for BERT's 80/10/10, or `mask`.
+        head: The masked language model that initialises the head.
+    """
+
+    kind: ClassVar[str] = "masked_language_model"
+    acts_on_embeddings: ClassVar[bool] = False
+
+    sentences: tuple[str, ...] = ("anchor", "twin")
+    ratio: float = 0.15
+    masking: Literal["mask", "bert"] = "bert"
+    head: str = "backbone"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.sentences or len(set(self.sentences)) != len(self.sentences):
+            raise ValueError("sentences must name at least one view, and none twice")
+        if not 0 < self.ratio < 1:
+            raise ValueError("ratio must lie between 0 and 1")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The views whose tokens are read."""
+        return self.sentences
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The views whose tokens are read."""
+        return self.sentences
+
+    def module(self, build: TermBuildContext) -> nn.Module:
+        """Return the masked-LM head."""
+        if build.transformer is None:
+            raise ValueError("the encoder has no transformer for masked language modelling")
+        model = build.masked_lm(self.head)
+        head = getattr(model, "cls", None) or getattr(model, "lm_head", None)
+        if not isinstance(head, nn.Module):
+            raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")
+        return MaskedLanguageHead(build.transformer, head, build.tokenizer)
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; one more pass of the encoder for each view."""
+        module = context.modules[self.name]
+        assert isinstance(module, MaskedLanguageHead)
+        total = embeddings[self.sentences[0]].sum() * 0
+        count = total.new_zeros(())
+        for view in self.sentences:
+            ids, mask = context.tokens_on_host(view)
+            chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
+            masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
+            nonempty = mask.any(1)
+            if not nonempty.any():
+                continue
+            inputs, attended = (move(x[nonempty], total.device) for x in (masked.ids, mask))
+            with context.precision():
+                logits = module(inputs, attended, chosen[nonempty])
+            logits = logits if logits.dtype == torch.float64 else logits.float()
+            labels = move(ids[chosen], total.device)
+            total = total + F.cross_entropy(logits, labels, reduction="sum")
+            count = count + len(labels)
+            with torch.no_grad():
+                accuracy = (logits.argmax(-1) == labels).sum() / max(len(labels), 1)
+                context.report(f"{self.name}/accuracy", accuracy)
+        return context.processes.mean(total, count)
+
+
+class MaskedLanguageHead(VocabularyModule):
+    """The masked-LM head on the transformer of the encoder.
+
+    Args:
+        transformer: The transformer, which remains part of the encoder.
+        head: Module from hidden states to logits.
+        tokenizer: Tokenizer of the encoder.
+    """
+
+    def __init__(self, transformer: nn.Module, head: nn.Module, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
+        self._transformer = (transformer,)  # in a tuple, so that PyTorch does not register it
+        self.head = head
+
+    def forward(self, ids: Tensor, mask: Tensor, chosen: Tensor) -> Tensor:
+        """Return the logits (chosen tokens, vocabulary) of sequences (n, L); `chosen` should be on the CPU."""
+        hidden = self._transformer[0](input_ids=ids, attention_mask=mask).last_hidden_state
+        return self.head(hidden.flatten(0, 1)[true_cells(chosen, hidden.device)])

@@ -1,0 +1,177 @@
+"""A momentum encoder and a queue of its vectors as additional negatives (MoCo, He et al., CVPR 2020; ESimCSE)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.tensors import HostInteger, true_cells
+from opencse.losses.contrastive import Contrastive
+from opencse.losses.term import Context, Embeddings, TermBuildContext
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentumContrastive(Contrastive):
+    r"""Contrastive loss with a queue of negatives from previous batches.
+
+    .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_m e^{c(a_i, q_m)/t}}
+
+    The q are vectors of previous batches, computed without dropout and without gradient by a momentum copy of the
+    encoder, :math:`\theta_m \leftarrow \lambda \theta_m + (1 - \lambda) \theta`; the oldest leave the queue first.
+    Source: ESimCSE (Wu et al., COLING 2022) §3.2 and eq. 5.
+
+    Attributes:
+        queue_size: Number of vectors in the queue; ESimCSE's best size is 2.5 batches.
+        momentum: λ.
+        queued: View that enters the queue; by default the anchor, as in ESimCSE's code.
+    """
+
+    kind: ClassVar[str] = "momentum_contrastive"
+
+    queue_size: int = 160
+    momentum: float = 0.995
+    queued: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.queue_size < 1:
+            raise ValueError("queue_size must be at least 1")
+        if not 0 <= self.momentum <= 1:
+            raise ValueError("momentum must lie between 0 and 1")
+        if self.margin is not None:
+            raise ValueError("a margin is not defined for the queue")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The views of the contrastive loss, and the queued view."""
+        return tuple(dict.fromkeys((*super().views, *self.tokens)))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The view that the momentum encoder reads."""
+        return (self.queued or self.anchor,)
+
+    def module(self, build: TermBuildContext) -> nn.Module:
+        """Return the momentum encoder with its queue."""
+        return MomentumQueue(build.encoder, build.projector, build.width, self.queue_size, self.momentum)
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; one more forward pass over one view."""
+        module = self._module(context)
+        module.follow(context.step)
+        (view,) = self.tokens
+        loss = super().__call__(embeddings, present, context)
+        module.enqueue(self._encoded(module, context.rows(present, view), view, context))
+        context.report(f"{self.name}/queue", module.vectors.new_full((), float(len(module.vectors))))
+        return loss
+
+    def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
+        queue = self._module(context).vectors.clone()  # the queue changes before the gradient is computed
+        return [*super()._noise(anchors, rows, context), F.normalize(queue, dim=-1).to(anchors.dtype)]
+
+    def _module(self, context: Context) -> MomentumQueue:
+        module = context.modules[self.name]
+        assert isinstance(module, MomentumQueue)
+        return module
+
+    @torch.no_grad()
+    def _encoded(self, module: MomentumQueue, present: Tensor, view: str, context: Context) -> Tensor:
+        """Return the vectors of the momentum encoder for rows of the global batch, given their numbers."""
+        ids, mask = context.tokens[view]
+        nonempty = true_cells(context.tokens_on_host(view)[1].any(dim=1), ids.device)
+        with context.precision():
+            vectors = module.encode(ids[nonempty], mask[nonempty])
+        rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.dtype)
+        rows[nonempty] = vectors.to(rows.dtype)
+        return module.project(context.processes.gather(rows)[present])
+
+
+class MomentumQueue(nn.Module):
+    """The momentum copy of the encoder, and the queue of its vectors.
+
+    Args:
+        encoder: A sequence of modules from features to features.
+        projector: Projector with its current weights, without momentum, as in ESimCSE's code.
+        width: Size of the embeddings.
+        size: Number of vectors in the queue.
+        momentum: λ.
+    """
+
+    def __init__(self, encoder: nn.Module, projector: nn.Module, width: int, size: int, momentum: float) -> None:
+        super().__init__()
+        self._online = (encoder, projector)  # in a tuple: they belong to the network
+        parts: Any = encoder
+        self.encoder = nn.ModuleList(copy.deepcopy(part) for part in parts)
+        self.requires_grad_(False).eval()
+        self._momentum = momentum
+        self.register_buffer("queue", torch.zeros(size, width))
+        for name in ("count", "followed"):
+            self.register_buffer(name, torch.zeros((), dtype=torch.long))
+        self._integers = {name: HostInteger(0, self._buffer(name)) for name in ("count", "followed")}
+
+    def _buffer(self, name: str) -> Tensor:
+        found = getattr(self, name)
+        assert isinstance(found, Tensor)
+        return found
+
+    def _integer(self, name: str) -> int:
+        return self._integers[name].get(self._buffer(name))
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> MomentumQueue:
+        values = {name: self._integer(name) for name in self._integers}
+        super()._apply(fn, recurse)
+        for name, value in values.items():  # on another device it would have to be read
+            self._integers[name].moved(self._buffer(name), value)
+        return self
+
+    def train(self, mode: bool = True) -> MomentumQueue:
+        """Stay in evaluation mode, so that dropout is off."""
+        return super().train(False)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Data type of the queue."""
+        return self.vectors.dtype
+
+    @property
+    def vectors(self) -> Tensor:
+        """Embeddings in the queue, oldest first, (n, width)."""
+        return self._buffer("queue")[: self._integer("count")]
+
+    @torch.no_grad()
+    def follow(self, step: int) -> None:
+        """Move towards the trained weights, once for each optimiser step."""
+        if step == self._integer("followed"):
+            return
+        self._integers["followed"].set(self._buffer("followed"), step)
+        parts: Any = self._online[0]
+        for average, current in zip(self.encoder, parts, strict=True):
+            for weight, new in zip(average.parameters(), current.parameters(), strict=True):
+                weight.lerp_(new, 1 - self._momentum)
+            for statistic, new_statistic in zip(average.buffers(), current.buffers(), strict=True):
+                statistic.copy_(new_statistic)
+
+    def project(self, vectors: Tensor) -> Tensor:
+        """Return the embeddings (n, width) of sentence vectors."""
+        return self._online[1](vectors)
+
+    def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the sentence vectors (n, width of the encoder) of ids and attention mask (n, L)."""
+        features: Any = {"input_ids": ids, "attention_mask": mask}
+        for part in self.encoder:
+            features = part(features)
+        return features["sentence_embedding"]
+
+    @torch.no_grad()
+    def enqueue(self, vectors: Tensor) -> None:
+        """Add vectors (n, width) to the queue; the oldest leave."""
+        queue = self._buffer("queue")
+        kept = torch.cat([self.vectors, vectors.to(self.dtype)])[-len(queue) :]
+        queue[: len(kept)] = kept
+        self._integers["count"].set(self._buffer("count"), len(kept))

@@ -1,0 +1,104 @@
+"""Recall of the pre-trained weights (OssCSE)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from opencse.losses.frozen import Frozen
+from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Term):
+    r"""L2 penalty on the distance of the encoder's weights from their initial values (L2-SP).
+
+    .. math:: L = \frac{\gamma}{2} \sum_k (\theta_k - \theta^*_k)^2
+
+    over all weights of the pre-trained encoder, including embeddings, biases and LayerNorms, but not those of projector
+    and terms. Source: OssCSE eq. 4, a Laplace approximation of the pre-training posterior with an isotropic
+    Fisher matrix. It is a sum, because the mean over so many weights would be negligible.
+
+    The gradient γ(θ − θ*) is computed for each weight directly, so that no tensor of the size of the encoder enters the
+    graph; it costs one more copy of the weights.
+
+    Attributes:
+        gamma: γ, the strength of the penalty.
+        exclude: Parts of the names of excluded encoder weights. By default the pooler is excluded, because it is not
+            pre-trained and these systems do not use it.
+    """
+
+    kind: ClassVar[str] = "recall"
+    acts_on_embeddings: ClassVar[bool] = False
+
+    gamma: float = 2e-3
+    exclude: tuple[str, ...] = ("pooler.",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gamma <= 0:
+            raise ValueError("gamma must be positive")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """No views: the term reads weights."""
+        return ()
+
+    def module(self, build: TermBuildContext) -> nn.Module:
+        """Return the weights with copies of their initial values."""
+        named = [(n, p) for n, p in build.encoder.named_parameters() if not any(part in n for part in self.exclude)]
+        return InitialWeights(dict(named))
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; linear in the number of weights, in time and memory."""
+        module = context.modules[self.name]
+        assert isinstance(module, InitialWeights)
+        squares = _SquaredDistance.apply(module.initial, *module.weights)
+        context.report(f"{self.name}/distance", squares.sqrt())
+        return self.gamma / 2 * squares
+
+
+class InitialWeights(nn.Module):
+    """Weights of the encoder, with frozen copies of their initial values.
+
+    Args:
+        named: The weights by name.
+    """
+
+    def __init__(self, named: dict[str, nn.Parameter]) -> None:
+        super().__init__()
+        self.names = tuple(named)
+        self._weights = tuple(named.values())  # in a tuple, because the encoder registers and saves them
+        self._copies = Frozen(nn.ParameterList(p.detach().clone() for p in named.values()))
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """Current values of the trained weights."""
+        return tuple(w for w in self._weights if w.requires_grad)
+
+    @property
+    def initial(self) -> tuple[Tensor, ...]:
+        """Initial values of the trained weights."""
+        pairs = zip(self._weights, self._copies.module.parameters(), strict=True)
+        return tuple(copy for weight, copy in pairs if weight.requires_grad)
+
+
+class _SquaredDistance(torch.autograd.Function):
+    """Σ(θ − θ*)², whose gradient is computed in the backward pass, one weight after another."""
+
+    @staticmethod
+    def forward(ctx: Any, initial: tuple[Tensor, ...], *weights: Tensor) -> Tensor:
+        ctx.initial, ctx.weights = initial, weights
+        total = weights[0].new_zeros((), dtype=torch.float64)
+        for weight, start in zip(weights, initial, strict=True):
+            total += torch.dist(weight, start).double() ** 2
+        return total.to(weights[0].dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        factor = 2 * gradients[0]
+        pairs = zip(ctx.weights, ctx.initial, strict=True)
+        return None, *((weight - start).mul_(factor) for weight, start in pairs)

@@ -1,0 +1,211 @@
+"""Conditional replaced-token detection (DiffCSE) and its variants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from opencse.foundation.tensors import move, true_cells
+from opencse.losses.conditional import ConditionalTransformer, TokenGenerator
+from opencse.losses.edits import EditedTokens, delete_tokens, insert_tokens, mask_tokens, sample_tokens
+from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.vocabulary import VocabularyModule
+
+_LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplacedTokenDetection(Term):
+    r"""Replaced-token detection conditioned on the sentence vector.
+
+    A frozen masked language model G edits the sentence x to x''. A discriminator D, initialised as a copy of the
+    encoder, reads x'' with the sentence vector h in place of its first token, and predicts for each token whether it is
+    the original one:
+
+    .. math:: L = \frac{1}{T} \sum_t -\mathbb{1}(x''_t = x_t) \log D(x'', h, t)
+              - \mathbb{1}(x''_t \neq x_t) \log (1 - D(x'', h, t))
+
+    over all counted tokens of all sentences. To help D, h must contain information about x that x'' lacks. Source:
+    DiffCSE (Chuang et al., NAACL 2022) §3 and its code, which averages while the paper sums.
+
+    As published (`masking="bert"`, `fill="all"`, `temperature=0`, `counted="all"`, `generator_dropout=True`) the
+    most probable token of the generator replaces *every* token except the first, and padding and special tokens count.
+    The defaults follow the paper: masked tokens are replaced by samples, and only content tokens count.
+
+    Attributes:
+        sentences: Views whose vectors condition the discriminator.
+        texts: Views whose tokens are edited, one for each of `sentences`; by default the same. With another text, such
+            as the next sentence, there is no "difference" to detect (DiffCSE §5).
+        generator: A masked language model with the encoder's vocabulary: folder, hub id or bundled name, or
+            `backbone`, the initial model of the run. `delete` and `masked_lm` do not use it.
+        task: `replace`; `insert` (detect inserted tokens, filled in by the generator); `delete` (detect tokens that
+            follow a deleted one); `masked_lm` (predict the masked tokens); `corrective_lm` (predict the original
+            tokens behind those of the generator).
+        ratio: Probability of masking, inserting before or deleting a content token.
+        masking: `mask`, or `bert` for BERT's 80/10/10.
+        fill: Whether the generator replaces only the `masked` tokens or `all`.
+        temperature: Sampling temperature of the generator; 0 for its most probable token.
+        counted: `content` counts content tokens only; `all` also counts padding and special tokens.
+        generator_dropout: Keep the dropout of the generator on.
+    """
+
+    kind: ClassVar[str] = "replaced_token_detection"
+
+    sentences: tuple[str, ...] = ("anchor", "twin")
+    texts: tuple[str, ...] = ()
+    generator: str = "backbone"
+    task: Literal["replace", "insert", "delete", "masked_lm", "corrective_lm"] = "replace"
+    ratio: float = 0.3
+    masking: Literal["mask", "bert"] = "mask"
+    fill: Literal["masked", "all"] = "masked"
+    temperature: float = 1.0
+    counted: Literal["content", "all"] = "content"
+    generator_dropout: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.sentences or len(set(self.sentences)) != len(self.sentences):
+            raise ValueError("sentences must name at least one view, and none twice")
+        if self.texts and len(self.texts) != len(self.sentences):
+            raise ValueError("texts must name one view for each of sentences, or none")
+        if not 0 < self.ratio < 1:
+            raise ValueError("ratio must lie between 0 and 1")
+        if self.temperature < 0:
+            raise ValueError("temperature must not be negative")
+        if self.task in _LANGUAGE_TASKS and self.counted == "all":
+            raise ValueError(f"task '{self.task}' counts the masked tokens only: leave out counted")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The views with the vectors, and those with the tokens."""
+        return tuple(dict.fromkeys((*self.sentences, *self.texts)))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The views whose tokens are edited."""
+        return self.texts or self.sentences
+
+    def module(self, build: TermBuildContext) -> nn.Module:
+        """Return generator and discriminator."""
+        if build.transformer is None:
+            raise ValueError("the encoder has no transformer for a discriminator")
+        tokenizer = build.tokenizer
+        if tokenizer.cls_token_id is None:
+            raise ValueError("the tokenizer has no first token that the sentence vector could replace")
+        generator = None
+        if self.task not in ("delete", "masked_lm"):
+            generator = TokenGenerator(build.masked_lm(self.generator), self.generator_dropout)
+        outputs = None if self.task in _LANGUAGE_TASKS else 2
+        return Discriminator(ConditionalTransformer(build.transformer, build.width, outputs), generator, tokenizer)
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; one forward pass of the generator, and one forward and backward pass of the discriminator."""
+        module = context.modules[self.name]
+        assert isinstance(module, Discriminator)
+        own = context.processes.own_rows
+        pairs = list(zip(self.sentences, self.tokens, strict=True))
+        vectors = torch.cat([own(embeddings[sentence]) for sentence, _ in pairs])
+        # Tokens are edited on the host, which then knows every shape; only the generator's predictions stay away.
+        valid = torch.cat([own(context.host_mask(present, sentence, text)) for sentence, text in pairs])
+        ids, mask = module.join([context.tokens_on_host(text) for _, text in pairs])
+        any_valid = bool(valid.any())
+        if not any_valid:  # the other processes wait for the gradients of this one
+            valid = torch.arange(len(valid), device="cpu") == 0
+            mask = mask.clone()
+            mask[0, 0] = 1
+        ids, mask = ids[valid], mask[valid]
+        width = int(mask.sum(1).max())
+        device = vectors.device
+        with context.precision():
+            edit, labels, counted = self._edit(ids[:, :width], mask[:, :width], module)
+            inputs, attended, labels = (move(x, device) for x in (edit.ids, edit.mask, labels))
+            told = vectors[true_cells(valid, device)]
+            logits = module.predict(inputs, attended, told, counted, whole=self.counted == "all")
+        logits = logits if logits.dtype == torch.float64 else logits.float()
+        labels = labels.flatten()[true_cells(counted, device)]
+        total = F.cross_entropy(logits, labels, reduction="sum")
+        self._report(logits, labels, context)
+        count = total.new_full((), len(labels) if any_valid else 0, dtype=torch.long)
+        return context.processes.mean(total if any_valid else total * 0, count)
+
+    def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> tuple[EditedTokens, Tensor, Tensor]:
+        """Return the discriminator's input ids, the label of every token, and the mask of tokens that count.
+
+        The mask is on the CPU, as are `ids` and `mask`; what depends on the generator is on its device.
+        """
+        content = module.is_content(ids) & mask.bool()
+        chosen = sample_tokens(content, self.ratio)
+        if self.task == "delete":
+            edit = delete_tokens(ids, mask, chosen, module.pad_id)
+            return edit, edit.marked.long(), self._counted(edit, module)
+        if self.task == "insert":
+            masked = insert_tokens(ids, mask, chosen, module.mask_id, module.pad_id, module.max_length)
+            edit = EditedTokens(self._filled(masked, masked.marked, module), masked.mask, masked.marked)
+            return edit, edit.marked.long(), self._counted(edit, module) | masked.marked
+        masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
+        if self.task == "masked_lm":
+            return masked, ids, chosen
+        filled = self._filled(masked, chosen, module)
+        if self.task == "corrective_lm":
+            return EditedTokens(filled, mask, chosen), ids, chosen
+        original, real = move(ids, filled.device), move(mask, filled.device)
+        if self.fill == "all":
+            filled = filled * real  # as published: padding becomes token 0
+        replaced = (filled != original) & real.bool()
+        all_tokens = torch.ones_like(content)
+        return EditedTokens(filled, mask, replaced), replaced.long(), all_tokens if self.counted == "all" else content
+
+    def _filled(self, masked: EditedTokens, chosen: Tensor, module: Discriminator) -> Tensor:
+        """Return the ids filled in by the generator; the first token never changes."""
+        if self.fill == "all":
+            chosen = torch.ones_like(chosen)
+            chosen[:, 0] = False
+        assert module.generator is not None
+        return module.generator.fill(masked.ids, masked.mask, chosen, self.temperature or None)
+
+    def _counted(self, edit: EditedTokens, module: Discriminator) -> Tensor:
+        if self.counted == "all":
+            return torch.ones_like(edit.marked)
+        # A deleted last token shows at the token after it, which may be a special token.
+        ids = edit.ids.cpu()  # waits for the generator's predictions, if tokens were inserted
+        content = module.is_content(ids) | (edit.marked if self.task == "delete" else torch.zeros_like(edit.marked))
+        return content & edit.mask.bool()
+
+    def _report(self, logits: Tensor, labels: Tensor, context: Context) -> None:
+        """Report the accuracy on the counted tokens, and on the changed ones."""
+        with torch.no_grad():
+            correct = (logits.argmax(-1) == labels).to(logits.dtype)
+            context.report(f"{self.name}/accuracy", correct.sum() / max(len(correct), 1))
+            if self.task not in _LANGUAGE_TASKS:
+                changed = labels.to(logits.dtype)
+                context.report(f"{self.name}/changed", changed.sum() / max(len(changed), 1))
+                context.report(f"{self.name}/found", (correct * changed).sum() / changed.sum().clamp(min=1))
+
+
+class Discriminator(VocabularyModule):
+    """The modules of the term: generator and conditional discriminator.
+
+    Args:
+        predict: The discriminator.
+        generator: Fills in masks; None if the task needs none.
+        tokenizer: Tokenizer of the encoder.
+    """
+
+    def __init__(self, predict: ConditionalTransformer, generator: TokenGenerator | None, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
+        self.predict = predict
+        self.generator = generator
+        self.pad_id: int = tokenizer.pad_token_id or 0
+        limit = int(getattr(predict.transformer.config, "max_position_embeddings", 512))
+        self.max_length = limit - 2  # RoBERTa's positions start at 2
+        self.digest = "" if generator is None else generator.digest
+
+    def join(self, parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """Return the ids and masks of several views, concatenated and padded to one length."""
+        width = max(ids.shape[1] for ids, _ in parts)
+        ids = torch.cat([F.pad(ids, (0, width - ids.shape[1]), value=self.pad_id) for ids, _ in parts])
+        return ids, torch.cat([F.pad(mask, (0, width - mask.shape[1])) for _, mask in parts])

@@ -1,0 +1,70 @@
+"""A lower or an upper bound on the cosines of pairs whose relation is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.losses.term import Context, Embeddings, Term
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarityBound(Term):
+    r"""Keep the cosine of paraphrases above a bound, or that of contradictions below one (hinge loss).
+
+    .. math:: L = \operatorname{mean} \max(b - c, 0) \quad\text{or}\quad \operatorname{mean} \max(c - b, 0)
+
+    over all present pairs, with b the bound and c the cosine. Unlike a contrastive loss, it leaves pairs that
+    keep the bound alone, and does not compare rows.
+
+    Attributes:
+        pairs: Pairs of views.
+        at_least: Lower bound.
+        at_most: Upper bound; give exactly one of both.
+    """
+
+    kind: ClassVar[str] = "similarity_bound"
+
+    pairs: tuple[tuple[str, str], ...]
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.pairs:
+            raise ValueError("pairs must name at least one pair of views")
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError("give either at_least or at_most")
+        if not -1 <= self._bound <= 1:
+            raise ValueError("a cosine lies between -1 and 1")
+
+    @property
+    def _bound(self) -> float:
+        bound = self.at_most if self.at_least is None else self.at_least
+        assert bound is not None
+        return bound
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """All views in a pair."""
+        return tuple(dict.fromkeys(view for pair in self.pairs for view in pair))
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """See the class; cost is O(B d) for each pair."""
+        by_pair = []
+        for first, second in self.pairs:
+            both = context.rows(present, first, second)
+            cosines = F.cosine_similarity(embeddings[first][both], embeddings[second][both], dim=-1)
+            by_pair.append(cosines)
+            if len(cosines):
+                context.report(f"{self.name}/cos_{first}_{second}", cosines.mean())
+        cosines = torch.cat(by_pair)
+        if len(cosines) == 0:
+            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
+        beyond = self._bound - cosines if self.at_least is not None else cosines - self._bound
+        context.report(f"{self.name}/inside", (beyond <= 0).to(cosines.dtype).mean())
+        return F.relu(beyond).mean()

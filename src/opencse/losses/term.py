@@ -1,0 +1,193 @@
+"""The term: one named, weighted summand of an objective."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from opencse.foundation.tensors import move
+
+Embeddings = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Communication for terms that compute only on the rows of this process.
+
+    The gradient of every parameter is averaged over the processes afterwards. The defaults are for one process.
+
+    Attributes:
+        own_rows: Function from a tensor (B, ...) over the global batch to the part of this process; its backward pass
+            gathers the gradients of all parts, so that each process has the complete gradient.
+        gather: Function from the part of this process (b, ...) to the global tensor, without a gradient.
+        mean: Function from sum and count of this process (scalars) to the mean over all processes, with its gradient;
+            0 if the count is 0.
+    """
+
+    own_rows: Callable[[Tensor], Tensor] = lambda rows: rows
+    gather: Callable[[Tensor], Tensor] = lambda rows: rows.detach()
+    mean: Callable[[Tensor, Tensor], Tensor] = lambda total, count: total / count.clamp(min=1)
+
+
+@dataclass
+class Context:
+    """Inputs of a term in addition to the embeddings, and its diagnostics.
+
+    Attributes:
+        step: The optimiser step, from 0.
+        progress: Progress of the training, in [0, 1].
+        teachers: Vectors (B, d_t), fp32, over the global batch, by teacher and view; zero if a row lacks the view.
+        tokens: Token ids (b, L) and attention mask of the rows of this process, for the views in `Term.tokens`; the
+            mask is zero if a row lacks the view.
+        host_present: Masks (B,) of the rows that have a view, as CPU tensors, by view; see `rows`.
+        host_tokens: The values of `tokens` as CPU tensors; see `tokens_on_host`.
+        modules: Modules built by `Term.module`, by term name.
+        processes: Communication for terms that compute on the rows of this process.
+        precision: Autocast context of the encoder; losses are computed in full precision.
+        reports: Diagnostics by name, set by the terms (detached scalars).
+        teacher_weights: Teacher weights (K,) of each earlier distillation term, by term name.
+    """
+
+    step: int = 0
+    progress: float = 0.0
+    teachers: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
+    tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    host_present: Mapping[str, Tensor] = field(default_factory=dict)
+    host_tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    modules: Mapping[str, nn.Module] = field(default_factory=dict)
+    processes: Processes = field(default_factory=Processes)
+    precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    reports: dict[str, Tensor] = field(default_factory=dict)
+    teacher_weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def report(self, name: str, value: Tensor) -> None:
+        """Record a diagnostic, such as an in-batch accuracy, for the log."""
+        self.reports[name] = value.detach()
+
+    def rows(self, present: Embeddings, *views: str) -> Tensor:
+        """Return the numbers (n,) of the rows that have all of these views, on the device of the masks.
+
+        Use it in place of masks where a shape depends on them: `x[context.rows(present, "anchor")]` does not wait for
+        the device, `x[present["anchor"]]` does.
+
+        Args:
+            present: The masks given to the term.
+            *views: At least one view.
+        """
+        return move(self.host_rows(present, *views), present[views[0]].device)
+
+    def host_rows(self, present: Embeddings, *views: str) -> Tensor:
+        """Return the row numbers of `rows` as a CPU tensor."""
+        return self.host_mask(present, *views).nonzero().squeeze(1)
+
+    def host_mask(self, present: Embeddings, *views: str) -> Tensor:
+        """Return the mask (B,) of the rows that have all of these views as a CPU tensor."""
+        masks = [self.host_present[v] if v in self.host_present else present[v].cpu() for v in views]
+        return functools.reduce(torch.logical_and, masks)
+
+    def tokens_on_host(self, view: str) -> tuple[Tensor, Tensor]:
+        """Return token ids and attention mask of a view as CPU tensors."""
+        if view in self.host_tokens:
+            return self.host_tokens[view]
+        ids, mask = self.tokens[view]
+        return ids.cpu(), mask.cpu()
+
+
+@dataclass(frozen=True)
+class TermBuildContext:
+    """Inputs from which a term builds its module, before the first step.
+
+    Attributes:
+        width: Size of the embeddings.
+        encoder: The sentence encoder with its initial weights: features with `input_ids` and `attention_mask` to
+            features with `sentence_embedding`.
+        projector: Module from sentence vectors to embeddings.
+        transformer: The transformer of the encoder; None if it has none.
+        tokenizer: Tokenizer of the encoder.
+        masked_lm: Function that loads a masked language model with the vocabulary of this tokenizer by name, in
+            evaluation mode; the model maps `input_ids` and `attention_mask` to `logits`.
+        seed: Seed of the run.
+    """
+
+    width: int
+    encoder: nn.Module
+    projector: nn.Module
+    transformer: nn.Module | None
+    tokenizer: Any
+    masked_lm: Callable[[str], nn.Module]
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Term:
+    """A loss as a pure function of named embeddings.
+
+    A term neither owns nor calls the encoder, so it can be tested against a plain transcription of its paper, computed
+    on gathered embeddings of all processes, and combined with any other term. If a term has parameters or a memory,
+    they are in its `module`, which is trained, clipped, checkpointed and synchronised together with the encoder.
+
+    Attributes:
+        kind: Name of the class in recipes.
+        name: Name of the term in logs and `--set`; by default its kind.
+        weight: Factor in the objective.
+    """
+
+    kind: ClassVar[str]
+    acts_on_embeddings: ClassVar[bool] = True
+    """Whether the gradient flows through the embeddings, not directly to the encoder's weights."""
+
+    name: str = ""
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.kind)
+        if not re.fullmatch(r"[\w-]+", self.name):
+            raise ValueError(f"name must consist of letters, digits, '_' and '-', not '{self.name}'")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The views whose embeddings the term reads."""
+        raise NotImplementedError
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The teachers whose vectors of these views the term reads."""
+        return ()
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The views whose token ids the term reads too."""
+        return ()
+
+    def module(self, build: TermBuildContext) -> nn.Module | None:
+        """Return the parameters, frozen models and memory of the term; they are passed back in `context.modules`.
+
+        The parameters are trained with the learning rate `module.learning_rate`, or with that of the encoder if the
+        module has no such attribute.
+        """
+        return None
+
+    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+        """Compute the unweighted loss.
+
+        Args:
+            embeddings: Embeddings by view, (B, d), fp32 or fp64, over the global batch.
+            present: Boolean mask (B,) of the rows that have the view, by view. The embedding of an absent row is zero.
+            context: Further inputs, and diagnostics.
+
+        Returns:
+            A scalar that is differentiable with respect to the embeddings; zero if no row has the needed views.
+        """
+        raise NotImplementedError
+
+    def warnings(self) -> list[str]:
+        """Return warnings about settings that are valid but probably unintended."""
+        return []

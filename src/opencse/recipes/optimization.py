@@ -1,0 +1,136 @@
+"""Settings of training in a recipe: optimizer, schedule, loop and model selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from opencse.foundation.numbers import LARGEST_SEED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizer:
+    """AdamW (Loshchilov and Hutter, 2019).
+
+    Attributes:
+        lr: Peak learning rate.
+        weight_decay: Decoupled weight decay of matrices; 0 in all systems that come with opencse.
+        betas: Decay rates of the moving averages of the gradient and of its square.
+        eps: Added to the denominator.
+        max_grad_norm: Global norm to which the gradient is clipped; 0 for no clipping.
+    """
+
+    lr: float = 3e-5
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    max_grad_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0:
+            raise ValueError("lr must be positive")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError("betas must be at least 0 and below 1")
+        if self.eps <= 0 or self.weight_decay < 0 or self.max_grad_norm < 0:
+            raise ValueError("eps must be positive, weight_decay and max_grad_norm at least 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """Learning rate schedule.
+
+    Attributes:
+        kind: After the warm-up: `linear` or `cosine` decay to 0, or `constant`.
+        warmup: Steps in which the rate rises linearly from 0: a number of steps (integer) or a share of all (below 1).
+    """
+
+    kind: Literal["linear", "cosine", "constant"] = "linear"
+    warmup: int | float = 0
+
+    def __post_init__(self) -> None:
+        if self.warmup < 0 or (isinstance(self.warmup, float) and self.warmup >= 1):
+            raise ValueError("warmup must be a number of steps or a share below 1.0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Settings of the training loop.
+
+    Attributes:
+        epochs: Passes over the training rows.
+        max_steps: Maximum number of optimiser steps, if `epochs` asks for more.
+        batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among them.
+        accumulate: Number of parts into which each batch is split; their gradients are added. This is *not* equivalent
+            to one large batch, as a sentence has only the negatives of its own part.
+        precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever multiplies faster on
+            this machine; a resumed run keeps its precision. Losses are always computed in fp32.
+        seed: Seed of all random choices.
+        log_every: Steps between lines in `metrics.jsonl`.
+        gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
+        checkpoint_every: Steps between checkpoints; 0 for none.
+        keep_checkpoints: Number of checkpoints that are kept. With two or more, a damaged checkpoint costs only the
+            steps since the one before it.
+        length_groups: Encode the rows of a batch in groups of similar length, if the encoder needs padding. The
+            composition of batches does not change.
+    """
+
+    epochs: int = 1
+    max_steps: int | None = None
+    batch_size: int = 64
+    accumulate: int = 1
+    precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
+    seed: int = 42
+    log_every: int = 25
+    gradient_norms_every: int = 0
+    checkpoint_every: int = 500
+    keep_checkpoints: int = 2
+    length_groups: bool = True
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 2:
+            raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
+        if self.epochs < 1 or (self.max_steps is not None and self.max_steps < 1):
+            raise ValueError("epochs and max_steps must be at least 1")
+        if self.accumulate < 1 or self.batch_size % self.accumulate or self.batch_size // self.accumulate < 2:
+            raise ValueError("accumulate must divide batch_size into parts of at least 2 sentences")
+        if self.keep_checkpoints < 1 or self.log_every < 1:
+            raise ValueError("keep_checkpoints and log_every must be at least 1")
+        if self.checkpoint_every < 0 or self.gradient_norms_every < 0:
+            raise ValueError("checkpoint_every and gradient_norms_every must be at least 0")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise ValueError(f"seed must be from 0 to {LARGEST_SEED}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which step's model is kept, by Spearman correlation on scored development pairs.
+
+    Attributes:
+        every: Steps between evaluations.
+        patience: Stop after so many evaluations without improvement; never where absent.
+        keep: The `best` step; or the `last` one, for terms whose success the pairs do not show.
+        tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. A model that
+            has fallen further goes back towards the untouched weights, in a straight line, until it has not.
+        guard_tolerance: The same for each guard, a score of search or classification (`opencse.evaluation.load_guard`);
+            there are no guards where it is absent.
+        tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
+        watch: What else is measured on the development pairs at each evaluation, for `metrics.jsonl` alone: their
+            `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`; and
+            the alignment and uniformity of `training` sentences, with dropout.
+    """
+
+    every: int = 125
+    patience: int | None = None
+    keep: Literal["best", "last"] = "best"
+    tolerance: float = 0.0
+    guard_tolerance: float | None = None
+    tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
+    watch: tuple[Literal["geometry", "splits", "training"], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise ValueError("tasks must name at least one development set")
+        if self.every < 1 or (self.patience is not None and self.patience < 1):
+            raise ValueError("every and patience must be at least 1")
+        if self.tolerance < 0 or (self.guard_tolerance or 0) < 0:
+            raise ValueError("tolerance and guard_tolerance must not be negative")

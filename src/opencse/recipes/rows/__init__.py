@@ -1,0 +1,1 @@
+"""From a corpus to the rows and tokens of training."""

@@ -1,0 +1,150 @@
+"""Labels of the user: pairs of texts that say the same or the opposite, and judged searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import parse_score, read_table
+
+SAME, OPPOSITE, BETTER, WORSE = "label_same", "label_opposite", "label_better", "label_worse"
+COLUMNS = (SAME, OPPOSITE, BETTER, WORSE)
+_RELATIONS = {"same": SAME, "opposite": OPPOSITE}
+_MOST_HITS = 200  # of one search; each two of different scores are a row
+_MOST_REPEATED = 20
+"""Times that a label is repeated at most: more would be learned by heart."""
+
+LabelRow = tuple[str, str | None, str | None, str | None, str | None]
+"""A text, and one text for each of `COLUMNS`, or None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """Labels of the user.
+
+    Attributes:
+        path: The file.
+        rows: Pairs that say the same or the opposite, and triples of a search, its better and its worse hit.
+        share: Share of the training rows that they make up; less if a label would be repeated more than twenty times.
+    """
+
+    path: Path
+    rows: tuple[LabelRow, ...]
+    share: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that some row has."""
+        return tuple(name for name in COLUMNS if self.count(name))
+
+    def of(self, column: str) -> list[LabelRow]:
+        """Return the rows with a column."""
+        place = COLUMNS.index(column) + 1
+        return [row for row in self.rows if row[place] is not None]
+
+    def count(self, column: str) -> int:
+        """Return the number of rows with a column."""
+        return len(self.of(column))
+
+    def training_rows(self, others: int) -> dict[str, int]:
+        """Return the number of rows to train on beside so many other rows, by the column that a label has.
+
+        Judged searches count under the column of the better hit. Each kind gets at least one row.
+        """
+        wanted = min(_MOST_REPEATED * len(self.rows), self.share / (1 - self.share) * others)
+        counts = {column: self.count(column) for column in self.columns if column != WORSE}
+        return {column: max(1, round(wanted * count / len(self.rows))) for column, count in counts.items()}
+
+    def describe(self) -> str:
+        """Return the number of labels of each kind, in words."""
+        kinds = {SAME: "same", OPPOSITE: "opposite", BETTER: "judged"}
+        counts = (f"{self.count(column):,} {kind}" for column, kind in kinds.items() if self.count(column))
+        return f"{len(self.rows):,} of {self.path.name} ({', '.join(counts)})"
+
+
+def read_labels(path: str | Path, share: float = 0.1) -> Labels:
+    """Read labels from a `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`.
+
+    Args:
+        path: A table with `sentence1`, `sentence2`, and either `label` (`same` or `opposite`) or `score`. Scores of one
+            `sentence1` are compared, as `opencse compare` saves judged searches: a text of a higher score is nearer
+            than one of a lower.
+        share: Share of the training rows that the labels make up, above 0 and at most 0.5.
+
+    Raises:
+        OpencseError: The file cannot be read, a column is missing, a label is unknown, two labels contradict each
+            other, one `sentence1` has more than 200 scored texts, or no label is left; the message has the line number.
+    """
+    path = Path(path)
+    if not 0 < share <= 0.5:
+        raise OpencseError(f"--label-share {share:g}: out of range", "Give a share above 0 and at most 0.5.")
+    rows: list[LabelRow] = []
+    scored: dict[str, dict[str, float]] = {}
+    seen: dict[tuple[str, str], tuple[str | float, int]] = {}
+    for line, cells in read_table(path):
+        if not cells:
+            continue
+        first, second, given = _parsed(cells, path, line)
+        pair = (first, second) if isinstance(given, float) else (min(first, second), max(first, second))
+        before, at = seen.setdefault(pair, (given, line))
+        if before != given:
+            raise OpencseError(
+                f"{path}, line {line}: these texts are {given!r}, but {before!r} in line {at}",
+                "Keep one of the two lines.",
+            )
+        if given == "opposite" and first == second:
+            raise OpencseError(f"{path}, line {line}: a text is its own opposite", "Correct or drop the line.")
+        if isinstance(given, float):
+            hits = scored.setdefault(first, {})
+            hits[second] = given
+            if len(hits) > _MOST_HITS:
+                raise OpencseError(
+                    f"{path}, line {line}: {first[:60]!r} has more than {_MOST_HITS} scored texts",
+                    "Keep those that matter: each two of them are compared.",
+                )
+        else:
+            rows.append(_label_row(first, {_RELATIONS[given]: second}))
+    rows += _compared(scored)
+    if not rows:
+        raise OpencseError(
+            f"{path} holds no label to train on", "Give pairs that are the same or the opposite, or differing scores."
+        )
+    return Labels(path=path, rows=tuple(dict.fromkeys(rows)), share=share)
+
+
+def _parsed(cells: Mapping[str, object], path: Path, line: int) -> tuple[str, str, str | float]:
+    """Return the two texts of a row, and its label or score."""
+    texts: list[str] = []
+    for name in ("sentence1", "sentence2"):
+        cell = cells.get(name)
+        if name not in cells:
+            raise OpencseError(
+                f"{path}, line {line}: no column {name!r} among {', '.join(map(str, cells))}",
+                "Name the columns sentence1, sentence2 and label.",
+            )
+        if not isinstance(cell, str) or not cell.strip():
+            raise OpencseError(f"{path}, line {line}: {name} is not a text", "Give a text or drop the line.")
+        texts.append(cell.strip())
+    if str(cells.get("label") or "").strip():
+        label = str(cells["label"]).strip().lower()
+        if label not in _RELATIONS:
+            raise OpencseError(f"{path}, line {line}: unknown label {label!r}", "Use same or opposite.")
+        return texts[0], texts[1], label
+    if cells.get("score") is None:
+        raise OpencseError(f"{path}, line {line}: no label", "Give a column label (same or opposite), or score.")
+    return texts[0], texts[1], parse_score(cells["score"], path, line)
+
+
+def _label_row(text: str, others: Mapping[str, str]) -> LabelRow:
+    return (text, others.get(SAME), others.get(OPPOSITE), others.get(BETTER), others.get(WORSE))
+
+
+def _compared(scored: Mapping[str, Mapping[str, float]]) -> Iterator[LabelRow]:
+    """Yield a row for each two texts of one first text with different scores."""
+    for text, found in scored.items():
+        for (better, high), (worse, low) in product(found.items(), found.items()):
+            if high > low:
+                yield _label_row(text, {BETTER: better, WORSE: worse})

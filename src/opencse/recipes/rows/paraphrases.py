@@ -1,0 +1,72 @@
+"""The user's source of paraphrases: a table of sentences and paraphrases, or a language model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import regular_file
+from opencse.text.corpus import column_names
+
+SENTENCE_COLUMNS = ("text", "sentence")
+PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paraphrases:
+    """The user's source of paraphrases: a table, a language model, or none.
+
+    Attributes:
+        table: A table of sentences and paraphrases, whose sentences are added to the corpus.
+        llm: An OpenAI-compatible endpoint and the name of a model there, `URL#MODEL`.
+
+    Raises:
+        OpencseError: Both are given.
+    """
+
+    table: Path | None = None
+    llm: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.table is not None and self.llm is not None:
+            raise OpencseError(
+                "paraphrases come from a table or from a language model, not from both", "Give one of them."
+            )
+
+    def settings(self) -> list[str]:
+        """Return the overrides with which a recipe's `build.paraphrase` reads this source; empty without a source.
+
+        Raises:
+            OpencseError: The table has no such columns, or the endpoint names no model.
+        """
+        source: dict[str, str] = {}
+        if self.table is not None:
+            text, paraphrase = paraphrase_columns(self.table)
+            source = {"path": str(self.table), "text_column": text, "candidate_column": paraphrase}
+        elif self.llm is not None:
+            url, _, model = self.llm.partition("#")
+            if not model:
+                raise OpencseError(
+                    f"{self.llm}: the name of the model is missing", "Write it like http://localhost:8000/v1#NAME."
+                )
+            source = {"kind": "llm", "url": url, "model": model, "task": "paraphrase"}
+        return [f"build.paraphrase.{key}={value}" for key, value in source.items()]
+
+
+def paraphrase_columns(table: str | Path) -> tuple[str, str]:
+    """Return the columns of a table that hold sentences and their paraphrases.
+
+    Raises:
+        OpencseError: There is no such file, or it has no columns with known names.
+    """
+    present = column_names(regular_file(table))  # a corpus may be a folder, this table may not
+    found = [
+        next((name for name in names if name in present), None) for names in (SENTENCE_COLUMNS, PARAPHRASE_COLUMNS)
+    ]
+    if found[0] is None or found[1] is None:
+        raise OpencseError(
+            f"{table} is not a table of paraphrases: its columns are {', '.join(present)}",
+            f"Name one {' or '.join(SENTENCE_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
+        )
+    return found[0], found[1]

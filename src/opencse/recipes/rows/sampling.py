@@ -1,0 +1,195 @@
+"""Sampling of the sentences for which views are built, some of them cut to their main clause."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import replaced_file
+from opencse.foundation.parquet import parquet_metadata
+from opencse.foundation.progress import timed
+from opencse.recipes import CorpusSettings
+from opencse.recipes.rows.paraphrases import paraphrase_columns
+from opencse.text.corpus import Corpus, content_hash, read_rows
+from opencse.text.english.asides import parse_without_asides
+from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
+from opencse.text.english.main_clause import MainClause
+from opencse.text.languages import ENGLISH, LanguagePack
+from opencse.text.syntax import load_parser
+from opencse.text.views.constructor import Constructor, SourceRow
+
+_CHUNK = 4096
+_LEAST_EACH = 8
+_VERBS_EACH = 4
+"""Sentences sampled for a verb, for each one sampled for an adjective: far fewer verbs have an opposite."""
+
+
+def sample(
+    corpus: Corpus,
+    settings: CorpusSettings,
+    out: Path,
+    *,
+    table: str | Path | None = None,
+    seed: int = 0,
+    pack: LanguagePack = ENGLISH,
+) -> Corpus:
+    """Write a sample of a corpus, for which the views of a recipe are built.
+
+    Up to `settings.paraphrases` sentences of a table of paraphrases are added to the `settings.rows` that are sampled.
+
+    Args:
+        corpus: Raw sentences.
+        settings: Size of the sample, and share of the sentences to cut.
+        out: The Parquet file to write, with one column, `text`; not written again if it was made from the same input.
+        table: A table of sentences and paraphrases.
+        seed: Seed of the sample, of the choice of sentences to cut, and of the order.
+        pack: Rules of the language of the sentences.
+
+    Returns:
+        The sample, opened.
+
+    Raises:
+        OpencseError: The corpus or the table cannot be read, or there is no sentence.
+    """
+    sources = [corpus.content_hash, content_hash(table) if table is not None else ""]
+    words = hashlib.sha256(lexicon_bytes(*OPPOSITE_TABLES)).hexdigest() if settings.opposites else ""
+    language = [] if pack is ENGLISH else [pack.code, pack.syntax]
+    sizes = [settings.rows, settings.opposites, *([] if table is None else [settings.paraphrases])]
+    made_from = hashlib.sha256(
+        json.dumps([sources, *sizes, words, settings.clauses, seed, *language]).encode()
+    ).hexdigest()
+    if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
+        return Corpus(out)
+    rng = random.Random(seed)
+    with timed("sampling"):
+        plain, opposed = _sample(corpus, settings, rng, pack)
+    with timed("parsing and rewriting"):
+        whole = [*_cut(plain, settings.clauses, rng, pack), *_statements(opposed, settings.clauses, rng, pack)]
+        texts = list(dict.fromkeys(whole))
+    if table is not None:
+        text_column, _ = paraphrase_columns(table)
+        paraphrased = _Reservoir(settings.paraphrases, rng)
+        for text in dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip()):
+            paraphrased.offer(text)
+        texts += paraphrased.kept
+    if not texts:
+        raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
+    rng.shuffle(texts)
+    schema = pa.schema([("text", pa.string())], metadata={"made_from": made_from})
+    with replaced_file(out) as path:
+        pq.write_table(pa.table({"text": texts}, schema=schema), path, write_page_checksum=True)
+    return Corpus(out)
+
+
+class _Reservoir:
+    """A uniform random sample of `size` texts of a stream (reservoir sampling, algorithm R); all if `size` is None."""
+
+    def __init__(self, size: int | None, rng: random.Random) -> None:
+        self.kept: list[str] = []
+        self._size, self._rng, self._seen = size, rng, 0
+
+    def offer(self, text: str) -> None:
+        self._seen += 1
+        if self._size is None or len(self.kept) < self._size:
+            self.kept.append(text)
+        elif (place := self._rng.randrange(self._seen)) < self._size:
+            self.kept[place] = text
+
+
+class _Balanced:
+    """A sample of a stream in which all adjectives with an opposite are equally frequent, if the stream allows it.
+
+    Verbs with a complementary opposite ("to accept") are also equally frequent, at a higher rate than adjectives. A
+    word is left out if its opposite never occurs in the stream: "thematic" has the opposite "unthematic" by its form,
+    but nobody uses it.
+    """
+
+    def __init__(self, size: int, rng: random.Random, pack: LanguagePack) -> None:
+        self._size, self._rng, self._opposed_words = size, rng, pack.opposed_words
+        # Sentences of one adjective. A stream with fewer than 200 adjectives gives fewer than `size` sentences.
+        self._rounds = max(_LEAST_EACH, size // 200)
+        self._reservoirs: dict[str, _Reservoir] = {}
+        self._opposite: dict[str, str] = {}
+
+    def offer(self, text: str) -> None:
+        for word, opposite in self._opposed_words(text).items():
+            self._opposite[word] = opposite
+            self._reservoirs.setdefault(word, _Reservoir(self._rounds * _each(word), self._rng)).offer(text)
+
+    def kept(self) -> dict[str, str]:
+        """Return the sampled sentences, each with the adjective or verb for which it was sampled."""
+        sampled = self._reservoirs
+        used = {word: sampled[word] for word in sorted(sampled) if self._opposite[word] in sampled}
+        found: dict[str, str] = {}
+        for i in range(self._rounds):
+            for word, reservoir in used.items():
+                each = _each(word)
+                for text in reservoir.kept[i * each : (i + 1) * each]:
+                    if len(found) == self._size:
+                        return found
+                    found.setdefault(text, word)
+        return found
+
+
+def _each(word: str) -> int:
+    """Return the number of sentences of a word in each round."""
+    return _VERBS_EACH if _is_verb(word) else 1
+
+
+def _is_verb(word: str) -> bool:
+    return word.startswith("to ")
+
+
+def _sample(
+    corpus: Corpus, settings: CorpusSettings, rng: random.Random, pack: LanguagePack
+) -> tuple[list[str], dict[str, str]]:
+    """Return a random sample of distinct sentences, and sentences by adjective or verb with an opposite."""
+    plain = _Reservoir(settings.rows, rng)
+    opposed = _Balanced(settings.opposites, random.Random(rng.random()), pack)
+    for text in corpus.texts():
+        plain.offer(text)
+        if settings.opposites:
+            opposed.offer(text)
+    return list(dict.fromkeys(plain.kept)), opposed.kept()
+
+
+def _statements(opposed: Mapping[str, str], clauses: float, rng: random.Random, pack: LanguagePack) -> list[str]:
+    """Return sentences in which the word with an opposite is the predicate.
+
+    A sentence with a verb or a predicate adjective is kept, or cut to its main clause with the probability `clauses`.
+    An attribute ("the dirty water") is turned into a sentence of its own ("The water is dirty.").
+    """
+    if not opposed:
+        return []
+    predicates: list[str] = []
+    others: list[str] = []
+    texts = list(opposed)
+    parser = load_parser(pack.syntax)
+    for start in range(0, len(texts), _CHUNK):
+        part = texts[start : start + _CHUNK]
+        for text, tokens in zip(part, parse_without_asides(parser, part), strict=True):
+            statement = pack.statement(text, tokens, opposed[text])
+            if statement is not None:
+                (predicates if statement == text else others).append(statement)
+    return [*_cut(predicates, clauses, rng, pack), *others]
+
+
+def _cut(texts: Sequence[str], share: float, rng: random.Random, pack: LanguagePack) -> list[str]:
+    """Return the sentences, a random share of them cut to their main clause, where one is found."""
+    out = list(texts)
+    chosen = [i for i in range(len(out)) if rng.random() < share]
+    cutter = cast(Constructor, pack.localised(MainClause()).open()) if chosen else None
+    for start in range(0, len(chosen), _CHUNK):
+        assert cutter is not None
+        part = chosen[start : start + _CHUNK]
+        for i, view in zip(part, cutter([SourceRow(id=i, text=out[i]) for i in part]), strict=True):
+            out[i] = view.text or out[i]
+    return out

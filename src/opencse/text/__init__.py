@@ -1,0 +1,1 @@
+"""Text: corpora, languages, and the views that are built from sentences."""

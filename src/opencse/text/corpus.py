@@ -1,0 +1,166 @@
+"""Reading of text: one sentence per row, streamed from any of the usual file formats."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.parquet import ArrowFiles
+from opencse.foundation.reading import existing_path, file_extension, translate_errors, unknown_format
+from opencse.foundation.tables import TABLES, LineFile, TableFile
+from opencse.text.text_column import text_column
+
+Row = tuple[str | None, ...]
+
+
+class _Reader(Protocol):
+    """A file or folder in one format, opened: the names of its columns, and its rows with their file and number."""
+
+    columns: list[str]
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]: ...
+
+
+_READERS: Mapping[str, Callable[[Path], _Reader]] = {
+    ".txt": LineFile,
+    ".parquet": ArrowFiles,
+    **dict.fromkeys(TABLES, TableFile),
+}
+"""The reader of each format; a folder is read as `.parquet`."""
+
+
+class Corpus:
+    """A corpus that has been opened: the path, the name and the columns are known, and the format can be read.
+
+    Its files are expected not to change as long as the object is used.
+
+    Args:
+        path: As for `read_texts`.
+        name: The user's name for it; by default the file's name.
+
+    Attributes:
+        path: The file or folder.
+        name: The user's name for it.
+        columns: Names of the columns (`("text",)` for plain text).
+
+    Raises:
+        OpencseError: The path is missing, or its format or encoding is wrong.
+
+    Example:
+        corpus = Corpus("corpus.txt")
+        print(corpus.columns, next(corpus.texts()))
+    """
+
+    def __init__(self, path: str | Path, name: str | None = None) -> None:
+        self.path = existing_path(path)
+        self.name = name or self.path.name
+        kind = ".parquet" if self.path.is_dir() else file_extension(self.path)
+        if kind not in _READERS:
+            raise unknown_format(self.path)
+        self._reader = _READERS[kind](self.path)
+        self.columns = tuple(self._reader.columns)
+
+    def text_column(self, wanted: str | None = None) -> str:
+        """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
+        return text_column(self.columns, self.path, wanted)
+
+    def texts(self, column: str = "text") -> Iterator[str]:
+        """Yield the non-blank sentences, in order."""
+        for (text,) in self.rows((column,)):
+            if text is not None:
+                yield text
+
+    def first_texts(self, count: int) -> list[str]:
+        """Return the first `count` sentences; none if there is no column `text`."""
+        return list(islice(self.texts(), count)) if "text" in self.columns else []
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """Yield the named columns of every row (`read_rows`)."""
+        for file, number, cells in self._reader.rows(columns):
+            yield tuple([_cell(cell, file, number, column) for cell, column in zip(cells, columns, strict=True)])
+
+    @property
+    def format(self) -> str:
+        """The file's extension, with `.gz` if it is compressed, or `folder`."""
+        if self.path.is_dir():
+            return "folder"
+        return file_extension(self.path) + (".gz" if self.path.suffix == ".gz" else "")
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Hash of the files' bytes (`content_hash`)."""
+        return content_hash(self.path)
+
+
+def read_texts(path: str | Path, column: str = "text") -> Iterator[str]:
+    """Yield the non-blank sentences of a corpus, in order, without reading it into memory.
+
+    Args:
+        path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, a folder of Parquet
+            files, or a folder saved by `datasets`.
+        column: The column to read where the format has columns.
+
+    Raises:
+        OpencseError: The path is missing, its format or encoding is wrong, or it has no such column.
+    """
+    yield from Corpus(path).texts(column)
+
+
+def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
+    """Yield the named columns of every row, in order; a cell is None if it is null, empty or blank.
+
+    A `.txt` file has one column, `text`.
+
+    Args:
+        path: As for `read_texts`.
+        columns: Names of the columns to read.
+
+    Raises:
+        OpencseError: As `read_texts`.
+    """
+    yield from Corpus(path).rows(columns)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """Return the names of the columns of a corpus (`["text"]` for plain text).
+
+    Raises:
+        OpencseError: The path is missing, or its format or encoding is wrong.
+    """
+    return list(Corpus(path).columns)
+
+
+def content_hash(path: str | Path) -> str:
+    """Return the hexadecimal BLAKE2b hash of a file's bytes, or of the names and bytes of all files below a folder."""
+    path = existing_path(path)
+    digest = hashlib.blake2b(digest_size=16)
+    with translate_errors(path, "cannot be read", "Check the file."):
+        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        for file in files:
+            if path.is_dir():
+                digest.update(os.fsencode(file.relative_to(path).as_posix()) + b"\0")
+            with file.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def _cell(value: object, path: Path, number: int, column: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise OpencseError(f"{path}, line {number}: column '{column}' holds {type(value).__name__}, not text")
+    return value if value.strip() else None
+
+
+def chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield lists of `size` rows; the last may be shorter."""
+    iterator = iter(rows)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

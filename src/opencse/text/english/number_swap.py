@@ -1,0 +1,145 @@
+"""Contradictions by number: one number, year, amount or ordinal becomes another, and hardly a word differs."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.text.english.articles import article_edits
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import LexiconTable, names
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.edits import Edit, apply_edits, match_case
+
+_WORDS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+_SERIES = (_WORDS, _TENS, _ORDINALS, "twice thrice".split(), "million billion trillion".split())
+_NUMERAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
+_ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)$")
+_GLUE = "-–—/:.,'’°"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberSwap(GrammarView):
+    """Change one number, year, amount or ordinal to another of similar size. Null if the sentence has none.
+
+    Example:
+        [build.number]
+        kind = "number_swap"
+    """
+
+    kind: ClassVar[str] = "number_swap"
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Change the first number, in random order, that has another."""
+        places = self.candidates(text, tokens)
+        rng.shuffle(places)
+        for i in places:
+            token = tokens[i]
+            new, rule = _other_number(text, tokens, i, rng)
+            if new is not None and new != token.text:
+                edits: list[Edit] = [(token.start, token.end, match_case(new, token.text))]
+                return apply_edits(text, [*edits, *article_edits(text, tokens, i, new)]), rule
+        return None, "no number"
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
+        """Return the places of the numbers that may be changed."""
+        return [i for i in range(len(tokens)) if _is_number(text, tokens, i)]
+
+
+def _is_number(text: str, tokens: Sequence[Token], i: int) -> bool:
+    token = tokens[i]
+    before, after = text[max(token.start - 1, 0) : token.start], text[token.end : token.end + 2]
+    if (before in _GLUE and before and token.start) or (after[:1] in _GLUE and after[1:].isalnum() and after):
+        return False  # "3-2", "10:30", "1988–89", "Mark-2"
+    if (
+        i
+        and tokens[i - 1].tag in ("NNP", "NNPS")
+        and token.relation not in ("nummod", "obl")
+        and not _is_month(tokens[i - 1])
+    ):
+        return False  # "Apollo 11"
+    word = token.text.lower()
+    return bool(_NUMERAL.match(word) or _ORDINAL.match(word)) or any(word in series for series in _SERIES)
+
+
+def _is_month(token: Token) -> bool:
+    return names().get(token.text, "") == "month"
+
+
+def _other_number(text: str, tokens: Sequence[Token], i: int, rng: random.Random) -> tuple[str | None, str]:
+    """Return another number in the form of the one at index i, None if there is none, and the rule."""
+    word = tokens[i].text.lower()
+    for series in _SERIES:
+        if word in series:
+            if word == "second" and tokens[i].tag != "JJ":
+                return None, "no number"
+            return rng.choice([other for other in series if other != word]), "number word"
+    ordinal = _ORDINAL.match(word)
+    if ordinal:
+        value = int(ordinal[1])
+        low, high = (max(value - 6, 1), min(value + 6, 21)) if value <= 21 else (value // 2, value * 2)
+        other = _drawn(value, low, high, rng)
+        return f"{other}{_suffix(other)}", "ordinal"
+    early = i and tokens[i - 1].text.lower() == "in" and tokens[i].relation == "obl"  # "in 785"
+    if re.fullmatch(r"1[0-9]{3}|20[0-4][0-9]" + "|[1-9][0-9]{2}" * bool(early), word) and not _counts(tokens, i):
+        return _other_year(text, int(word), rng), "year"
+    return _other_amount(tokens, i, rng), "number"
+
+
+def _counts(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a numeral counts what follows it ("2000 soldiers"; but "the 2010 meeting")."""
+    return tokens[i].relation == "nummod" and tokens[i].head > i and tokens[tokens[i].head].tag in ("NNS", "NNPS")
+
+
+def _other_year(text: str, year: int, rng: random.Random) -> str | None:
+    """Return another year, at most 40 away, that keeps its order among the other years of the sentence."""
+    years = [int(y) for y in re.findall(r"(?<!\d)(?:1\d{3}|20[0-4]\d)(?!\d)", text)]
+    low = max([y for y in years if y < year], default=year - 40) + 1
+    high = min([y for y in years if y > year], default=min(year + 40, 2025)) - 1
+    others = [y for y in range(max(low, year - 40), min(high, year + 40) + 1) if abs(y - year) > 1]
+    return str(rng.choice(others)) if others else None
+
+
+def _other_amount(tokens: Sequence[Token], i: int, rng: random.Random) -> str | None:
+    """Return another amount: a day of the month, a percentage up to 99, or up to half as much more or less."""
+    word = tokens[i].text
+    whole, dot, decimals = word.partition(".")
+    value = int(whole.replace(",", ""))
+    neighbours = [tokens[k].text.lower() for k in (i - 1, i + 1) if 0 <= k < len(tokens)]
+    if any(_is_month(tokens[k]) for k in (i - 1, i + 1) if 0 <= k < len(tokens)) and value <= 31:
+        return str(_drawn(value, 1, 28, rng))
+    percent = any(unit in ("%", "percent", "per") for unit in neighbours)
+    if value <= 1 and not decimals:
+        return None  # the noun would have to change too
+    high = min(value * 2 + 2, 99) if percent and value <= 99 else value + max(value // 2, 3)
+    other = _drawn(value, max(2, value // 2), max(high, 3), rng)
+    zeros = len(whole.replace(",", "")) - len(whole.replace(",", "").rstrip("0"))
+    if zeros and value >= 20:  # a round number stays round
+        step = 10**zeros if value >= 4 * 10**zeros else 10 ** max(zeros - 1, 1)
+        other = max(step, other // step * step)
+        other = other + step if other == value else other
+    if percent and other > 99:
+        return None
+    new = f"{other:,}" if "," in whole else str(other)
+    return f"{new}.{''.join(rng.choice('123456789') for _ in decimals)}" if dot else new
+
+
+def _drawn(value: int, low: int, high: int, rng: random.Random) -> int:
+    """Draw an integer in [low, high] other than the value."""
+    other = rng.randint(low, max(high - 1, low))
+    return other + 1 if other >= value else other
+
+
+def _suffix(value: int) -> str:
+    if value % 100 in (11, 12, 13):
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")

@@ -1,0 +1,190 @@
+"""Questions that a statement answers: "Refunds are allowed." becomes "Are refunds allowed?"."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.text.english.clause import BE, FINITE, Clause, main_clause
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import ACTORS, LexiconTable, names
+from opencse.text.english.phrases import Span, as_span, recased, subtree, text_of
+from opencse.text.english.transitive import agreeing
+from opencse.text.english.verbs import base_form, inflect
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.edits import Edit, apply_edits
+
+_ADVERBS = ("Why", "How", "When")
+_HELPERS = {"VBZ": "does", "VBP": "do", "VBD": "did"}
+_UNCLEAR = frozenset("he she it they this that these those one who which what there we you i here such".split())
+_BREAKS = (".", ";", ":", "?", "!", '"', "“", "”", "(", ")", "[", "]", "--", "—", "–", "...")
+_LEADING = ("obl", "advmod", "nmod")
+_LONGEST_LEADING = 8  # tokens of a phrase that moves from the beginning to the end
+_LINKING = frozenset("example result addition fact particular contrast general instance turn consequence".split())
+_PEOPLE = ("man", "woman")
+_PERSON = re.compile(r"(?:er|or|ist|ian|ee|man|men|woman|women)$")  # "winner": perhaps a person
+_GROUPS = frozenset(
+    """group company firm party government parliament court council committee board union church army navy fleet troop
+    force police country nation state city village crowd band gang association organization organisation agency
+    university college school bank hospital newspaper magazine team club empire kingdom republic division community
+    neighborhood squad crew jury tribe family""".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(GrammarView):
+    """Turn a statement into a question about it.
+
+    "Refunds are allowed." becomes "Are refunds allowed?" or, if asked for its subject, "What is allowed?". Null unless
+    the sentence is a short affirmative statement about something that it names.
+
+    Attributes:
+        subjects: Share of questions that ask for the subject (who, what) if its kind is known, in [0, 1].
+        adverbs: Share of the other questions that begin with why, how or when ("Why are refunds allowed?"), in [0, 1].
+            The statement does not answer them, but an answer is about the same.
+        longest: Most words of a question.
+
+    Example:
+        [build.question]
+        kind = "question"
+    """
+
+    kind: ClassVar[str] = "question"
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
+
+    subjects: float = 0.2
+    adverbs: float = 0.0
+    longest: int = 24
+
+    def __post_init__(self) -> None:
+        for name in ("subjects", "adverbs"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Ask one question."""
+        ask_subject = rng.random() < self.subjects
+        if tokens[-1].text != "." or any(token.text in _BREAKS for token in tokens[:-1]):
+            return None, "no plain statement"
+        clause = main_clause(tokens)
+        if clause is None or clause.subject is None or clause.finite is None or clause.subject > clause.finite:
+            return None, "no subject and verb"
+        if clause.negators or clause.negatives:
+            return None, "negative words"
+        subject = as_span(subtree(tokens, clause.subject))
+        if subject is None or tokens[subject[0]].tag in ("IN", "RB", "TO", "CC"):
+            return None, "something comes first"
+        if tokens[clause.subject].text.lower() in _UNCLEAR:
+            return None, "unclear subject"
+        between = tokens[subject[1] + 1 : clause.finite]
+        if subject[1] >= clause.finite or any(token.tag != "RB" for token in between):
+            return None, "inverted"
+        leading = _leading(tokens, subject)
+        if leading is None:
+            return None, "something comes first"
+        question, rule = _asked(text, clause, subject, leading, ask_subject=ask_subject)
+        if question is not None and len(question.split()) > self.longest:
+            return None, "too long"
+        if question is not None and rule == "yes or no" and self.adverbs and rng.random() < self.adverbs:
+            return f"{rng.choice(_ADVERBS)} {question[0].lower()}{question[1:]}", "why, how or when"
+        return question, rule
+
+
+def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
+    """Return the half-open range of a phrase before the subject that can move to the end; None if it cannot."""
+    if subject[0] == 0:
+        return 0, 0
+    end = subject[0] - 1
+    if tokens[end].text != "," or end > _LONGEST_LEADING:
+        return None
+    heads = [i for i in range(end) if not 0 <= tokens[i].head < end]
+    if len(heads) != 1 or tokens[heads[0]].relation.split(":")[0] not in _LEADING:
+        return None
+    linking = {token.lemma.lower() for token in tokens[:end]} & _LINKING
+    plain = tokens[heads[0]].tag != "RB" and not linking  # "However, …" has no place in a question
+    return (0, end) if plain else (0, 0)
+
+
+def _asked(text: str, clause: Clause, subject: Span, leading: tuple[int, int], *, ask_subject: bool) -> Rewrite:
+    """Return the question and its rule."""
+    assert clause.finite is not None
+    tokens = clause.tokens
+    finite, last = tokens[clause.finite], _last(clause)
+    after = [i for i in clause.shared_verbs() if i <= last]
+    if finite.text.startswith(("'", "’")) or last <= clause.finite or any(t.text.isupper() for t in (finite,)):
+        return None, "verb form"
+    rest = (subject[1] + 1, last)
+    word = _question_word(tokens, clause) if ask_subject else None
+    if word is not None:
+        form = finite.text if clause.tag == "VBD" else _singular(finite, clause.tag)
+        edits: list[Edit] = [(finite.start, finite.end, form)]
+        opening, rule = word, "subject"
+    elif clause.auxiliary:
+        if any(tokens[i].tag in FINITE for i in after):
+            return None, "shared subject"
+        edits = [(finite.start, tokens[clause.finite + 1].start, "")]
+        opening, rule = f"{finite.text.capitalize()} {_moved(text, tokens, subject)}", "yes or no"
+    else:
+        edits = [(finite.start, finite.end, base_form(finite.text, clause.tag, finite.lemma))]
+        for i in after:
+            if tokens[i].tag not in FINITE:
+                return None, "shared subject"
+            edits.append((tokens[i].start, tokens[i].end, base_form(tokens[i].text, tokens[i].tag, tokens[i].lemma)))
+        if inflect(edits[0][2], clause.tag) != finite.text.lower():
+            return None, "verb form"
+        opening, rule = f"{_HELPERS[clause.tag].capitalize()} {_moved(text, tokens, subject)}", "yes or no"
+    if word is not None and any(tokens[i].tag in ("VBP", "VBZ") for i in after):
+        return None, "shared subject"
+    start, end = tokens[rest[0]].start, tokens[rest[1]].end
+    inner = [(a - start, b - start, new) for a, b, new in edits if b <= end]
+    if len(inner) < len(edits):
+        return None, "verb form"
+    parts = [opening, apply_edits(text[start:end], inner)]
+    if leading[1]:
+        parts.append(_moved(text, tokens, (0, leading[1] - 1)))
+    return " ".join(parts) + "?", rule
+
+
+def _last(clause: Clause) -> int:
+    """Return the last token that belongs in the question: the end of the clause, without the clauses that follow it."""
+    tokens = clause.tokens
+    last = len(tokens) - 2
+    for i, token in enumerate(tokens):
+        own = any(t.head == i and t.relation.startswith(("nsubj", "aux", "cop")) for t in tokens)
+        if token.head == clause.predicate and token.relation in ("conj", "parataxis") and own and i > clause.predicate:
+            last = min(last, min(subtree(tokens, i)) - 1)
+    while last > 0 and (tokens[last].text == "," or tokens[last].tag == "CC"):
+        last -= 1
+    return last
+
+
+def _moved(text: str, tokens: Sequence[Token], span: Span) -> str:
+    """Return a phrase as it reads inside of a sentence."""
+    first, piece = tokens[span[0]], text_of(text, tokens, span)
+    second = tokens[span[0] + 1].text if span[1] > span[0] else ""
+    named = first.text in names() or (first.tag[:2] in ("NN", "JJ") and second.istitle())  # "Red Hat", "Chile"
+    return recased(piece, first, was_first=span[0] == 0 and not named, is_first=False)
+
+
+def _question_word(tokens: Sequence[Token], clause: Clause) -> str | None:
+    """Return "Who" or "What" for the subject; None if it is not known which."""
+    assert clause.subject is not None
+    head = tokens[clause.subject]
+    if names().get(tokens[min(subtree(tokens, clause.subject))].text) in _PEOPLE:
+        return "Who"
+    if head.tag not in ("NN", "NNS") or (clause.subject == 0 and head.tag == "NN"):
+        return None  # a singular noun without an article, at the beginning, may be a name
+    word = head.text.lower() if head.text.lower() in ACTORS else head.text.lower().removesuffix("s")
+    if word in ACTORS - _GROUPS:
+        return "Who"
+    return None if word in _GROUPS or _PERSON.search(word) else "What"
+
+
+def _singular(finite: Token, tag: str) -> str:
+    """Return a finite verb as it follows "who" or "what"."""
+    if tag == "VBP" and finite.text.lower() not in (*BE, "have", "do"):
+        return inflect(finite.text.lower(), "VBZ")
+    return agreeing(finite.text, plural=False)

@@ -1,0 +1,184 @@
+"""Paraphrases by word order: the same words in another order ("In 1990, he left", "He left in 1990")."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.text.english.clause import Clause, main_clause
+from opencse.text.english.conjuncts import exchanged_conjuncts
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.phrases import Span, as_span, subtree, text_of
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.edits import decapitalise
+
+_TIME_NOUNS = frozenset(
+    """year years month months week weeks day days century centuries decade decades season spring summer autumn
+    winter war morning evening night afternoon period era time career childhood lifetime reign january
+    february march april may june july august september october november december monday tuesday wednesday
+    thursday friday saturday sunday""".split()
+)
+_TIME_PREPOSITIONS = ("after", "before", "since", "until", "by", "from", "despite", "under")  # if a time follows
+_PLACE_PREPOSITIONS = (
+    "in",
+    "at",
+    "on",
+    "near",
+    "within",
+    "across",
+    "throughout",
+    "outside",
+    "inside",
+    "along",
+    "during",
+)
+_CONJUNCTIONS = (
+    "when",
+    "while",
+    "because",
+    "although",
+    "though",
+    "if",
+    "after",
+    "before",
+    "since",
+    "until",
+    "unless",
+    "once",
+)
+_OTHER_CLAUSES = ("acl", "relcl", "ccomp", "parataxis", "appos", "advcl", "conj", "dep", "list", "xcomp", "csubj")
+_MARKS = (";", ":", "(", '"', "“", "–", "—")
+_MAX_TOKENS = 24  # of a sentence that is reordered
+_MAX_FRONT = 12  # tokens of an adverbial that moves behind the subject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reordering(GrammarView):
+    """Move an adverbial to the front, behind the subject or to the end, or exchange conjuncts: the same meaning.
+
+    Null if the sentence is longer than 24 tokens, or has nothing that can be moved safely.
+
+    Example:
+        [build.reordered]
+        kind = "reordering"
+    """
+
+    kind: ClassVar[str] = "reordering"
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Apply one of the possible moves or exchanges, drawn at random."""
+        clause = main_clause(tokens)
+        moves = (_to_end, _to_front, _behind_subject)
+        moved = [result for move in moves if (result := move(text, clause)) is not None] if clause else []
+        exchanged: list[Rewrite] = [(new, "turned") for new in exchanged_conjuncts(text, tokens)]
+        groups = [group for group in (moved, exchanged) if group]
+        return rng.choice(rng.choice(groups)) if groups else (None, "nothing to move")
+
+
+def _is_one_clause(clause: Clause, without: set[int]) -> bool:
+    """Whether the rest of the sentence is one plain clause, so that an adverbial at its end belongs to it."""
+    tokens = clause.tokens
+    if len(tokens) > _MAX_TOKENS or tokens[-1].text != "." or clause.subject is None or clause.finite is None:
+        return False
+    rest = [t for i, t in enumerate(tokens[:-1]) if i not in without]
+    plain = not any(t.relation.split(":")[0] in _OTHER_CLAUSES or "relcl" in t.relation for t in rest)
+    return plain and not any(t.text in (*_MARKS, ",") for t in rest)
+
+
+def _to_end(text: str, clause: Clause) -> Rewrite | None:
+    """Turn "In 1990, he left." into "He left in 1990."."""
+    tokens = clause.tokens
+    span = _adverbial(clause, first=0)
+    if span is None or span[1] + 2 >= len(tokens):
+        return None
+    start = span[1] + 1
+    places = set(range(span[0], span[1] + 1))
+    if tokens[start].text == ",":
+        places.add(start)
+        start += 1
+    elif tokens[span[0]].tag == "WRB" or span[1] - span[0] > 3:
+        return None  # no comma, so the phrase may end elsewhere
+    if start != clause.subject and start not in subtree(tokens, clause.subject or 0):
+        return None  # inversion, or another adverbial before the subject
+    if not _is_one_clause(clause, places) or tokens[start].text.lower() in ("this", "these", "there"):
+        return None
+    rest = text[tokens[start].start : tokens[-1].start].rstrip()
+    moved = decapitalise(text_of(text, tokens, span)) if tokens[0].pos != "PROPN" else text_of(text, tokens, span)
+    return f"{rest[:1].upper()}{rest[1:]} {moved}{text[tokens[-1].start :]}", "to the end"
+
+
+def _to_front(text: str, clause: Clause) -> Rewrite | None:
+    """Turn "He left in 1990." into "In 1990, he left."."""
+    tokens = clause.tokens
+    span = _adverbial(clause, first=None)
+    if span is None or span[0] < 2 or clause.subject is None or clause.finite is None:
+        return None
+    before = tokens[span[0] - 1]
+    places = set(range(span[0], span[1] + 1)) | ({span[0] - 1} if before.text == "," else set())
+    opening = tokens[0]
+    safe_capital = opening.tag in ("DT", "PRP", "PRP$", "NNP", "NNPS", "CD", "NNS")
+    if not _is_one_clause(clause, places) or not safe_capital or min(subtree(tokens, clause.subject)) != 0:
+        return None
+    end = tokens[span[0] - 2].end if before.text == "," else before.end
+    rest = text[opening.start : end]
+    keeps_capital = opening.pos == "PROPN" or opening.tag in ("NNP", "NNPS") or opening.text == "I"
+    moved = text_of(text, tokens, span)
+    return f"{moved[:1].upper()}{moved[1:]}, {rest if keeps_capital else decapitalise(rest)}.", "to the front"
+
+
+def _behind_subject(text: str, clause: Clause) -> Rewrite | None:
+    """Turn "In 1990, the king left." into "The king, in 1990, left."."""
+    tokens, subject = clause.tokens, clause.subject
+    if subject is None or tokens[subject].relation.startswith("expl") or tokens[subject].tag in ("PRP", "EX", "DT"):
+        return None
+    whole = as_span(subtree(tokens, subject))
+    if whole is None or whole[0] < 3 or tokens[whole[0] - 1].text != "," or whole[1] + 1 >= len(tokens):
+        return None
+    front = (0, whole[0] - 2)
+    opener, verb = tokens[: front[1] + 1], tokens[whole[1] + 1]
+    heads = [t for t in opener if t.head > front[1]]
+    if len(heads) != 1 or heads[0].head != clause.predicate or heads[0].relation not in ("obl", "advcl"):
+        return None
+    if any(t.text in (*_MARKS, ",") for t in [*opener, *tokens[whole[0] : whole[1] + 1]]):
+        return None
+    if len(opener) > _MAX_FRONT or verb.tag not in ("VBD", "VBZ", "VBP", "MD") or not verb.text.isalpha():
+        return None
+    if any(t.tag in ("PRP", "PRP$") for t in opener):
+        return None  # "In his youth, the king …": the pronoun would refer to something else
+    opening, named = text_of(text, tokens, front), text_of(text, tokens, whole)
+    opening = opening if tokens[0].pos == "PROPN" else decapitalise(opening)
+    return f"{named[:1].upper()}{named[1:]}, {opening},{text[tokens[whole[1]].end :]}", "behind the subject"
+
+
+def _adverbial(clause: Clause, first: int | None) -> Span | None:
+    """Return the adverbial (of time, of place, or a clause) that opens the sentence (`first=0`) or closes it (None)."""
+    tokens = clause.tokens
+    for i in clause.children(clause.predicate):
+        relation = tokens[i].relation.split(":")[0]
+        if relation not in ("obl", "advcl") or tokens[i].relation == "obl:agent":
+            continue
+        span = as_span(subtree(tokens, i) - ({len(tokens) - 1} if first is None else set()) or {i})
+        if span is not None and tokens[span[1]].text == ",":
+            span = (span[0], span[1] - 1)
+        if span is None or (span[0] != 0 if first == 0 else span[1] != len(tokens) - 2):
+            continue
+        opener, inner = tokens[span[0]].text.lower(), tokens[span[0] : span[1] + 1]
+        if any(t.text in (",", ";", ":", "(", '"') for t in inner):
+            continue
+        known = opener in _PLACE_PREPOSITIONS or (opener in _TIME_PREPOSITIONS and _about_time(inner, tokens[i]))
+        if relation == "obl" and known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain":
+            return span
+        finite = any(t.tag in ("VBD", "VBZ", "VBP", "MD") for t in inner)
+        if span[0] and tokens[span[0] - 1].text.lower() in ("only", "even", "just", "and", "but", "not", "especially"):
+            continue
+        if relation == "advcl" and opener in _CONJUNCTIONS and finite and len(inner) <= 12:
+            return span
+    return None
+
+
+def _about_time(phrase: Sequence[Token], noun: Token) -> bool:
+    """Whether a phrase names a time: its noun does, or it is short and has a year."""
+    year = any(t.tag == "CD" and t.text.isdigit() and len(t.text) == 4 for t in phrase) and len(phrase) <= 5
+    return noun.text.lower() in _TIME_NOUNS or year

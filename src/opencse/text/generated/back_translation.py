@@ -1,0 +1,233 @@
+"""Paraphrases by translation to a pivot language and back, chosen by match error rate (OssCSE §4; DebCSE §4.2)."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from opencse.encoder.names import resolve
+from opencse.encoder.quiet import quiet
+from opencse.foundation.errors import OpencseError
+from opencse.text.generated.candidate_table import Candidate, Pick, check_error_rate_window, choose_candidate
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, row_seed
+
+FREQUENT = tuple(
+    """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
+    one you were her all she there would their we him been has when who will more no if out so said what up its
+    about into than them can only other new some could time these two may then do first any my now such like our
+    over man me even most made after also did many before must through back years where much your way well down
+    should because each just those""".split()
+)
+"""A hundred frequent English words, for the noise that DebCSE inserts before translation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackTranslation(ConstructorSpec):
+    """Translate to each pivot language and back, and choose among the results.
+
+    Attributes:
+        models: For each pivot, the model to the pivot language and the model back: Marian or FSMT, folder or hub id.
+        window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
+        pick: The choice among the candidates in the window: "highest" rate, "lowest", "random" or "first".
+        beams: Width of the beam search; 1 is greedy search.
+        sample: Sample instead of searching.
+        temperature: Temperature of sampling.
+        top_p: Sample from the most likely words that together have this probability.
+        noise: Change of the source before translation: "none", "insert" (frequent words), "mask" (words), or
+            "insert_or_mask" (DebCSE: one of the two, drawn for each variant of a sentence).
+        noise_words: Minimum and maximum number of words that are inserted or masked.
+        variants: Candidates per pivot; more than one is useful with noise or sampling.
+        max_new_tokens: Maximum length of a translation, in tokens.
+        max_characters: Longer sentences give null, because translation models drop text beyond their maximum length.
+        batch_size: Maximum number of sentences in one forward pass.
+        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
+
+    Example:
+        [build.paraphrase]
+        kind = "back_translation"
+        models = [["Helsinki-NLP/opus-mt-en-de", "Helsinki-NLP/opus-mt-de-en"]]
+    """
+
+    kind: ClassVar[str] = "back_translation"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "candidates": "int"}
+
+    models: tuple[tuple[str, str], ...]
+    window: tuple[float, float] = (0.15, 0.6)
+    pick: Pick = "highest"
+    beams: int = 5
+    sample: bool = False
+    temperature: float = 1.0
+    top_p: float = 1.0
+    noise: Literal["none", "insert", "mask", "insert_or_mask"] = "none"
+    noise_words: tuple[int, int] = (1, 2)
+    variants: int = 1
+    max_new_tokens: int = 256
+    max_characters: int = 1000
+    batch_size: int = 32
+    device: str = ""
+
+    def __post_init__(self) -> None:
+        check_error_rate_window(self.window)
+        if not self.models or any(len(pair) != 2 for pair in self.models):
+            raise ValueError(
+                'models must list pairs of models, to the pivot language and back, such as [["en-de", "de-en"]]'
+            )
+        if self.beams < 1 or self.variants < 1 or not 0 <= self.noise_words[0] <= self.noise_words[1]:
+            raise ValueError("beams and variants must be at least 1, and noise_words a range")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> BackTranslator:
+        """Load the translation models."""
+        return BackTranslator(self, seed=seed)
+
+
+class BackTranslator:
+    """An opened `BackTranslation`."""
+
+    def __init__(self, spec: BackTranslation, *, seed: int = 0) -> None:
+        self._spec, self._seed = spec, seed
+        self._pairs = [tuple(Translator(name, spec) for name in pair) for pair in spec.models]
+        self.digest = bundle_digest(*(one.digest for pair in self._pairs for one in pair))
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Translate each row's text to the pivots and back, and choose one result."""
+        spec = self._spec
+        return choose_candidate(
+            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
+        )
+
+    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
+        """Translate each row's text to every pivot and back, in every variant."""
+        spec = self._spec
+        found: list[list[Candidate]] = [[] for _ in rows]
+        live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= spec.max_characters]
+        for pivot, (forward, back) in enumerate(self._pairs):
+            for variant in range(spec.variants):
+                sources = [self._noisy(rows[i], f"{pivot}.{variant}", forward) for i in live]
+                seeds = [row_seed(self._seed, f"{spec.kind}.{pivot}.{variant}", rows[i]) for i in live]
+                for i, text in zip(live, back(forward(sources, seeds), seeds), strict=True):
+                    found[i].append(Candidate(text=text, label=spec.models[pivot][0]))
+        return found
+
+    def _noisy(self, row: SourceRow, salt: str, translator: Translator) -> str:
+        """Insert frequent words, or mask words, at random places (DebCSE §4.2)."""
+        spec = self._spec
+        if spec.noise == "none":
+            return row.text
+        rng = row_random(self._seed, f"noise.{salt}", row)
+        count = rng.randint(*spec.noise_words)
+        kind = rng.choice(("insert", "mask")) if spec.noise == "insert_or_mask" else spec.noise
+        if kind == "insert":
+            return insert_words(row.text, [rng.choice(FREQUENT) for _ in range(count)], rng)
+        return mask_words(row.text, count, translator.unknown, rng)
+
+
+def insert_words(text: str, words: Sequence[str], rng: random.Random) -> str:
+    """Insert words between the words of a text, each at a random place."""
+    for word in words:
+        starts = [match.start() for match in re.finditer(r"\S+", text)]
+        place = rng.choice([*starts, len(text)])
+        text = f"{text[:place]}{word} {text[place:]}" if place < len(text) else f"{text} {word}"
+    return text
+
+
+def mask_words(text: str, count: int, mask: str, rng: random.Random) -> str:
+    """Replace words at random places by a mask."""
+    spans = [match.span() for match in re.finditer(r"\S+", text)]
+    for start, end in sorted(rng.sample(spans, min(count, len(spans))), reverse=True):
+        text = text[:start] + mask + text[end:]
+    return text
+
+
+def _check_weights(folder: Path) -> None:
+    """Refuse weights in a pickle, as in FSMT's repositories, because reading a pickle can run code.
+
+    Raises:
+        OpencseError: There is `pytorch_model.bin`, but no safetensors file.
+    """
+    if (folder / "pytorch_model.bin").is_file() and not any(folder.glob("*.safetensors")):
+        raise OpencseError(
+            f"{folder} has its weights only as pytorch_model.bin, a pickle, which is refused",
+            "Reading it can run code. If you trust it, convert it once: transformers' AutoModelForSeq2SeqLM reads it "
+            "(from_pretrained) and writes model.safetensors (save_pretrained).",
+        )
+
+
+class Translator:
+    """A translation model in evaluation mode.
+
+    Args:
+        name: Local folder or hub id of a Marian or FSMT model.
+        spec: Decoding parameters.
+    """
+
+    def __init__(self, name: str, spec: BackTranslation) -> None:
+        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+        from opencse.encoder.device import choose_device
+
+        name = resolve(name)
+        local = Path(name).is_dir()  # never looked up on the hub
+        if local:
+            _check_weights(Path(name))
+        try:
+            with quiet():
+                self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
+                self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(
+                    name, use_safetensors=True, local_files_only=local
+                )
+        except (OSError, ValueError, ImportError) as error:
+            raise OpencseError(
+                f"no translation model {name!r}: {str(error).strip().splitlines()[0]}",
+                'Pass a folder or hub id with model.safetensors; the tokenizers need pip install "opencse[mt]".',
+            ) from error
+        self.model.generation_config.max_length = None  # else it is announced that max_new_tokens has precedence
+        self._spec = spec
+        self._device = spec.device or str(choose_device())
+        self.model.to(self._device).eval()
+        self.unknown: str = self.tokenizer.unk_token or "[MASK]"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights, by name."""
+        joined = hashlib.sha256()
+        for name, value in sorted(self.model.state_dict().items()):
+            joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
+        return joined.hexdigest()
+
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str]:
+        """Translate n texts in batches of similar length; sampling depends only on the seeds.
+
+        Args:
+            texts: n texts.
+            seeds: A seed for each text; a batch samples by the seed of its first text.
+        """
+        import torch
+
+        spec, out = self._spec, [""] * len(texts)
+        lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
+        order = sorted(range(len(texts)), key=lambda i: (lengths[i], i))
+        decoding: dict[str, Any] = {
+            "max_new_tokens": spec.max_new_tokens,
+            "num_beams": spec.beams,
+            "do_sample": spec.sample,
+        }
+        if spec.sample:
+            decoding |= {"temperature": spec.temperature, "top_p": spec.top_p, "top_k": 0, "num_beams": 1}
+        for start in range(0, len(order), spec.batch_size):
+            batch = order[start : start + spec.batch_size]
+            encoded = self.tokenizer([texts[i] for i in batch], return_tensors="pt", padding=True, truncation=True)
+            with torch.inference_mode(), torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seeds[batch[0]] % 2**63)
+                generated = self.model.generate(
+                    input_ids=encoded["input_ids"].to(self._device),
+                    attention_mask=encoded["attention_mask"].to(self._device),
+                    **decoding,
+                )
+            for i, text in zip(batch, self.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
+                out[i] = text.strip()
+        return out

@@ -1,0 +1,184 @@
+"""Paraphrases chosen by match error rate among candidates (OssCSE §4, Appendix A), such as those of a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.parquet import parquet_rows
+from opencse.foundation.reading import file_extension, regular_file
+from opencse.foundation.tables import TABLES, read_table
+from opencse.text.corpus import column_names
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
+
+Pick = Literal["highest", "lowest", "random", "first"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A possible paraphrase and its origin, such as a pivot language or a system."""
+
+    text: str
+    label: str = ""
+
+
+class CandidateSource(Protocol):
+    """An opened constructor that can return all candidates instead of one."""
+
+    @property
+    def digest(self) -> str:
+        """As in `Constructor`."""
+        ...
+
+    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
+        """Return all candidates of each row."""
+        ...
+
+
+def check_error_rate_window(window: tuple[float, float]) -> None:
+    """Raise ValueError if a window of match error rates is not a range within [0, 1]."""
+    if len(window) != 2 or not 0 <= window[0] <= window[1] <= 1:
+        raise ValueError(f"window must be a range within [0, 1], not {list(window)} (OssCSE: [0.15, 0.6])")
+
+
+def choose_candidate(
+    rows: Sequence[SourceRow],
+    candidates: Sequence[Sequence[Candidate]],
+    *,
+    window: tuple[float, float],
+    pick: Pick,
+    seed: int,
+    kind: str,
+) -> list[BuiltView]:
+    """Return for each row one candidate whose match error rate lies in the window (both ends included).
+
+    The lower end excludes near-copies, the upper end corrupted translations. Copies of the text, and
+    duplicate candidates, are dropped.
+
+    Args:
+        rows: n rows.
+        candidates: The candidates of each row.
+        window: Minimum and maximum match error rate.
+        pick: The choice among the remaining candidates: highest rate, lowest rate, a random one, or the first.
+        seed: Seed for "random".
+        kind: Name of the kind, mixed into the seed.
+    """
+    from opencse.text.surface import match_error_rate
+
+    flat = [
+        (i, candidate) for i, pool in enumerate(candidates) for candidate in distinct_candidates(rows[i].text, pool)
+    ]
+    rates = match_error_rate([rows[i].text for i, _ in flat], [c.text for _, c in flat], workers=1)
+    fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
+    for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
+        if window[0] <= rate <= window[1]:
+            fitting[i].append((rate, candidate))
+    out = []
+    for row, pool, left in zip(rows, candidates, fitting, strict=True):
+        if not left:
+            why = "none in window" if pool else "no candidate"
+            out.append(BuiltView(text=None, rule=why, scores={"mer": None, "candidates": len(pool)}))
+            continue
+        if pick == "random":
+            rate, chosen = row_random(seed, kind, row).choice(left)
+        elif pick == "first":
+            rate, chosen = left[0]
+        else:
+            rate, chosen = (max if pick == "highest" else min)(left, key=lambda pair: pair[0])
+        out.append(
+            BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": len(pool)})
+        )
+    return out
+
+
+def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates without copies of the text or duplicates; case and white space are ignored."""
+    seen, out = {" ".join(text.lower().split())}, []
+    for candidate in candidates:
+        key = " ".join(candidate.text.lower().split())
+        if key and key not in seen:
+            seen.add(key)
+            out.append(candidate)
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateTable(ConstructorSpec):
+    """Choose paraphrases from a table that lists several for each text.
+
+    Attributes:
+        path: A Parquet, CSV, TSV or JSONL file.
+        text_column: Column with the sentence, by which rows of the corpus are looked up.
+        candidate_column: Column with a candidate, or with a list of candidates.
+        label_columns: Columns with the origin of a candidate; it is recorded as the rule.
+        window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
+        pick: The choice among the candidates in the window: "highest" rate, "lowest", "random" or "first".
+
+    Example:
+        [build.paraphrase]
+        kind = "candidate_table"
+        path = "paraphrases.csv"
+        candidate_column = "paraphrase"
+    """
+
+    kind: ClassVar[str] = "candidate_table"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "candidates": "int"}
+
+    path: str
+    text_column: str = "text"
+    candidate_column: str = "candidate"
+    label_columns: tuple[str, ...] = ()
+    window: tuple[float, float] = (0.15, 0.6)
+    pick: Pick = "highest"
+
+    def __post_init__(self) -> None:
+        check_error_rate_window(self.window)
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> TableChooser:
+        """Read the table."""
+        return TableChooser(self, seed=seed)
+
+
+class TableChooser:
+    """An opened `CandidateTable`."""
+
+    def __init__(self, spec: CandidateTable, *, seed: int = 0) -> None:
+        self._spec, self._seed = spec, seed
+        path = regular_file(spec.path)
+        self.digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        self._candidates: dict[str, list[Candidate]] = {}
+        for text, value, *labels in _rows(path, (spec.text_column, spec.candidate_column, *spec.label_columns)):
+            label = "/".join(map(str, labels))
+            for one in value if isinstance(value, list) else [value]:
+                if text is not None and one is not None:
+                    self._candidates.setdefault(str(text).strip(), []).append(Candidate(text=str(one), label=label))
+
+    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
+        """Look up each row's text."""
+        return [self._candidates.get(row.text.strip(), []) for row in rows]
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Choose a paraphrase among the candidates of each row's text."""
+        spec = self._spec
+        return choose_candidate(
+            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
+        )
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the cells of every row of a table, in the given columns."""
+    if file_extension(path) not in (".parquet", *TABLES):
+        raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
+    present = column_names(path)
+    for column in columns:
+        if column not in present:
+            raise OpencseError(f"{path} has no column {column!r}", f"It has {', '.join(map(repr, present))}.")
+    if file_extension(path) == ".parquet":
+        yield from parquet_rows(path, columns)
+        return
+    for _, row in read_table(path):
+        yield tuple(row.get(column) for column in columns)

@@ -1,0 +1,154 @@
+"""Insertion and substitution of words that a masked language model finds likely (OssCSE §3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
+from opencse.text.views.edits import Edit, apply_edits
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LikelyWords(ConstructorSpec):
+    """Options of both kinds.
+
+    Attributes:
+        model: A masked language model: local folder or hub id.
+        share: Minimum and maximum share of the words that are changed (OssCSE: 0.05 and 0.1); at least one word is.
+        batch_size: Maximum number of sentences in one forward pass.
+        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
+    """
+
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    model: str
+    share: tuple[float, float] = (0.05, 0.1)
+    batch_size: int = 64
+    device: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.share) != 2 or not 0 < self.share[0] <= self.share[1] <= 1:
+            raise ValueError(f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> LikelyWordEditor:
+        """Load the masked language model."""
+        return LikelyWordEditor(self, seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insertion(_LikelyWords):
+    """Insert likely words between the words of the sentence.
+
+    Source: Shi et al., OssCSE (EMNLP 2023), §3.2.
+
+    Example:
+        [build.longer]
+        kind = "insertion"
+        model = "mini-mlm"
+    """
+
+    kind: ClassVar[str] = "insertion"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSubstitution(_LikelyWords):
+    """Replace words by other likely words.
+
+    Source: Shi et al., OssCSE (EMNLP 2023), §3.2.
+
+    Example:
+        [build.replaced]
+        kind = "word_substitution"
+        model = "mini-mlm"
+    """
+
+    kind: ClassVar[str] = "word_substitution"
+
+
+class LikelyWordEditor:
+    """An opened `Insertion` or `WordSubstitution`: masks at random places, each filled with the most likely word."""
+
+    def __init__(self, spec: _LikelyWords, *, seed: int = 0) -> None:
+        from opencse.text.generated.word_predictor import WordPredictor
+
+        self._spec, self._seed = spec, seed
+        self._predictor = WordPredictor(spec.model, device=spec.device, batch_size=spec.batch_size)
+        self.digest = self._predictor.digest
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Change some words of each row's text."""
+        import numpy as np
+
+        insert = isinstance(self._spec, Insertion)
+        encoded = self._predictor.encode([row.text for row in rows], room=self._spec.share[1])
+        places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
+        results: list[tuple[str | None, str]] = [(None, "too short")] * len(rows)
+        live = [i for i, chosen in enumerate(places) if chosen]
+        masked = {i: self._masked(encoded["input_ids"][i], places[i], insert) for i in live}
+        where = [np.array(masked[i][1]) for i in live]
+        for k, scores in self._predictor.scores([masked[i][0] for i in live], where):
+            i = live[k]
+            ids, offsets = encoded["input_ids"][i], encoded["offset_mapping"][i]
+            edits: list[Edit] = []
+            previous = None
+            for place, logits in zip(places[i], scores, strict=True):
+                previous = word = self._most_likely(logits, ids[place], previous)
+                start, end = offsets[place]
+                edits.append((start, start, word + " ") if insert else (start, end, word))
+            results[i] = (apply_edits(rows[i].text, edits), f"{len(edits)} {'inserted' if insert else 'replaced'}")
+        return with_error_rate(rows, results)
+
+    def _places(self, row: SourceRow, encoded: Any, index: int) -> list[int]:
+        """Return the places of random words that are a single piece with a letter, so that a whole word is replaced."""
+        words, offsets = encoded.word_ids(index), encoded["offset_mapping"][index]
+        single = [
+            k
+            for k, word in enumerate(words)
+            if word is not None
+            and words.count(word) == 1
+            and any(c.isalpha() for c in row.text[slice(*offsets[k])])
+            and (offsets[k][0] == 0 or row.text[offsets[k][0] - 1].isspace())
+        ]
+        count = len(row.text.split())
+        rng = row_random(self._seed, self._spec.kind, row)
+        wanted = max(1, math.floor(count * rng.uniform(*self._spec.share)))
+        room = self._predictor.max_length - len(words)
+        return sorted(rng.sample(single, max(0, min(wanted, len(single), room))))
+
+    def _masked(self, ids: Sequence[int], places: Sequence[int], insert: bool) -> tuple[list[int], list[int]]:
+        """Return the ids with masks, and the positions of the masks."""
+        mask = self._predictor.tokenizer.mask_token_id
+        out: list[int] = []
+        positions: list[int] = []
+        for k, token in enumerate(ids):
+            if k in places:
+                positions.append(len(out))
+                out.append(mask)
+                if not insert:
+                    continue
+            out.append(token)
+        return out, positions
+
+    def _most_likely(self, scores: np.ndarray, original: int, previous: str | None) -> str:
+        """Return the most likely alphabetic word other than the original and the word before it."""
+        tokenizer = self._predictor.tokenizer
+        for index in _best(scores, 50):
+            piece = tokenizer.convert_ids_to_tokens(index)
+            word = tokenizer.convert_tokens_to_string([piece]).strip()
+            if index != original and not piece.startswith("##") and word.isalpha() and word != previous:
+                return word
+        return tokenizer.convert_tokens_to_string([tokenizer.convert_ids_to_tokens(original)]).strip()
+
+
+def _best(scores: np.ndarray, count: int) -> list[int]:
+    """Return the indices of the highest scores, the highest first."""
+    import numpy as np
+
+    best = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]
+    return sorted(best.tolist(), key=lambda i: (-scores[i], i))

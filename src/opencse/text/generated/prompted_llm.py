@@ -1,0 +1,253 @@
+"""Views from a prompted language model behind any OpenAI-compatible endpoint (extra `llm`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from opencse.foundation.errors import OpencseError
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, with_error_rate
+
+PROMPTS = {
+    "substitution": (  # SAN, Table 12
+        "Task Description:\n"
+        "Please modify the given sentence according to the following requirements: Only change the nouns, verbs, "
+        "adjectives, and adverbs, while keeping the syntactic structure of the sentence unchanged.\n"
+        "Input:\nOriginal sentence: {text}\n"
+        "Modification requirements: Replace all nouns, verbs, adjectives, and adverbs with antonyms, but do not change "
+        "their parts of speech.\n"
+        "Output:\nModified sentence: {{your-outputs}}\n"
+        "Notes:\nOnly modify nouns, verbs, adjectives, and adverbs.\n"
+        "Keep the syntactic structure of the original sentence unchanged. If there are no suitable antonyms, the "
+        "original words can be replace with semantically unrelated vocabularies. The modified sentence should still "
+        "be a grammatically correct sentence."
+    ),
+    "paraphrase": (
+        "Rewrite the sentence below so that it means exactly the same, but is worded as differently as possible: other "
+        "words, another construction. Answer with the rewritten sentence alone.\nSentence: {text}"
+    ),
+    "negation": (
+        "Negate the main statement of the sentence below, changing as few words as possible. If it is negative "
+        "already, make it affirmative. Answer with the changed sentence alone.\nSentence: {text}"
+    ),
+}
+_LABELS = ("modified sentence:", "sentence:", "output:")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptedLLM(ConstructorSpec):
+    """Ask a language model to rewrite each sentence.
+
+    Attributes:
+        url: Base URL of the endpoint, such as "http://localhost:8000/v1".
+        model: Name of the model at the endpoint.
+        task: A built-in prompt: "substitution" (SAN Table 12), "paraphrase" or "negation".
+        prompt: Your own prompt, with {text}, instead of the task's.
+        key_variable: Environment variable that holds the key; if it is unset, no key is sent.
+        temperature: Temperature of sampling.
+        max_tokens: Maximum length of an answer, in tokens.
+        retries: Number of further attempts after a failed request, with growing pauses.
+        timeout: Time limit of one request, in seconds.
+        concurrency: Maximum number of simultaneous requests of one process.
+        requests_per_minute: Maximum number of requests per minute, of all processes; 0 for no limit.
+        cache: A JSONL file of answers, which is read first and appended to; "" for none.
+        price_in: Price of a million prompt tokens, for the column `cost`.
+        price_out: Price of a million answer tokens, for the column `cost`.
+
+    Example:
+        [build.paraphrase]
+        kind = "llm"
+        url = "http://localhost:8000/v1"
+        model = "my-model"
+        task = "paraphrase"
+    """
+
+    kind: ClassVar[str] = "llm"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "tokens_in": "int", "tokens_out": "int", "cost": "float"}
+
+    url: str
+    model: str
+    task: Literal["substitution", "paraphrase", "negation"] = "paraphrase"
+    prompt: str = ""
+    key_variable: str = "OPENAI_API_KEY"
+    temperature: float = 0.0
+    max_tokens: int = 256
+    retries: int = 4
+    timeout: float = 60.0
+    concurrency: int = 8
+    requests_per_minute: float = 0.0
+    cache: str = ""
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ValueError(
+                f"url must begin with http:// or https://, as in http://localhost:8000/v1, not {self.url!r}"
+            )
+        if self.prompt and "{text}" not in self.prompt:
+            raise ValueError("prompt must have {text} where the sentence goes")
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Prompter:
+        """Open the connection and the cache."""
+        return Prompter(self, workers=workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    text: str
+    tokens_in: int
+    tokens_out: int
+
+
+class Prompter:
+    """An opened `PromptedLLM`."""
+
+    def __init__(self, spec: PromptedLLM, *, workers: int = 1) -> None:
+        try:
+            import httpx
+        except ImportError as error:
+            raise OpencseError("llm needs the package httpx", "pip install 'opencse[llm]'") from error
+        self._spec = spec
+        self._template = spec.prompt or PROMPTS[spec.task]
+        key = os.environ.get(spec.key_variable, "")
+        self._client = httpx.Client(timeout=spec.timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
+        self._cache = _Cache(spec.cache)
+        self._pace = _Pace(spec.requests_per_minute / workers)
+        self.digest = bundle_digest(self._template)
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Request the answer for each row's text, several at a time."""
+        with ThreadPoolExecutor(self._spec.concurrency) as pool:
+            answers = list(pool.map(self._ask, [row.text for row in rows]))
+        results: list[tuple[str | None, str]] = []
+        for row, answer in zip(rows, answers, strict=True):
+            text = _cleaned(answer.text)
+            if not text:
+                results.append((None, "no answer"))
+            elif text == row.text:
+                results.append((None, "unchanged"))
+            else:
+                results.append((text, self._spec.task if not self._spec.prompt else "prompt"))
+        out = []
+        for view, answer in zip(with_error_rate(rows, results), answers, strict=True):
+            price = (answer.tokens_in * self._spec.price_in + answer.tokens_out * self._spec.price_out) / 1e6
+            counts = {"tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "cost": price}
+            out.append(BuiltView(text=view.text, rule=view.rule, scores={**view.scores, **counts}))
+        return out
+
+    def _ask(self, text: str) -> _Answer:
+        """Return the answer for one text, from the cache or the endpoint."""
+        spec = self._spec
+        if not text.strip():
+            return _Answer(text="", tokens_in=0, tokens_out=0)
+        prompt = self._template.replace("{{", "\0").replace("}}", "\1").replace("{text}", text)
+        body = {
+            "model": spec.model,
+            "messages": [{"role": "user", "content": prompt.replace("\0", "{").replace("\1", "}")}],
+            "temperature": spec.temperature,
+            "max_tokens": spec.max_tokens,
+        }
+        key = hashlib.sha256(json.dumps([spec.url, body], sort_keys=True).encode("utf-8", "replace")).hexdigest()
+        found = self._cache.get(key)
+        if found is None:
+            found = self._request(body)
+            self._cache.put(key, found)
+        return _Answer(text=found["text"], tokens_in=found["tokens_in"], tokens_out=found["tokens_out"])
+
+    def _request(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Send one request, retry after temporary failures, and return the answer."""
+        import httpx
+
+        spec, problem = self._spec, ""
+        for attempt in range(spec.retries + 1):
+            if attempt:
+                time.sleep(min(0.5 * 2**attempt, 30.0))
+            self._pace.wait()
+            try:
+                response = self._client.post(f"{spec.url.rstrip('/')}/chat/completions", json=body)
+                if response.status_code == 200:
+                    return _parsed(response.json())
+                problem = f"status {response.status_code}"
+                if response.status_code not in (408, 409, 425, 429) and response.status_code < 500:
+                    break
+            except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
+                problem = f"{type(error).__name__}: {error}"
+        raise OpencseError(
+            f"{spec.url} gave no answer ({problem})", "Check the endpoint and the key, then build again: it resumes."
+        )
+
+
+def _parsed(data: dict[str, Any]) -> dict[str, Any]:
+    """Return text and token counts of an endpoint's response."""
+    usage = data.get("usage") or {}
+    return {
+        "text": data["choices"][0]["message"]["content"] or "",
+        "tokens_in": int(usage.get("prompt_tokens", 0)),
+        "tokens_out": int(usage.get("completion_tokens", 0)),
+    }
+
+
+def _cleaned(answer: str) -> str:
+    """Return the sentence of an answer, without a label or quotes around it."""
+    line = next((line.strip() for line in answer.split("\n") if line.strip()), "")
+    for label in _LABELS:
+        if line.lower().startswith(label):
+            line = line[len(label) :].strip()
+    if len(line) > 1 and line[0] in '"“' and line[-1] in '"”' and not any(mark in line[1:-1] for mark in '"“”'):
+        line = line[1:-1].strip()
+    return line.strip("{}").strip()
+
+
+class _Pace:
+    """Spaces calls evenly, so that at most `per_minute` pass in a minute; 0 for no limit."""
+
+    def __init__(self, per_minute: float) -> None:
+        self._gap = 60.0 / per_minute if per_minute > 0 else 0.0
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self) -> None:
+        if not self._gap:
+            return
+        with self._lock:
+            now = time.monotonic()
+            start = max(self._next, now)
+            self._next = start + self._gap
+        time.sleep(max(0.0, start - now))
+
+
+class _Cache:
+    """Answers by key in a JSONL file, one line each; a line cut short by an interruption is skipped."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path) if path else None
+        self._lock = threading.Lock()
+        self._known: dict[str, dict[str, Any]] = {}
+        if self._path and self._path.exists():
+            for line in self._path.read_text(encoding="utf-8", errors="replace").split("\n"):
+                try:
+                    entry = json.loads(line)
+                    self._known[entry["key"]] = entry
+                except (ValueError, KeyError, TypeError, RecursionError):
+                    continue
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        return self._known.get(key)
+
+    def put(self, key: str, answer: dict[str, Any]) -> None:
+        entry = {"key": key, **answer}
+        with self._lock:
+            self._known[key] = entry
+            if self._path:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with self._path.open("ab") as file:  # the line break comes first, to end an incomplete line
+                    file.write(b"\n" + json.dumps(entry).encode())

@@ -1,0 +1,166 @@
+"""Debiased positives: a weighted draw from the paraphrases of a sentence (DebCSE §4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from opencse.text.generated.back_translation import BackTranslation
+from opencse.text.generated.candidate_table import Candidate, CandidateSource, CandidateTable, distinct_candidates
+from opencse.text.mined import selection
+from opencse.text.mined.debiased_negatives import check_draw, temperature
+from opencse.text.mined.mined_spec import SCORES, check_cosine_window, open_bounds, surface_scores
+from opencse.text.mined.selection import Mode
+from opencse.text.mined.vectors import Embedding, Pooling, unit_vectors
+from opencse.text.surface.pool_distances import pool_distance, symbols
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebiasedPositives(ConstructorSpec):
+    """Draw positives with the same meaning and a different surface form.
+
+    Source: Miao et al., DebCSE (CIKM 2023), §4.2.
+
+    Attributes:
+        model: The encoder, as in `DebiasedNegatives`.
+        source: Source of the candidates: a `back_translation` (DebCSE: with noise and several `variants`) or a
+            `candidate_table`; its window and pick have no effect.
+        candidates: Columns built earlier, each with one candidate, in addition to the source or instead of it.
+        count: m, the number of positives per row (DebCSE: 2), in the columns NAME_1, …, NAME_m.
+        window: Minimum and maximum cosine of a candidate; DebCSE has no such filter.
+        weight: λ_p, the share of meaning in the selection score (DebCSE: 0.8).
+        mode: As in `DebiasedNegatives`.
+        temperature: As in `DebiasedNegatives`.
+        edits: As in `DebiasedNegatives`.
+        pooling: As in `DebiasedNegatives`.
+        precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
+
+    Example:
+        [build.positive]
+        kind = "debiased_positives"
+        model = "backbone"
+        source = { kind = "candidate_table", path = "paraphrases.csv" }
+    """
+
+    kind: ClassVar[str] = "debiased_positives"
+    scores: ClassVar[Mapping[str, str]] = SCORES
+
+    model: str
+    source: ConstructorSpec | None = None
+    candidates: tuple[str, ...] = ()
+    count: int = 2
+    window: tuple[float, float] = (-1.0, 1.0)
+    weight: float = 0.8
+    mode: Mode = "sound"
+    temperature: float | None = None
+    edits: Literal["word", "character"] = "word"
+    pooling: Pooling = "backbone"
+    precision: Literal["auto", "bf16", "fp32"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count must be at least 1, not {self.count}")
+        check_cosine_window(self.window)
+        check_draw(self.weight, self.temperature)
+        if self.source is None and not self.candidates:
+            raise ValueError("give a source, or the columns that hold candidates")
+        if self.source is not None and not isinstance(self.source, BackTranslation | CandidateTable):
+            raise ValueError(f"source must be a back_translation or a candidate_table, not a {self.source.kind}")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns with candidates."""
+        return self.candidates
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return NAME_1, …, NAME_m."""
+        return tuple(f"{name}_{k + 1}" for k in range(self.count))
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> PositiveDrawer:
+        """Load the encoder and the source."""
+        return PositiveDrawer(self, seed=seed, workers=workers)
+
+
+class PositiveDrawer:
+    """An opened `DebiasedPositives`."""
+
+    def __init__(self, spec: DebiasedPositives, *, seed: int, workers: int) -> None:
+        from opencse.encoder.weights_hash import weights_hash
+
+        self._spec, self._seed = spec, seed
+        self._embedder = Embedding(model=spec.model, precision=spec.precision, pooling=spec.pooling).embedder()
+        self._source: CandidateSource | None = None
+        if spec.source is not None:
+            self._source = cast(Any, spec.source.open(seed=seed, workers=workers))
+        weights = weights_hash(self._embedder.model)
+        self.digest = bundle_digest(weights, self._source.digest) if self._source else weights
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
+        """Draw for each row."""
+        pools = self._candidates(rows)
+        places, cosine, valid = self._drawn(rows, pools)
+        sizes = valid.sum(axis=1).tolist()
+        out = []
+        for pool, size in zip(pools, sizes, strict=True):
+            why = "no candidate" if not pool else "pool exhausted" if size else "none in window"
+            out.append([BuiltView(text=None, rule=why, scores={"candidates": size})] * self._spec.count)
+        row, k = np.nonzero(places >= 0)
+        chosen = [pools[i][place] for i, place in zip(row.tolist(), places[row, k].tolist(), strict=True)]
+        values = surface_scores(
+            [rows[i].text for i in row.tolist()], [one.text for one in chosen], cosine[row, places[row, k]]
+        )
+        for i, rank, one, scored in zip(row.tolist(), k.tolist(), chosen, values, strict=True):
+            out[i][rank] = BuiltView(
+                text=one.text, rule=one.label or "chosen", scores={**scored, "candidates": sizes[i]}
+            )
+        return out
+
+    def _candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
+        """Return all different candidates of each row."""
+        found = self._source.candidates(rows) if self._source else [[] for _ in rows]
+        out = []
+        for row, pool in zip(rows, found, strict=True):
+            built = ((column, row.views.get(column)) for column in self._spec.candidates)
+            more = [Candidate(text=text, label=column) for column, text in built if text is not None]
+            out.append(distinct_candidates(row.text, [*pool, *more]))
+        return out
+
+    def _drawn(
+        self, rows: Sequence[SourceRow], pools: Sequence[Sequence[Candidate]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the drawn positions, (a, m), the cosines, (a, n), and the mask of candidates in the window, (a, n)."""
+        spec = self._spec
+        texts = [row.text for row in rows] + [one.text for pool in pools for one in pool]
+        sizes = np.array([len(pool) for pool in pools], dtype=np.int64)
+        n = max(1, sizes.max(initial=0))
+        valid = np.arange(n) < sizes[:, None]
+        members = np.full(valid.shape, -1, dtype=np.int64)
+        members[valid] = np.arange(len(rows), len(texts))
+        vectors = unit_vectors(self._embedder.encode(texts))
+        cosine = np.zeros(valid.shape, dtype=np.float32)
+        cosine[valid] = (vectors[np.nonzero(valid)[0]] * vectors[members[valid]]).sum(axis=1)
+        low, high = open_bounds(spec.window)
+        valid &= (cosine >= low) & (cosine <= high)
+        members = np.where(valid, members, -1)
+        words = symbols(texts, unit=spec.edits)
+        size = words.lengths
+        anchors = np.arange(len(rows))
+        score = selection.selection_scores(
+            cosine,
+            pool_distance(words, anchors, members),
+            np.maximum(size[anchors][:, None], size[members]),
+            valid,
+            weight=spec.weight,
+            role="positive",
+            mode=spec.mode,
+        )
+        seeds = np.array([row_seed(self._seed, spec.kind, row) for row in rows], dtype=np.uint64)
+        noise = selection.gumbel_noise(seeds, np.tile(np.arange(n), (len(rows), 1)))
+        places = selection.draw(
+            score, valid, noise, count=spec.count, temperature=temperature(spec.temperature, spec.mode)
+        )
+        return places, cosine, valid

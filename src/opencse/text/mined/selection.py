@@ -1,0 +1,138 @@
+"""Selection scores from meaning and surface, and the weighted draw from a candidate pool (DebCSE §4.1, §4.2).
+
+All arrays have the shape (a, n): `a` rows with up to n candidates each; `valid` is false for the padding.
+
+`faithful` follows the paper's equations. Their softmax of raw edit distances puts all mass on one candidate, their
+softmax of cosines gives each about 1 / n, and their second softmax, of values within [0, 1], is almost flat: every
+candidate of a pool of 200 is drawn with 0.98 to 1.02 times the probability of a uniform draw. `sound` keeps the linear
+mixture, but of comparable scores (standardised within the pool), and sharpens it with a temperature, as the paper's
+text intends.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+Mode = Literal["sound", "faithful"]
+Role = Literal["negative", "positive"]
+
+
+def selection_scores(
+    cosine: np.ndarray,
+    distance: np.ndarray,
+    longer: np.ndarray,
+    valid: np.ndarray,
+    *,
+    weight: float,
+    role: Role,
+    mode: Mode,
+) -> np.ndarray:
+    """Return the selection score of each candidate before the last softmax: P~ of DebCSE, Eq. 3 and 5.
+
+    With S_sur and S_sem the surface and semantic similarity, negatives get (1 - w) S_sur + w (1 - S_sem) and positives
+    (1 - w) (1 - S_sur) + w S_sem. `faithful`: S_sur = 1 - softmax(distance), S_sem = softmax(cosine), over the pool
+    (eq. 1, 2). `sound`: S_sur and S_sem are the z-scores of 1 - distance / longer and of the cosine within the pool,
+    and "1 - S" is read as "-S".
+
+    Args:
+        cosine: Cosine similarity of row and candidate.
+        distance: Edit distance of row and candidate.
+        longer: Length of the longer text, in the unit of the distance.
+        valid: Mask of the candidates that exist.
+        weight: w, the share of meaning: the paper's λ_n and λ_p.
+        role: Whether negatives or positives are drawn.
+        mode: "sound" or "faithful".
+
+    Returns:
+        float64 (a, n), padded with 0. If all members of a pool are alike, their scores are equal.
+    """
+    if mode == "faithful":
+        surface, meaning = 1 - _softmax(distance, valid), _softmax(cosine, valid)
+        one = 1.0
+    else:
+        ratio = np.divide(distance, longer, out=np.zeros(distance.shape), where=longer > 0)
+        surface, meaning = _standardised(1 - ratio, valid), _standardised(cosine, valid)
+        one = 0.0
+    if role == "negative":
+        score = (1 - weight) * surface + weight * (one - meaning)
+    else:
+        score = (1 - weight) * (one - surface) + weight * meaning
+    return np.where(valid, score, 0.0)
+
+
+def probabilities(scores: np.ndarray, valid: np.ndarray, temperature: float) -> np.ndarray:
+    """Return the probability that each candidate is drawn first: softmax(score / temperature), DebCSE, Eq. 4 and 6.
+
+    The paper's temperature is 1. At 0 all mass is on the highest score, shared among equal ones.
+    """
+    if temperature == 0:
+        best = valid & (scores == np.where(valid, scores, -np.inf).max(axis=1, keepdims=True))
+        return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    return _softmax(scores / temperature, valid)
+
+
+def draw(scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int, temperature: float) -> np.ndarray:
+    """Draw candidates without replacement, with probability ∝ exp(score / temperature) (Gumbel top-k).
+
+    The `count` highest values of score + temperature x noise are such a draw; temperature 0 takes the highest scores,
+    and the first of equal ones.
+
+    Args:
+        scores: Selection scores.
+        valid: Mask of the candidates that exist.
+        noise: Standard Gumbel noise.
+        count: m, the number of candidates to draw.
+        temperature: Temperature; 0 for the arg-max.
+
+    Returns:
+        int64 (a, count): positions in the pool in the order of the draw; -1 if the pool is exhausted.
+    """
+    rows, n = scores.shape
+    key = scores + temperature * noise if temperature else scores.copy()
+    key[~valid] = -np.inf
+    out = np.full((rows, count), -1, dtype=np.int64)
+    for k in range(min(count, n)):
+        best = key.argmax(axis=1)
+        found = np.flatnonzero(key[np.arange(rows), best] > -np.inf)
+        out[found, k] = best[found]
+        key[found, best[found]] = -np.inf
+    return out
+
+
+def gumbel_noise(row_seeds: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """Return standard Gumbel noise that depends only on a row's seed and a candidate's number.
+
+    Args:
+        row_seeds: Well-mixed seeds of the rows (`opencse.text.views.constructor.row_seed`), uint64 (a,).
+        candidates: Numbers of the candidates, int64 (a, n).
+
+    Returns:
+        float64 (a, n), finite.
+    """
+    bits = row_seeds[:, None] + (candidates.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64
+        bits ^= bits >> np.uint64(shift)
+        bits *= np.uint64(factor)
+    bits ^= bits >> np.uint64(31)
+    uniform = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # within (0, 1)
+    return -np.log(-np.log(uniform))
+
+
+def _softmax(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Return the softmax over the valid candidates, 0 elsewhere; it does not overflow for large distances."""
+    shifted = np.where(valid, values, -np.inf).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(shifted - shifted.max(axis=1, keepdims=True, initial=-np.inf))
+    powers = np.where(valid, powers, 0.0)
+    return powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300)
+
+
+def _standardised(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Return z-scores within each pool; 0 if all values are equal."""
+    count = np.maximum(valid.sum(axis=1, keepdims=True), 1)
+    centred = np.where(valid, values, 0.0).astype(np.float64)
+    centred = np.where(valid, centred - centred.sum(axis=1, keepdims=True) / count, 0.0)
+    deviation = np.sqrt((centred**2).sum(axis=1, keepdims=True) / count)
+    return np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > 1e-9)

@@ -1,0 +1,218 @@
+"""Text in any form that a user may have, opened as a corpus with a column `text` and one sentence per row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opencse.foundation.cache import cache_place
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import replaced_file
+from opencse.foundation.reading import translate_errors
+from opencse.text.corpus import Corpus, content_hash
+from opencse.text.documents import DocumentPassage, Documents
+from opencse.text.text_column import query_column, text_column
+
+_VERSION = "2"
+_LONG = 40  # median words above which the rows of a table are paragraphs
+_LEAST = 3  # words below which a sentence of a document is a heading
+
+
+def open_corpus(
+    given: Any, *, column: str | None = None, split: bool = True, needed: Collection[str] = frozenset()
+) -> Corpus:
+    """Open a user's text as a corpus with a column `text` that holds one sentence per row.
+
+    A file of this form is opened as it is. Everything else is converted and kept in the cache: documents and paragraphs
+    are split into sentences, another column is renamed to `text`, and texts in memory are written to a file.
+
+    Args:
+        given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, a list of strings, a pandas
+            DataFrame, a `datasets.Dataset` or a pyarrow table.
+        column: The column that holds the text; by default the likeliest by its name.
+        split: Split the rows of a table into sentences if most rows are paragraphs; the other columns are lost.
+        needed: A table with one of these columns is not split.
+
+    Raises:
+        OpencseError: The text cannot be read, is empty, or is in an unknown column.
+    """
+    name = _name(given)
+    if not isinstance(given, str | Path):
+        given, column = _table_file(_as_table(given), column), None
+    documents = Documents(given)
+    if documents.are_prose:
+        return Corpus(_split(documents, column), name)
+    corpus = Corpus(documents.path, name)
+    wanted = "text" if column is None and "text" in corpus.columns else corpus.text_column(column)
+    if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
+        return corpus
+    if split and not set(needed) & set(corpus.columns) and _are_paragraphs(corpus.texts(wanted)):
+        return Corpus(_split(documents, wanted), name)
+    return corpus if wanted == "text" else Corpus(_renamed(corpus, wanted), name)
+
+
+def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
+    """Return a user's text as the passages that a search index would store.
+
+    Args:
+        given: As for `open_corpus`.
+        column: As for `open_corpus`.
+        words: Maximum number of words in a passage.
+
+    Raises:
+        OpencseError: The text cannot be read, is empty, or is in an unknown column.
+    """
+    name = str(given) if isinstance(given, str | Path) else _name(given)
+    if not isinstance(given, str | Path):
+        given, column = _table_file(_as_table(given), column), "text"
+    found = list(Documents(given).passages(column=column, words=words))
+    if not found:
+        raise OpencseError(f"{name}: no text", "Give documents with at least one sentence.")
+    return found
+
+
+def collect_queries(given: Any, *, most: int = 200) -> list[str]:
+    """Return at most `most` distinct queries, evenly spaced over all.
+
+    Args:
+        given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`; also
+            a DataFrame, `datasets.Dataset` or pyarrow table with such a column.
+        most: Maximum number of queries.
+
+    Raises:
+        OpencseError: The file cannot be read, or there is no query.
+    """
+    texts: Iterable[str]
+    if isinstance(given, str | Path):
+        file = Corpus(given)
+        texts = file.texts(query_column(file.columns, file.path))
+    else:
+        table = _as_table(given)
+        columns = [field.name for field in table.schema if _is_string(field.type)]
+        texts = filter(None, table[query_column(columns, "the table of queries")].to_pylist())
+    found = dict.fromkeys(text.strip() for text in texts if text.strip())
+    if not found:
+        raise OpencseError(f"{given} has no query", "Give at least one.")
+    listed = list(found)
+    return listed if len(listed) <= most else [listed[i * len(listed) // most] for i in range(most)]
+
+
+def _name(given: Any) -> str:
+    """Return the name of a user's text in reports: the file's name, or the type of an object in memory."""
+    return Path(given).name if isinstance(given, str | Path) else f"texts in memory ({type(given).__name__})"
+
+
+def _are_paragraphs(texts: Iterator[str]) -> bool:
+    """Return whether the typical text is longer than a sentence."""
+    lengths = [len(text.split()) for text in islice(texts, 1000)]
+    return bool(lengths) and median(lengths) > _LONG
+
+
+def _split(documents: Documents, column: str | None) -> Path:
+    """Write the distinct sentences of documents to the cache, without headings of one or two words."""
+
+    def sentences() -> Iterator[str]:
+        for passage in documents.passages(column=column):
+            yield from (text for text in passage.sentences if len(text.split()) >= _LEAST)
+
+    key = [content_hash(documents.path), column or ""]
+    return _written("sentences", key, lambda: {"text": dict.fromkeys(sentences())}, documents.path)
+
+
+def _renamed(corpus: Corpus, column: str) -> Path:
+    """Write the text columns of a table to the cache, one of them renamed to `text`."""
+
+    def columns() -> dict[str, Iterable[str | None]]:
+        names = [name for name in corpus.columns if name == column or (name != "text" and _is_text(corpus, name))]
+        cells = zip(*corpus.rows(names), strict=True)
+        return {"text" if name == column else name: each for name, each in zip(names, cells, strict=True)}
+
+    return _written("renamed", [corpus.content_hash, column], columns, corpus.path)
+
+
+def _is_text(corpus: Corpus, column: str) -> bool:
+    try:
+        return all(True for _ in islice(corpus.rows((column,)), 100))
+    except OpencseError:
+        return False
+
+
+def _written(how: str, key: Sequence[str], columns: Any, source: Path) -> Path:
+    """Write a table to the cache, unless it is there already."""
+    digest = hashlib.blake2b("\0".join([_VERSION, how, *key]).encode(), digest_size=16).hexdigest()
+    out = cache_place("inputs", f"{source.stem[:40]}-{digest}.parquet")
+    if not out.is_file():
+        table = {name: list(cells) for name, cells in columns().items()}
+        if not table or not table["text"]:
+            raise OpencseError(f"{source} has no sentence", "Give documents with at least one sentence.")
+        with replaced_file(out) as temporary:
+            pq.write_table(pa.table({name: pa.array(cells, pa.string()) for name, cells in table.items()}), temporary)
+    return out
+
+
+def _as_table(given: Any) -> pa.Table:
+    """Return texts in memory as an Arrow table without dictionary-encoded columns.
+
+    Raises:
+        OpencseError: The object is of another type, holds something that is not text, or has two columns of one name.
+    """
+    place = f"the {type(given).__name__}"
+    with translate_errors(place, "cannot be read as a table of texts", "Convert its cells to text.", pa.ArrowException):
+        table = _converted(given)
+        if len(set(table.column_names)) < len(table.column_names):
+            raise OpencseError(f"{place} has two columns of one name", "Rename one of them.")
+        for i, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type):
+                table = table.set_column(i, field.name, table[i].cast(field.type.value_type))
+        return table
+    raise AssertionError
+
+
+def _converted(given: Any) -> pa.Table:
+    if isinstance(given, pa.Table):
+        return given
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise OpencseError(
+            f"texts of the type {type(given).__name__} cannot be read",
+            "Give a path, a list of strings, a pandas DataFrame, or a datasets.Dataset (one split of a DatasetDict).",
+        )
+    if hasattr(given, "with_format") and hasattr(given, "column_names"):
+        if not hasattr(given, "num_rows"):  # a datasets.IterableDataset
+            raise OpencseError("a streamed dataset cannot be read more than once", "Load it whole, or write a file.")
+        return given.with_format("arrow")[:]
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas DataFrame
+        return pa.Table.from_pandas(given, preserve_index=False)
+    texts = list(given)
+    wrong = next((text for text in texts if text is not None and not isinstance(text, str)), None)
+    if wrong is not None:
+        raise OpencseError(f"a text is {type(wrong).__name__}, not a string: {wrong!r:.60}", "Convert or drop it.")
+    return pa.table({"text": pa.array(texts, pa.string())})
+
+
+def _table_file(table: pa.Table, column: str | None) -> Path:
+    """Write the text columns of a table to the cache, the wanted one as `text`."""
+    kinds = {name: table.schema.field(name).type for name in table.column_names}
+    texts = [name for name, kind in kinds.items() if _is_string(kind)]
+    if not texts:
+        listed = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+        raise OpencseError(f"the table has no column of strings: {listed or 'it is empty'}", "Convert one to strings.")
+    name = text_column(texts, "the table", column, option="column=")
+    names = [each for each in texts if each == name or each != "text"]
+    columns = {"text" if each == name else each: table[each].to_pylist() for each in names}
+    digest = hashlib.blake2b(digest_size=16)
+    for key, cells in columns.items():
+        digest.update(f"{key}\0{len(cells)}\0".encode())
+        for cell in cells:
+            digest.update(b"\1" if cell is None else cell.encode("utf-8", "surrogatepass") + b"\0")
+    return _written("table", [digest.hexdigest()], lambda: columns, Path("texts"))
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"

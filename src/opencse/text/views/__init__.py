@@ -1,0 +1,1 @@
+"""Text views: constructors, their builder and storage."""

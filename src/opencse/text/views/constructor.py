@@ -1,0 +1,176 @@
+"""The interface of all kinds of views: a specification that a recipe can name, and the constructor that it opens."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from opencse.text.views.sentence_store import CorpusAccess
+
+Score = float | int | str | None
+UNIT = 512
+"""Rows that are built together: batches form within them, so the output is independent of the number of workers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceRow:
+    """One sentence of the corpus, with the views already built from it.
+
+    Attributes:
+        id: Number of the sentence, counted from 0 over the lines that are not blank.
+        text: The sentence; an unpaired surrogate, which UTF-8 cannot encode, becomes "?".
+        views: Texts of the columns already built, by column; None where a constructor found no view.
+    """
+
+    id: int
+    text: str
+    views: Mapping[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.encode("utf-8", "replace").decode("utf-8"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuiltView:
+    """A sentence that a constructor derived from a row, or the reason why there is none.
+
+    Attributes:
+        text: The related sentence; None if no rule applies.
+        rule: Name of the rule that was applied, or the reason why none was.
+        scores: Values that are recorded with it, by name.
+    """
+
+    text: str | None
+    rule: str
+    scores: Mapping[str, Score] = field(default_factory=dict)
+
+
+class Constructor(Protocol):
+    """A constructor of one column, with its models loaded."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of the weights and tables that the output depends on; "" if there are none."""
+        ...
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Return one view per row; each view is independent of the other rows."""
+        ...
+
+
+class MultiColumnConstructor(Protocol):
+    """A constructor of several columns, with its models loaded."""
+
+    @property
+    def digest(self) -> str:
+        """As in `Constructor`."""
+        ...
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
+        """Return one view per column for each row."""
+        ...
+
+
+class Openable(Protocol):
+    """A specification, or its prepared form: small and picklable, opened once in each process."""
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | MultiColumnConstructor:
+        """See `ConstructorSpec.open`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstructorSpec:
+    """Base class of all kinds of views: the options of one constructor. Importing a kind loads no model library.
+
+    Class attributes:
+        kind: Name of the kind in a recipe.
+        scores: Columns that are recorded with the text: name to type ("float", "int" or "string").
+        unit: Number of rows that are built together, a multiple of `UNIT`.
+
+    Attributes:
+        of: The column to start from: the corpus's own (`text`), or one built earlier, for example to negate an
+            antonym.
+    """
+
+    kind: ClassVar[str]
+    scores: ClassVar[Mapping[str, str]] = {}
+    unit: ClassVar[int] = UNIT
+
+    of: str = "text"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that must be built first, in addition to `of`."""
+        return ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All columns that must be built first."""
+        return self.needs if self.of == "text" else (self.of, *self.needs)
+
+    @property
+    def needs_corpus(self) -> bool:
+        """Whether it needs the whole corpus before any row is built."""
+        return type(self).prepare is not ConstructorSpec.prepare
+
+    @property
+    def searches_corpus(self) -> bool:
+        """Whether it searches the corpus for the row's own sentence, so that it cannot start from another column."""
+        return self.needs_corpus
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return the columns that `[build.NAME]` builds: NAME, or several."""
+        return (name,)
+
+    def prepare(self, corpus: CorpusAccess) -> Openable:
+        """Do the work that needs the whole corpus, once, before any row is built; by default there is none."""
+        return self
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | MultiColumnConstructor:
+        """Load models and tables, and return the constructor.
+
+        Args:
+            seed: The only source of randomness.
+            workers: Number of processes that open the same specification; they share a limit on requests.
+        """
+        raise NotImplementedError
+
+
+def row_seed(seed: int, kind: str, row: SourceRow) -> int:
+    """Return the 64-bit seed of one row; it depends on the row's number, not on the draws of other rows."""
+    digest = hashlib.blake2b(f"{seed}\0{kind}\0{row.id}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def row_random(seed: int, kind: str, row: SourceRow) -> random.Random:
+    """Return the random generator of one row."""
+    return random.Random(row_seed(seed, kind, row))
+
+
+def bundle_digest(*parts: str | bytes) -> str:
+    """Return one SHA-256 of several strings, which differs for ("ab", "c") and ("a", "bc")."""
+    joined = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        joined.update(len(data).to_bytes(8, "little") + data)
+    return joined.hexdigest()
+
+
+def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
+    """Return views with their match error rate as the score `mer`.
+
+    Args:
+        rows: n rows.
+        results: n pairs of text (or None) and rule.
+    """
+    from opencse.text.surface import match_error_rate
+
+    done = [i for i, (text, _) in enumerate(results) if text is not None]
+    rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done], workers=1)
+    rate = dict(zip(done, rates.tolist(), strict=True))
+    return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(results)]

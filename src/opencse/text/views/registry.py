@@ -1,0 +1,141 @@
+"""Views: sentences related to a given sentence, and the builder that writes columns of them for a corpus.
+
+| kind | class | builds | source |
+|---|---|---|---|
+| `negation` | `Negation` | a contradiction: the main clause negated, or its negation removed | OssCSE §4, SNCSE |
+| `antonym_swap` | `AntonymSwap` | a contradiction: one word replaced by its opposite | |
+| `negative_word` | `NegativeWord` | a contradiction: never, nobody, no, failed to, or their opposites | |
+| `role_swap` | `RoleSwap` | a contradiction: subject and object exchanged | |
+| `role_pair` | `RolePairs` | the same roles in other words, and the roles exchanged | |
+| `number_swap` | `NumberSwap` | a contradiction: another number, year or amount | |
+| `entity_swap` | `EntitySwap` | a contradiction: another name of the same kind | |
+| `phrase_swap` | `PhraseSwap` | the same words with another meaning: two phrases exchanged | after PAWS |
+| `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite, negated | |
+| `antonym_quadruple` | `AntonymQuadruple` | a paraphrase and two contradictions of the same predicate | |
+| `passive` | `Passive` | a paraphrase: the other voice | |
+| `reordering` | `Reordering` | a paraphrase: an adverbial moved, or conjuncts exchanged | |
+| `question` | `Question` | a question that the sentence answers | |
+| `topic_question` | `TopicQuestion` | a short question about something that it mentions | |
+| `keywords` | `Keywords` | the sentence as a keyword query | |
+| `passage` | `Passage` | the sentence, or a view of it, within a passage of neighbouring sentences | |
+| `main_clause` | `MainClause` | the main clause of a long sentence | |
+| `back_translation` | `BackTranslation` | a paraphrase: translation to a pivot and back | OssCSE §4, DebCSE §4.2 |
+| `candidate_table` | `CandidateTable` | a paraphrase from a table of candidates | OssCSE Appendix A |
+| `llm` | `PromptedLLM` | the answer of a prompted language model | SAN Table 12 |
+| `substitution` | `Substitution` | a syntactically aligned negative | SAN §3.1 |
+| `debiased_negatives` | `DebiasedNegatives` | a weighted draw from sentences of the corpus | DebCSE §4.1 |
+| `debiased_positives` | `DebiasedPositives` | a weighted draw from paraphrases | DebCSE §4.2 |
+| `hard_negatives` | `HardNegatives` | the nearest sentences of the corpus, by rank, window or margin | |
+| `next_sentence` | `NextSentence` | the sentence that follows in the corpus | DiffCSE §5 |
+| `word_repetition` | `WordRepetition` | the sentence with some words repeated | ESimCSE |
+| `span_mask` | `SpanMask` | the sentence with a span of words masked | ArcCSE |
+| `insertion`, `word_substitution`, `deletion`, `random` | `Insertion`, … | a random change | OssCSE §3.2 |
+
+A specification is a small frozen dataclass with the options of a kind; `spec.open()` loads models and returns a
+constructor, which maps rows to views.
+"""
+
+from opencse.text.english.antonym_quadruple import AntonymQuadruple
+from opencse.text.english.antonym_swap import AntonymSwap
+from opencse.text.english.entity_swap import EntitySwap
+from opencse.text.english.keywords import Keywords
+from opencse.text.english.main_clause import MainClause
+from opencse.text.english.negated_antonym import NegatedAntonym
+from opencse.text.english.negation import Negation
+from opencse.text.english.negative_word import NegativeWord
+from opencse.text.english.number_swap import NumberSwap
+from opencse.text.english.passive import Passive
+from opencse.text.english.phrase_swap import PhraseSwap
+from opencse.text.english.question import Question
+from opencse.text.english.reordering import Reordering
+from opencse.text.english.role_pair import RolePairs
+from opencse.text.english.role_swap import RoleSwap
+from opencse.text.english.topic_question import TopicQuestion
+from opencse.text.generated.back_translation import BackTranslation
+from opencse.text.generated.candidate_table import CandidateTable
+from opencse.text.generated.likely_words import Insertion, WordSubstitution
+from opencse.text.generated.prompted_llm import PromptedLLM
+from opencse.text.generated.substitution import Substitution
+from opencse.text.mined import DebiasedNegatives, DebiasedPositives, HardNegatives
+from opencse.text.perturbed.next_sentence import NextSentence
+from opencse.text.perturbed.passage import Passage
+from opencse.text.perturbed.random_changes import Deletion, RandomSentence, WordRepetition
+from opencse.text.perturbed.span_mask import SpanMask
+from opencse.text.views.builder import build_views
+from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
+
+_KINDS: tuple[type[ConstructorSpec], ...] = (
+    Negation,
+    BackTranslation,
+    CandidateTable,
+    PromptedLLM,
+    Substitution,
+    PhraseSwap,
+    MainClause,
+    AntonymSwap,
+    NegatedAntonym,
+    NegativeWord,
+    RoleSwap,
+    RolePairs,
+    AntonymQuadruple,
+    Passive,
+    NumberSwap,
+    EntitySwap,
+    Reordering,
+    Question,
+    TopicQuestion,
+    Keywords,
+    Passage,
+    WordRepetition,
+    SpanMask,
+    Insertion,
+    WordSubstitution,
+    Deletion,
+    RandomSentence,
+    NextSentence,
+    DebiasedNegatives,
+    DebiasedPositives,
+    HardNegatives,
+)
+CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
+"""The specification of each kind, by its name in a recipe."""
+
+__all__ = [
+    "CONSTRUCTORS",
+    "AntonymQuadruple",
+    "AntonymSwap",
+    "BackTranslation",
+    "BuiltView",
+    "CandidateTable",
+    "Constructor",
+    "ConstructorSpec",
+    "DebiasedNegatives",
+    "DebiasedPositives",
+    "Deletion",
+    "EntitySwap",
+    "HardNegatives",
+    "Insertion",
+    "Keywords",
+    "MainClause",
+    "NegatedAntonym",
+    "Negation",
+    "NegativeWord",
+    "NextSentence",
+    "NumberSwap",
+    "Passage",
+    "Passive",
+    "PhraseSwap",
+    "PromptedLLM",
+    "Question",
+    "RandomSentence",
+    "Reordering",
+    "RolePairs",
+    "RoleSwap",
+    "SourceRow",
+    "SpanMask",
+    "Substitution",
+    "TopicQuestion",
+    "WordRepetition",
+    "WordSubstitution",
+    "build_views",
+]

@@ -1,0 +1,247 @@
+"""Complete, atomic checkpoints that are read without unpickling.
+
+A checkpoint is the folder `checkpoints/step-000500`: `network.safetensors` (encoder, projector, terms),
+`optimizer.safetensors` (the moments), `random.safetensors` (generator states of every process), `state.json` (step,
+best score, running sums) and `checksums.json` of these. The folder gets its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from opencse.foundation.checksums import find_damage, write_checksums
+from opencse.foundation.decode import decode
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import replaced_file, replaced_folder
+from opencse.foundation.reading import error_reason, read_json, regular_file, translate_errors
+
+_DIGEST = "sha256"
+_REMEDY = "Start anew with --overwrite."
+
+
+@dataclass
+class TrainingState:
+    """The state of a run apart from weights and optimiser moments.
+
+    Attributes:
+        step: Optimiser steps done.
+        first_score: The development score before the first step.
+        best_step: The step with the best development score so far.
+        best_score: That score.
+        stale: Evaluations since that step.
+        seconds: Training time so far, over all resumptions.
+        sums: Running sums of logged values since the last line of the log.
+        counts: Number of values in each sum.
+        scaler: The loss scale of fp16.
+    """
+
+    step: int = 0
+    first_score: float | None = None
+    best_step: int = -1
+    best_score: float | None = None
+    stale: int = 0
+    seconds: float = 0.0
+    sums: dict[str, Any] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    scaler: dict[str, Any] = field(default_factory=dict)
+
+
+class Checkpoints:
+    """The checkpoints of a run.
+
+    Args:
+        folder: The folder with the checkpoints.
+        keep: Number of checkpoints to keep.
+        fingerprint: Hashes and settings, by name, that a run must share with the checkpoint that it resumes.
+        notify: Receives a line for each damaged checkpoint.
+    """
+
+    def __init__(
+        self, folder: Path, keep: int, fingerprint: dict[str, str], notify: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.folder, self.keep, self.fingerprint, self._notify = folder, keep, fingerprint, notify
+        self._notified: set[Path] = set()
+
+    def latest(self) -> Path | None:
+        """Return the newest intact checkpoint; None if there are no checkpoints.
+
+        Raises:
+            OpencseError: There are checkpoints, but all are damaged.
+        """
+        found = sorted(self.folder.glob("step-*"), reverse=True)
+        for path in found:
+            wrong = find_damage(path)
+            if wrong is None:
+                return path
+            if path not in self._notified:
+                self._notify(f"{path} is damaged ({wrong}); the checkpoint before it is used")
+                self._notified.add(path)
+        if found:
+            raise OpencseError(
+                f"{self.folder}: every checkpoint is damaged ({find_damage(found[0])})", "Start anew with --overwrite."
+            )
+        return None
+
+    def save(
+        self, network: nn.Module, optimizer: torch.optim.Optimizer, random_states: list[Tensor], progress: TrainingState
+    ) -> Path:
+        """Write a checkpoint, then remove the oldest ones beyond the number to keep."""
+        target = self.folder / f"step-{progress.step:08d}"
+        with replaced_folder(target) as temporary:
+            save_weights(network, temporary / "network.safetensors")
+            save_file(_moments(optimizer), temporary / "optimizer.safetensors")
+            save_file({str(i): s for i, s in enumerate(random_states)}, temporary / "random.safetensors")
+            state = {"progress": asdict(progress), "fingerprint": self.fingerprint}
+            (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
+            write_checksums(temporary)
+        for old in sorted(self.folder.glob("step-*"))[: -self.keep]:
+            shutil.rmtree(old)
+        return target
+
+    def load(
+        self, path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, process: int = 0
+    ) -> tuple[TrainingState, Tensor]:
+        """Restore network and optimiser from a checkpoint; return the run's state, and a process's generator state.
+
+        Raises:
+            OpencseError: The checkpoint belongs to another recipe, corpus or backbone, or was not written by a run.
+        """
+        place = path / "state.json"
+        content = read_json(place, _REMEDY)
+        if not isinstance(content.get("fingerprint"), dict):
+            raise OpencseError(f"{place}: was not written by a run", _REMEDY)
+        for name, value in self.fingerprint.items():
+            if content["fingerprint"].get(name) != value:
+                raise OpencseError(
+                    f"{path}: was made with another {name}",
+                    "Resume with what the run began with, or start anew with --overwrite.",
+                )
+        state = _decode_state(content.get("progress"), place)
+        load_weights(network, path / "network.safetensors")
+        _restore_moments(optimizer, path / "optimizer.safetensors")
+        return state, _random_state(path / "random.safetensors", process)
+
+
+def _random_state(path: Path, process: int) -> Tensor:
+    """Return the generator state of a process, uint8 (n,).
+
+    Raises:
+        OpencseError: There is none for this process, or it is not a state of PyTorch's generator.
+    """
+    state = _tensors(path)[0].get(str(process))
+    try:
+        if state is None:
+            raise ValueError(f"no state of process {process}")
+        torch.Generator().set_state(state[: torch.get_rng_state().numel()])
+    except (ValueError, TypeError, IndexError, RuntimeError) as error:
+        raise OpencseError(f"{path}: the generator cannot be restored ({error_reason(error)})", _REMEDY) from None
+    return state
+
+
+def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write all parameters and buffers as safetensors, in one step; shared tensors are written once."""
+    state, seen = {}, set()
+    for name, tensor in network.state_dict().items():
+        pointer = (tensor.data_ptr(), tensor.shape)
+        if tensor.numel() and pointer in seen:
+            continue
+        seen.add(pointer)
+        state[name] = tensor.detach().cpu().contiguous()
+    with replaced_file(path) as temporary:
+        save_file(state, temporary, metadata={**(metadata or {}), _DIGEST: _digest(state)})
+
+
+def load_weights(network: nn.Module, path: Path) -> None:
+    """Load weights that `save_weights` wrote.
+
+    Raises:
+        OpencseError: The file is missing or was changed, or its tensors do not fit the network.
+    """
+    state = check_weights(path)
+    try:
+        missing, unexpected = network.load_state_dict(state, strict=False)
+    except RuntimeError as error:  # a tensor has another shape
+        raise OpencseError(f"{path}: does not fit the network ({str(error).splitlines()[-1].strip()})") from None
+    shared = {tensor.data_ptr() for name, tensor in network.state_dict().items() if name in state}
+    lost = [n for n in missing if network.state_dict()[n].data_ptr() not in shared]
+    if lost or unexpected:
+        raise OpencseError(f"{path}: does not fit the network ({', '.join([*lost, *unexpected][:3])})")
+
+
+def check_weights(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file that `save_weights` wrote.
+
+    Raises:
+        OpencseError: The file is missing, or was changed after it was written.
+    """
+    state, metadata = _tensors(path)
+    if metadata.get(_DIGEST) != _digest(state):
+        raise OpencseError(f"{path}: was changed after it was written", _REMEDY)
+    return state
+
+
+def _decode_state(table: object, place: Path) -> TrainingState:
+    state = decode(TrainingState, table, f"{place}: progress")
+    wrong = [name for name, value in state.sums.items() if not isinstance(value, float) or name not in state.counts]
+    if wrong or state.step < 0 or any(count < 1 for count in state.counts.values()):
+        raise OpencseError(f"{place}: was not written by a run", _REMEDY)
+    return state
+
+
+def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    path = regular_file(path)
+    with (
+        translate_errors(path, "not a whole safetensors file", _REMEDY, SafetensorError),
+        safe_open(path, "pt") as file,
+    ):
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    raise AssertionError
+
+
+def _digest(state: dict[str, Tensor]) -> str:
+    """Return the SHA-256 of names, shapes, types and bytes."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
+
+
+def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    states = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{name}": value.detach().cpu().contiguous() for index, s in states.items() for name, value in s.items()
+    }
+
+
+def _restore_moments(optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """Load the moments from a file.
+
+    Raises:
+        OpencseError: The file is damaged, or belongs to other parameters.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    states: dict[int, dict[str, Any]] = {}
+    for key, tensor in _tensors(path)[0].items():
+        index, _, name = key.partition(".")
+        known = index.isdecimal() and int(index) < len(parameters) and name in _MOMENTS
+        if not known or tensor.shape != (() if name == "step" else parameters[int(index)].shape):
+            raise OpencseError(f"{path}: {key!r} does not fit the network", _REMEDY)
+        states.setdefault(int(index), {})[name] = tensor
+    if any(len(state) != len(_MOMENTS) for state in states.values()):
+        raise OpencseError(f"{path} lacks a part of the optimiser's state", _REMEDY)
+    optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})

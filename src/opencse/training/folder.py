@@ -1,0 +1,111 @@
+"""The folder of a run: its contents, and the checks before it is written."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import make_folder, writable
+from opencse.foundation.lock import LOCK
+from opencse.foundation.reading import read_json
+
+TRAINED_WEIGHTS = "trained.safetensors"
+"""The encoder as training left it, where the model that is kept lies nearer to the untouched one."""
+
+# Files and folders that training writes. --overwrite removes these and nothing else.
+CONTENTS = (
+    "run.json",
+    "recipe.toml",
+    "environment.json",
+    "metrics.jsonl",
+    "best.safetensors",
+    TRAINED_WEIGHTS,
+    "results.json",
+    "checkpoints",
+    "model",
+    "tracking",
+)
+# Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
+PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "first_stages")
+_PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
+
+
+def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Check that the output folder is new or empty, or that the user chose to resume or overwrite.
+
+    Raises:
+        OpencseError: The folder is not empty and neither was chosen; both were; or there is no run to resume.
+    """
+    if resume and overwrite:
+        raise OpencseError("--resume and --overwrite exclude each other")
+    with writable(out):
+        if out.exists() and not out.is_dir():
+            raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
+        is_run = (out / "run.json").is_file()
+        if resume and not is_run:
+            raise OpencseError(f"{out}: holds no run to resume", "Leave out --resume.")
+        occupied = out.is_dir() and any(path.name not in (*PREPARED, LOCK) for path in out.iterdir())
+    if occupied and not resume and not overwrite:
+        what = "a run" if is_run else "files"
+        raise OpencseError(
+            f"{out}: already holds {what}", "Use --resume to go on, --overwrite to start anew, or another folder."
+        )
+
+
+def prepare_folder(out: Path, *, overwrite: bool) -> None:
+    """Create the folder; with `overwrite`, remove the files of an earlier run, and nothing else."""
+    with writable(out):
+        for name in CONTENTS if overwrite else ():
+            path = out / name
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+    make_folder(out)
+
+
+def read_record(out: Path) -> dict[str, Any]:
+    """Return the contents of `run.json`, with the fingerprint and, for a finished run, the outcome.
+
+    Raises:
+        OpencseError: The file is missing or damaged, or was not written by a run.
+    """
+    record = read_json(out / "run.json", "Start anew with --overwrite.")
+    if not isinstance(record.get("fingerprint"), dict) or not isinstance(record.get("outcome", {}), dict):
+        raise OpencseError(f"{out / 'run.json'}: was not written by a run", "Start anew with --overwrite.")
+    return record
+
+
+def begun_step_limit(out: Path) -> int | None:
+    """Return the number of steps that fit into the time of the run in a folder; None if it has no such limit."""
+    try:
+        found = read_json(out / "run.json").get("step_limit")
+    except OpencseError:
+        return None
+    return found if type(found) is int and found > 0 else None
+
+
+def describe_environment() -> dict[str, Any]:
+    """Return versions, hardware and the command line, so that a result can be traced to them."""
+    import torch
+
+    cuda = torch.cuda.is_available()
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "device": torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "cpus": os.cpu_count(),
+        "command": sys.argv,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,437 @@
+"""The training loop: steps, evaluation, checkpoints, resumption."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from opencse.encoder.precision import MixedPrecision, accelerator_autocast
+from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.foundation.progress import Notify, Phase, timed
+from opencse.foundation.progress.phase import about
+from opencse.losses import Context
+from opencse.recipes import Recipe
+from opencse.training.batch_sampler import BatchSampler
+from opencse.training.blending import copy_weights
+from opencse.training.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
+from opencse.training.drawing_back import Limits, draw_back
+from opencse.training.folder import TRAINED_WEIGHTS
+from opencse.training.log import MetricsLog
+from opencse.training.random_state import random_state, set_random_state
+from opencse.training.schedule import rate_factor
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+MEASURED_STEPS = 20
+"""Steps after which the time of the training is known, and is limited if there is a deadline."""
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """Result of a training run.
+
+    Attributes:
+        steps: Optimiser steps done.
+        best_step: The step whose weights were kept; None without a development set (the last weights are kept).
+        best_score: The development score of the weights that were kept.
+        first_score: The development score before the first step.
+        seconds: Training time, evaluation included.
+        share: Interpolation coefficient of the weights that were kept: 1 for the trained ones, 0 for those before.
+        guards: Scores of each guard before training and with the weights that were kept.
+    """
+
+    steps: int
+    best_step: int | None
+    best_score: float | None
+    first_score: float | None
+    seconds: float
+    share: float = 1.0
+    guards: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+class Trainable(nn.Module):
+    """Base class of networks that the loop trains: from a batch and a `Context` to the loss and logged values.
+
+    Attributes:
+        encoder: The encoder, which is selected and exported.
+        auxiliary: Modules of the terms, which are trained with it and saved in checkpoints only.
+    """
+
+    encoder: nn.Module
+    auxiliary: nn.ModuleList
+
+
+class TrainingLoop:
+    """The training loop of a run in its folder.
+
+    Args:
+        network: The network to train.
+        assembler: Returns the batch of some row numbers.
+        sampler: Returns the row numbers of each batch.
+        recipe: The recipe.
+        folder: Folder for metrics, checkpoints and the best weights.
+        accelerator: Devices and processes.
+        checkpoints: The checkpoints of the run.
+        dev: Returns the development score of the current encoder, higher is better; None for no selection.
+        guards: Returns the guards' scores of the current encoder by name; None for no guards.
+        watch: Returns further measures of the current encoder by name, logged with each development score.
+        progress: Show progress.
+        notify: Receives the expected time, after the first steps.
+        deadline: Time by `time.perf_counter` at which training is to end. The number of steps that fit is computed
+            once, after the first `MEASURED_STEPS`; the schedule then runs to its end by that number.
+        step_limit: That number, if the run is resumed and had it.
+        keep_step_limit: Receives the number when it is computed, in the main process.
+    """
+
+    def __init__(
+        self,
+        network: Trainable,
+        assembler: Callable[[Any], Any],
+        sampler: BatchSampler,
+        recipe: Recipe,
+        folder: Path,
+        accelerator: Accelerator,
+        checkpoints: Checkpoints,
+        dev: Callable[[], float] | None = None,
+        guards: Callable[[], dict[str, float]] | None = None,
+        watch: Callable[[], dict[str, float]] = dict,
+        progress: bool = True,
+        notify: Notify = lambda _: None,
+        deadline: float | None = None,
+        step_limit: int | None = None,
+        keep_step_limit: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
+        self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
+        self.guards, self.watch = guards, watch
+        self.notify, self.deadline, self.step_limit = notify, deadline, step_limit
+        self.keep_step_limit = keep_step_limit
+        self.show = progress and accelerator.is_main_process
+        steps = recipe.training.epochs * sampler.batches_per_epoch
+        self.steps = min(steps, recipe.training.max_steps or steps)
+        self.main = accelerator.is_main_process
+        self.best_path = folder / "best.safetensors"
+        self._stop_requested = False
+        self._evaluation_seconds = 0.0
+
+    def run(self, resume: bool = False) -> TrainingOutcome:
+        """Train to the end; with `resume`, start from the latest checkpoint, if there is one.
+
+        Raises:
+            OpencseError: The loss is not finite, the disk is full, or the checkpoint does not fit.
+            Interrupted: The process received SIGINT or SIGTERM; a checkpoint was written first.
+        """
+        self._freeze_unused()
+        name = self.recipe.training.precision
+        assert name != "auto"  # settled before the run began
+        self.precision = MixedPrecision(name, self.network, self.accelerator.device)
+        self.optimizer = self._optimizer()
+        self.state = TrainingState()
+        self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
+        latest = self.checkpoints.latest() if resume else None
+        if latest is not None:
+            process = self.accelerator.process_index
+            self.state, generators = self.checkpoints.load(latest, self.network, self.optimizer, process)
+            self.precision.load_state_dict(self.state.scaler)
+            set_random_state(generators, self.accelerator.device)
+            if self.main and self.state.best_step >= 0 and not self._within_tolerance:
+                check_weights(self.best_path)  # fails now, not after all the steps
+        self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
+        self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
+        try:
+            with self._stopping_at_signals():
+                self._train()
+        finally:
+            if self.log is not None:
+                self.log.close()
+        return self._finish()
+
+    def clean_up(self) -> None:
+        """Remove the checkpoints and the best weights, after the model was saved."""
+        shutil.rmtree(self.checkpoints.folder, ignore_errors=True)
+        self.best_path.unlink(missing_ok=True)
+
+    @property
+    def _within_tolerance(self) -> bool:
+        """Whether the last weights are kept, drawn back as far as development pairs and guards demand."""
+        return self.recipe.selection.keep == "last" and not (self.dev is None and self.guards is None)
+
+    @property
+    def _distributed(self) -> bool:
+        return self.accelerator.num_processes > 1
+
+    def _train(self) -> None:
+        self._clock = time.perf_counter() - self.state.seconds
+        training, selection = self.recipe.training, self.recipe.selection
+        self.network.train()
+        with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=self.show) as phase:
+            if self.state.step == 0 and self.dev is not None:
+                self._evaluate(phase, select=False)
+            exhausted, _ = self._agreed()
+            start, began = self.state.step, time.perf_counter()
+            self._limit_steps(phase)
+            if self.deadline is not None and self.step_limit is None and began > self.deadline:
+                self.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
+            while self.state.step < self.steps and not exhausted:
+                self._step()
+                phase.update()
+                step = self.state.step
+                if step in (MEASURED_STEPS, start + MEASURED_STEPS):
+                    self._check_finite()  # waits for the device, whose steps are timed
+                    self._forecast((time.perf_counter() - began) / (step - start), phase)
+                if step % training.log_every == 0 or step == self.steps:
+                    self._write_log(phase)
+                if self.dev is not None and (step % selection.every == 0 or step == self.steps):
+                    self._evaluate(phase, select=True)
+                exhausted, stopped = self._agreed()
+                at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
+                if stopped or (at_checkpoint and step < self.steps):
+                    self._save()
+                if stopped:
+                    raise Interrupted(f"stopped at step {step} of {self.steps}; go on with --resume")
+
+    def _forecast(self, seconds: float, phase: Phase) -> None:
+        """Say how long training takes, from the mean seconds of a step so far; limit the steps if there is a deadline.
+
+        A limit is computed once in a run, at a fixed step, and recorded: a resumed run takes the same steps.
+        """
+        step, now = self.state.step, time.perf_counter()
+        seconds += self._evaluation_seconds / self.recipe.selection.every
+        if step == MEASURED_STEPS and self.deadline is not None and self.step_limit is None:
+            fitting = step + max(0, int((self.deadline - now) / seconds))
+            steps = torch.tensor(float(min(fitting, self.steps)) if self.main else 0.0, device=self.accelerator.device)
+            self.step_limit = int(self.accelerator.reduce(steps, "sum"))  # the main process's clock counts
+            if self.main:
+                self.keep_step_limit(self.step_limit)
+        self._limit_steps(phase)
+        if step < self.steps:
+            expected = now - self._clock + seconds * (self.steps - step)
+            self.notify(f"training takes about {about(expected)}: {self.steps:,} steps")
+        elif self.deadline is not None:
+            self.notify(f"the time is over: training ends after step {step}")
+
+    def _limit_steps(self, phase: Phase) -> None:
+        """Apply the limit, from the step at which it was computed."""
+        if self.step_limit is not None and self.state.step >= MEASURED_STEPS:
+            self.steps = min(self.steps, self.step_limit)
+            phase.resize(self.steps)
+
+    def _step(self) -> None:
+        """Do one optimiser step."""
+        state, training = self.state, self.recipe.training
+        parts = self._parts(self.sampler.batch(state.step))
+        every = training.gradient_norms_every
+        for i, rows in enumerate(parts):
+            context = Context(step=state.step, progress=state.step / self.steps)
+            batch = self.assembler(rows).to(self.accelerator.device)
+            last = i == len(parts) - 1
+            with self.accelerator.no_sync(self.model) if self._distributed and not last else contextlib.nullcontext():
+                with self.precision.forward():
+                    loss, values = self.model(batch, context, bool(every) and state.step % every == 0)
+                self.precision.backward(loss / len(parts))
+            self._count({"loss": loss, **values, **context.reports})
+        if self.accelerator.device.type == "cpu":
+            self._check_finite()  # elsewhere it would wait for the device at every step
+        norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
+        self._count({"grad_norm": norm})
+        factor = rate_factor(self.recipe.schedule, state.step, self.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak"] * factor
+        self.precision.step(self.optimizer)
+        state.step += 1
+
+    def _parts(self, rows: Any) -> list[Any]:
+        """Return the rows of this process in each part of a batch."""
+        count, rank = self.accelerator.num_processes, self.accelerator.process_index
+        size = len(rows) // self.recipe.training.accumulate
+        share = size // count
+        starts = [p * size + rank * share for p in range(self.recipe.training.accumulate)]
+        return [rows[s : s + share] for s in starts]
+
+    def _count(self, values: dict[str, Any]) -> None:
+        """Add values to the running sums, which stay on the device until the log is written.
+
+        Each name has its own count: a rare view is not in every batch, and norms are not measured at every step.
+        """
+        sums, counts = self.state.sums, self.state.counts
+        for name, value in values.items():
+            value = value.detach() if isinstance(value, torch.Tensor) else value
+            sums[name] = sums.get(name, 0.0) + value
+            counts[name] = counts.get(name, 0) + 1
+
+    def _check_finite(self) -> None:
+        sums = {name: float(value) for name, value in self.state.sums.items()}
+        if math.isfinite(sums.get("loss", 0.0)):
+            return
+        terms = [n for n, v in sums.items() if not math.isfinite(v) and n not in ("loss", "grad_norm")]
+        latest = self.checkpoints.latest()
+        kept = f"the last good checkpoint is {latest}" if latest else "there is no checkpoint yet"
+        raise OpencseError(
+            f"the loss is {sums['loss']} by step {self.state.step} (term {', '.join(terms) or 'sum'}); {kept}",
+            "Lower the learning rate (--set optimizer.lr=…), or use --set training.precision=fp32.",
+        )
+
+    def _write_log(self, phase: Phase) -> None:
+        self._check_finite()
+        state = self.state
+        means = {name: float(value) / state.counts[name] for name, value in state.sums.items()}
+        if self.log is not None:
+            seconds = time.perf_counter() - self._clock
+            rate = self.optimizer.param_groups[0]["lr"]
+            self.log.write(state.step, {**means, "lr": rate, "seconds": round(seconds, 2)})
+        phase.details(self._postfix | {"loss": f"{means['loss']:.4f}"})
+        state.sums, state.counts = {}, {}
+
+    @property
+    def _postfix(self) -> dict[str, str]:
+        best = self.state.best_score
+        return {} if best is None else {"best": f"{best:.2f}@{self.state.best_step}"}
+
+    def _evaluate(self, phase: Phase, select: bool) -> None:
+        """Compute the development score, and save the weights if it is the best so far."""
+        assert self.dev is not None
+        self._check_finite()
+        began = time.perf_counter()
+        with timed("development scores"):
+            score = self.dev() if self.main else 0.0
+        self._evaluation_seconds = time.perf_counter() - began
+        state = self.state
+        if self.log is not None:
+            self.log.write(state.step, {"dev": score, **self.watch()})
+        if not select:
+            state.first_score = score
+        elif self._within_tolerance or state.best_score is None or score > state.best_score:
+            state.best_score, state.best_step, state.stale = score, state.step, 0
+            if self.main and not self._within_tolerance:
+                # Only the encoder is exported; the modules of the terms can be as large.
+                save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
+        else:
+            state.stale += 1
+        phase.details({"dev": f"{score:.2f}"} | self._postfix)
+        self.network.train()
+
+    def _agreed(self) -> tuple[bool, bool]:
+        """Return whether early stopping is due, as the main process sees it, and whether any process is to stop.
+
+        All processes act on the same answer: one that went on while another saves would wait for it for ever.
+        """
+        patience = self.recipe.selection.patience
+        exhausted = self.main and patience is not None and self.state.stale >= patience
+        if not self._distributed:
+            return exhausted, self._stop_requested
+        flags = torch.tensor([float(exhausted), float(self._stop_requested)], device=self.accelerator.device)
+        exhausted, stopped = (self.accelerator.reduce(flags, "sum") > 0).tolist()
+        return exhausted, stopped
+
+    def _save(self) -> None:
+        self._check_finite()
+        self.state.seconds = time.perf_counter() - self._clock
+        self.state.scaler = self.precision.state_dict()
+        self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
+        states = self._random_states()
+        if self.main:
+            self.checkpoints.save(self.network, self.optimizer, states, self.state)
+        self.accelerator.wait_for_everyone()
+
+    def _finish(self) -> TrainingOutcome:
+        state, share, encoder = self.state, 1.0, self.network.encoder
+        guards: dict[str, tuple[float, float]] = {}
+        if self.main:
+            if self.dev is not None and not self._within_tolerance:
+                load_weights(encoder, self.best_path)
+            if self._within_tolerance:
+                limits = Limits(self.recipe.selection, state.first_score, state.best_score, self.dev, self.guards)
+                trained = self.folder / TRAINED_WEIGHTS
+                drawn = draw_back(encoder, self._untouched, limits, trained, show=self.show)
+                share, state.best_score, guards = drawn
+        seconds = time.perf_counter() - self._clock
+        kept = state.best_step if self.dev is not None else None
+        return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        settings = self.recipe.optimizer
+        own_rate = {
+            id(p): float(rate)
+            for module in self.network.auxiliary
+            if (rate := getattr(module, "learning_rate", None)) is not None
+            for p in module.parameters()
+        }
+        groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
+        for parameter in self.network.parameters():
+            if parameter.requires_grad:
+                # Only matrices decay: nothing speaks for biases and LayerNorm gains near 0.
+                decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+                groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(parameter)
+        return torch.optim.AdamW(
+            [{"params": members, "peak": rate, "weight_decay": decay} for (rate, decay), members in groups.items()],
+            lr=settings.lr,
+            betas=settings.betas,
+            eps=settings.eps,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+
+    def _freeze_unused(self) -> None:
+        """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.
+
+        With several processes, such parameters (an unused pooler) would stall the training, which waits for their
+        gradients. The step also finds mistakes before any time is spent. The random state does not change.
+        """
+        memory = {name: buffer.clone() for name, buffer in self._memory().items()}
+        with torch.random.fork_rng(devices=[]):
+            batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
+            self.network.train()
+            with accelerator_autocast(self.recipe.training.precision, self.accelerator.device):
+                loss, _ = self.network(batch, Context())
+            loss.backward()
+        for parameter in self.network.parameters():
+            if parameter.grad is None:
+                parameter.requires_grad_(False)
+            parameter.grad = None
+        for name, value in self._memory().items():
+            value.copy_(memory[name])
+
+    def _memory(self) -> dict[str, torch.Tensor]:
+        """Return the buffers that terms keep from step to step, which the discarded step must not change."""
+        buffers = {name for name, _ in self.network.auxiliary.named_buffers()}
+        state = self.network.auxiliary.state_dict()
+        return {name: state[name] for name in buffers if name in state}
+
+    def _random_states(self) -> list[torch.Tensor]:
+        own = random_state(self.accelerator.device)
+        if not self._distributed:
+            return [own]
+        gathered = self.accelerator.gather(own.to(self.accelerator.device)[None])
+        return [s.cpu() for s in gathered.unbind()]
+
+    @contextlib.contextmanager
+    def _stopping_at_signals(self) -> Iterator[None]:
+        """Request a checkpoint at SIGINT and SIGTERM; Python allows handlers in the main thread only."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        old_handlers = {s: signal.signal(s, self._request_stop) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in old_handlers.items():
+                signal.signal(number, handler)
+
+    def _request_stop(self, number: int, frame: FrameType | None) -> None:
+        if self._stop_requested:  # the second signal ends the process at once
+            sys.exit(130)
+        self._stop_requested = True

@@ -1,0 +1,195 @@
+"""One training run in its folder: processes, record, loop and end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch.distributed
+from accelerate import Accelerator
+from accelerate.utils import InitProcessGroupKwargs, set_seed
+
+from opencse.encoder.precision_choice import describe
+from opencse.foundation.decode import decode
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import write_json, write_text
+from opencse.foundation.progress import Notify, timed
+from opencse.recipes import Recipe
+from opencse.recipes.optimization import Training
+from opencse.training.batch_sampler import BatchSampler
+from opencse.training.checkpoint import Checkpoints
+from opencse.training.folder import begun_step_limit, check_folder, describe_environment, prepare_folder, read_record
+from opencse.training.log import check_trackers
+from opencse.training.loop import Trainable, TrainingLoop, TrainingOutcome
+from opencse.training.memory import keep_freed_memory
+from opencse.training.settled_precision import settle_training_precision
+
+_MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
+_PATIENCE = timedelta(days=1)
+
+
+class TrainingSession:
+    """One training run in its folder, on one process or several.
+
+    Args:
+        out: The run's folder; new, or see `resume` and `overwrite`.
+        resume: Continue from the last checkpoint in `out`, if there is one.
+        overwrite: Replace the run in `out`.
+        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
+        progress: Show progress bars, in the main process only.
+        notify: Receives short notes for the user, from the main process only.
+
+    Raises:
+        OpencseError: `out` is occupied, there is nothing to resume, or a tracker is unknown.
+    """
+
+    def __init__(
+        self,
+        out: str | Path,
+        *,
+        resume: bool,
+        overwrite: bool,
+        track: Sequence[str] = (),
+        progress: bool = True,
+        notify: Notify = lambda _: None,
+    ) -> None:
+        self.folder = Path(out)
+        self.resume, self.overwrite, self.track = resume, overwrite, tuple(track)
+        check_folder(self.folder, resume=resume, overwrite=overwrite)
+        check_trackers(list(track))
+        self._step_limit = begun_step_limit(self.folder) if resume else None
+        meeting = InitProcessGroupKwargs(timeout=_MEETING)
+        tracking = self.folder / "tracking" if track else None
+        self.accelerator = Accelerator(log_with=list(track) or None, project_dir=tracking, kwargs_handlers=[meeting])
+        self.main: bool = self.accelerator.is_main_process
+        self.device = self.accelerator.device
+        self.on_cpu: bool = self.device.type == "cpu"
+        self.progress = progress and self.main
+        self.notify: Notify = notify if self.main else lambda _: None
+        if self.accelerator.num_processes > 1:
+            os.environ["TOKENIZERS_PARALLELISM"] = "false"
+            # While the main process tokenises or runs a teacher over the corpus, the others wait for long.
+            # One that has ended is noticed at once, because its connections are closed.
+            torch.distributed.distributed_c10d._set_pg_timeout(_PATIENCE)
+        if self.on_cpu:
+            keep_freed_memory()
+
+    def main_first(self) -> AbstractContextManager[None]:
+        """Return a context that the main process enters before the others, for example to fill a cache."""
+        return self.accelerator.main_process_first()
+
+    def settle(self, training: Training, config: Any) -> Training:
+        """Return the settings with a precision in place of `auto`, and report precision and device.
+
+        Args:
+            training: Settings of the loop.
+            config: Configuration of the model, for the shapes of the matrices that are timed.
+        """
+        settled = settle_training_precision(training, config, self.accelerator, self.folder if self.resume else None)
+        kept = training.precision == "auto" and self.resume
+        self.notify(f"training {describe(settled.precision if kept else training.precision, config, self.device)}")
+        return settled
+
+    def seed(self, seed: int, *, per_process: bool = False) -> None:
+        """Seed every generator, the same way in each process or `per_process` (for dropout and masks)."""
+        set_seed(seed, device_specific=per_process)
+
+    def finished(self, fingerprint: Mapping[str, str]) -> TrainingOutcome | None:
+        """Return the outcome if the run is to be resumed and is complete, else None.
+
+        Raises:
+            OpencseError: The run was begun with another recipe, corpus or backbone.
+        """
+        path = self.folder / "run.json"
+        if not self.resume or not path.is_file():
+            return None
+        record = read_record(self.folder)
+        for name, value in fingerprint.items():
+            if record["fingerprint"].get(name) != value:
+                raise OpencseError(
+                    f"{self.folder}: was begun with another {name}",
+                    "Resume with what the run began with, use --overwrite to start anew, or another output folder.",
+                )
+        if "outcome" not in record or not (self.folder / "model").is_dir():
+            return None
+        self.notify(f"{self.folder}: this run is finished; nothing to resume")
+        return decode(TrainingOutcome, record["outcome"], f"{path}: outcome")
+
+    def begin(self, record: Mapping[str, Any], files: Mapping[str, str]) -> None:
+        """Create the folder and write the record, the environment and the settings of the run.
+
+        Args:
+            record: The contents of `run.json`.
+            files: Further text files by name, such as the resolved recipe.
+        """
+        if self.main:
+            prepare_folder(self.folder, overwrite=self.overwrite)
+            write_json(self.folder / "run.json", self._placed(record))
+            write_json(self.folder / "environment.json", describe_environment())
+            for name, text in files.items():
+                write_text(self.folder / name, text)
+        self.accelerator.wait_for_everyone()
+        if self.track:
+            self.accelerator.init_trackers("opencse", config={"backbone": str(record["backbone"])})
+
+    def train(
+        self,
+        network: Trainable,
+        assembler: Callable[[Any], Any],
+        rows: int,
+        recipe: Recipe,
+        record: Mapping[str, Any],
+        save: Callable[[TrainingOutcome], None],
+        **options: Any,
+    ) -> TrainingOutcome:
+        """Train to the end, save the model, complete the record and remove the checkpoints.
+
+        Args:
+            network: The network, on the device of the session.
+            assembler: Makes a batch of row numbers.
+            rows: Number of training rows.
+            recipe: The recipe.
+            record: As in `begin`; its fingerprint is that of the checkpoints.
+            save: Writes the model; called in the main process only.
+            **options: `dev`, `guards`, `watch` and `deadline`, as for `TrainingLoop`.
+        """
+        training = recipe.training
+        folder, fingerprint = self.folder / "checkpoints", dict(record["fingerprint"])
+
+        def keep_step_limit(steps: int) -> None:
+            self._step_limit = steps
+            write_json(self.folder / "run.json", self._placed(record))
+
+        loop = TrainingLoop(
+            network=network,
+            assembler=assembler,
+            sampler=BatchSampler(rows, min(training.batch_size, rows), training.seed),
+            recipe=recipe,
+            folder=self.folder,
+            accelerator=self.accelerator,
+            checkpoints=Checkpoints(folder, training.keep_checkpoints, fingerprint, self.notify),
+            progress=self.progress,
+            notify=self.notify,
+            step_limit=self._step_limit,
+            keep_step_limit=keep_step_limit,
+            **options,
+        )
+        with timed("training steps"):
+            outcome = loop.run(self.resume)
+        if self.main:
+            save(outcome)
+            write_json(self.folder / "run.json", {**self._placed(record), "outcome": asdict(outcome)})
+            loop.clean_up()
+        if self.track:
+            self.accelerator.end_training()
+        self.accelerator.wait_for_everyone()
+        return outcome
+
+    def _placed(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        limit = {} if self._step_limit is None else {"step_limit": self._step_limit}
+        return {**record, **limit, "device": str(self.device)}

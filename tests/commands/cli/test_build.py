@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from opencse.commands.cli.build import build
+from opencse.foundation.errors import OpencseError
+
+RECIPE = """
+extends = "simcse"
+title = "Probe"
+
+[build.negation]
+kind = "negation"
+
+[build.shorter]
+kind = "deletion"
+
+[build.substitution]
+kind = "substitution"
+model = "not-opened-in-this-test"
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    (tmp_path / "corpus.txt").write_text("The drug is safe.\n\nShe has a red car.\n")
+    app = typer.Typer()
+    app.command()(build)
+
+    def call(*options: str, recipe: str = str(tmp_path / "recipe.toml")):
+        words = [recipe, str(tmp_path / "corpus.txt"), "-o", str(tmp_path / "views"), "--workers", "1", *options]
+        return CliRunner().invoke(app, words, catch_exceptions=False)
+
+    return call
+
+
+def test_builds_and_reports(run, tmp_path):
+    result = run("--only", "negation", "--only", "shorter", "--stats")
+    assert result.exit_code == 0
+    rows = pq.read_table(tmp_path / "views").to_pylist()
+    assert [row["negation"] for row in rows] == ["The drug is not safe.", "She does not have a red car."]
+    assert "negation" in result.stdout
+    assert "supervised NLI" in result.stdout
+
+
+def test_only_brings_what_is_needed(run):
+    with pytest.raises(OpencseError, match="not-opened-in-this-test"):
+        run("--only", "substitution")
+    with pytest.raises(OpencseError, match="no such column"):
+        run("--only", "paraphrase")
+
+
+def test_overwrite(run, tmp_path):
+    run("--only", "shorter")
+    with pytest.raises(OpencseError, match="built with other settings"):
+        run("--only", "shorter", "--seed", "1")
+    assert run("--only", "shorter", "--seed", "1", "--overwrite").exit_code == 0
+
+
+def test_recipe_without_columns(run):
+    with pytest.raises(OpencseError, match="builds no column"):
+        run(recipe="simcse")

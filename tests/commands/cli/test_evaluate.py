@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from sentence_transformers import SentenceTransformer
+from typer.testing import CliRunner
+
+from opencse.commands.cli.evaluate import evaluate
+from opencse.foundation.errors import OpencseError
+from tests.tiny import tiny_bert
+
+APP = typer.Typer()
+APP.command()(evaluate)
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch) -> str:
+    """The folder of a tiny sentence-transformers model."""
+    monkeypatch.delenv("OPENCSE_DATA", raising=False)
+    SentenceTransformer(str(tiny_bert(tmp_path / "bert")), device="cpu").save_pretrained(str(tmp_path / "tiny"))
+    return str(tmp_path / "tiny")
+
+
+@pytest.fixture
+def pairs(tmp_path) -> Path:
+    path = tmp_path / "mine.csv"
+    path.write_text("sentence1,sentence2,score\na dog,the dog runs,4\na cat,red house,0\nbread,apple,2\n")
+    return path
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(APP, [str(a) for a in arguments], catch_exceptions=True)
+
+
+def test_table_on_screen_and_json_in_a_file(model, pairs, tmp_path):
+    result = run(model, "--pairs", pairs, "-o", tmp_path / "out" / "scores.json")
+    assert result.exit_code == 0, result.output
+    assert "mine" in result.output
+    document = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert document["model"] == model
+    assert document["pooling"] == "mean"
+    assert document["tasks"]["mine"]["rows"] == 3
+    assert document["average"]["score"] == document["tasks"]["mine"]["metrics"]["spearman"]
+    assert len(document["weights_sha256"]) == 64
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["scores.json"]
+
+
+def test_json_on_screen_is_nothing_but_json(model, pairs):
+    result = run(model, "--pairs", pairs, "--format", "json", "--precision", "bf16")
+    document = json.loads(result.stdout)
+    assert (document["precision"], document["text"], document["suite"]) == ("bf16", "given", "pairs")
+
+
+def test_whitening_is_part_of_the_identity(model, pairs, tmp_path):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("".join(f"{a} {b}\n" for a in ("a dog", "red", "the cat") for b in ("runs", "sits", "eats", "")))
+    plain = json.loads(run(model, "--pairs", pairs, "--format", "json").stdout)
+    result = run(model, "--pairs", pairs, "--whiten", corpus, "--whiten-dimension", 4, "--format", "json")
+    white = json.loads(result.stdout)
+    assert white["whitening"]["dimension"] == white["dimension"] == 4
+    assert white["weights_sha256"] == plain["weights_sha256"]
+    assert white["revision"] != plain["revision"]
+    assert run(model, "--pairs", pairs, "--whiten-dimension", 4).exception.problem.startswith("--whiten-dimension")
+
+
+def test_mteb_layout(model, pairs, tmp_path):
+    assert run(model, "--pairs", pairs, "--format", "mteb", "-o", tmp_path / "m").exit_code == 0
+    assert len(list((tmp_path / "m").glob("results/local__tiny/*/mine.json"))) == 1
+    assert isinstance(run(model, "--pairs", pairs, "--format", "mteb").exception, OpencseError)
+
+
+def test_without_data_it_says_how_to_get_some(model):
+    error = run(model).exception
+    assert isinstance(error, OpencseError)
+    assert "OPENCSE_DATA" in error.remedy
+    assert "get_transfer_data.bash" in error.remedy
+    assert "hub" in error.remedy
+
+
+def test_any_subset_by_name_with_one_encode_pass(model, tmp_path):
+    data = tmp_path / "data"
+    (data / "mine").mkdir(parents=True)
+    for part in ("train", "test"):
+        (data / "mine" / f"{part}.tsv").write_text("label\ttext\nx\ta dog\ny\ta cat\nx\tthe dog\ny\tthe cat\n")
+    (data / "order").mkdir()
+    (data / "order" / "test.jsonl").write_text('{"query": "a dog", "positive": ["the dog"], "negative": ["a cat"]}\n')
+    result = run(model, "--data", data, "--tasks", "mine, order", "-o", tmp_path / "s.json")
+    assert result.exit_code == 0, result.output
+    assert "4 distinct texts of 11, each encoded once" in result.output
+    document = json.loads((tmp_path / "s.json").read_text())
+    assert {name: task["suite"] for name, task in document["tasks"].items()} == {
+        "mine": "classification",
+        "order": "reranking",
+    }
+    assert document["averages"]["reranking"]["of"] == ["order"]
+    assert "average" not in document
+    assert document["distinct_texts"] == 4
+    assert run(model, "--data", data, "--tasks", "mine,order", "--format", "mteb", "-o", tmp_path / "m").exit_code == 0
+    names = {path.name for path in (tmp_path / "m").glob("results/*/*/*.json")}
+    assert names == {"mine.json", "order.json", "model_meta.json"}
+    assert isinstance(run(model, "--data", data, "--tasks", "yours").exception, OpencseError)

@@ -1,0 +1,216 @@
+"""The command line as a user meets it: real arguments, exit codes, one-line errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opencse.commands.cli.main import main
+from tests.tiny import tiny_bert
+
+SENTENCES = [
+    f"the {a} {b} in the {c}" for a in ("cat", "dog", "bird") for b in ("sits", "runs") for c in ("house", "garden")
+]
+SMALL = ["--set", "training.batch_size=4", "--set", "training.precision=fp32"]
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("bert")))
+
+
+@pytest.fixture
+def corpus(tmp_path) -> str:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(SENTENCES))
+    return str(path)
+
+
+@pytest.fixture
+def pairs(tmp_path) -> str:
+    path = tmp_path / "pairs.csv"
+    rows = [f"{a},{b},{i % 6}" for i, (a, b) in enumerate(zip(SENTENCES, SENTENCES[3:], strict=False))]
+    path.write_text("sentence1,sentence2,score\n" + "\n".join(rows))
+    return str(path)
+
+
+@pytest.fixture
+def opencse(monkeypatch, capfd):
+    """Call the command line; give exit code, stdout and stderr."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["opencse", *arguments])
+        monkeypatch.delenv("OPENCSE_DATA", raising=False)
+        monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = capfd.readouterr()
+        return int(stop.value.code or 0), out, err
+
+    return call
+
+
+def test_run_trains_and_compares(tmp_path, opencse, corpus, pairs, backbone) -> None:
+    out = tmp_path / "out"
+    code, printed, notes = opencse(
+        "run", "simcse", corpus, "--backbone", backbone, "-o", str(out), "--pairs", pairs, *SMALL
+    )
+    assert code == 0, notes
+    assert "before" in printed
+    assert "after" in printed
+    assert "the weights of the last step are kept" in notes
+    results = json.loads((out / "results.json").read_text())
+    assert results["after"]["pairs"]["tasks"][0]["rows"] == len(SENTENCES) - 3
+    assert (out / "model" / "modules.json").is_file()
+    assert "warmup" in (out / "recipe.toml").read_text()
+
+
+def test_train_selects_on_the_given_pairs_and_resumes(tmp_path, opencse, corpus, pairs, backbone) -> None:
+    arguments = ["train", "simcse", corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), "--dev", pairs, *SMALL]
+    code, printed, notes = opencse(*arguments, "--seed", "3", "--set", "selection.every=1")
+    assert code == 0, notes
+    assert "kept step" in printed
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["seed"] == 3
+    code, _, notes = opencse(*arguments, "--seed", "3", "--set", "selection.every=1", "--resume")
+    assert (code, "nothing to resume" in notes) == (0, True)
+
+
+def test_evaluate_reads_a_trained_folder(tmp_path, opencse, corpus, pairs, backbone) -> None:
+    opencse("train", "simcse", corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), *SMALL)
+    code, printed, notes = opencse("evaluate", str(tmp_path / "out"), "--pairs", pairs)
+    assert code == 0, notes
+    assert "pairs" in printed
+
+
+def test_run_builds_the_columns_that_the_recipe_needs(tmp_path, opencse, corpus, backbone) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('extends = "hince"\n[build.negative]\nkind = "negation"\n')
+    arguments = ("run", str(mine), corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), *SMALL)
+    code, _, notes = opencse(*arguments)
+    assert code == 0, notes
+    assert "building negative" in notes
+    parts = list((tmp_path / "out" / "views").glob("*.parquet"))
+    assert parts
+    assert (opencse(*arguments)[0], opencse(*arguments, "--overwrite")[0]) == (2, 0)
+    assert list((tmp_path / "out" / "views").glob("*.parquet")) == parts
+
+
+def test_recipes_are_listed_and_shown(opencse) -> None:
+    code, printed, _ = opencse("recipes")
+    assert code == 0
+    assert "simcse" in printed
+    assert "negative (optional)" in printed
+    code, printed, _ = opencse("recipes", "show", "byop-c", "--family", "bert-large", "--variant", "faithful")
+    assert code == 0
+    assert "# warning" in printed
+    assert 'signs = "p-n-"' in printed
+
+
+def test_version_and_help(opencse) -> None:
+    assert opencse("--version")[1].startswith("opencse ")
+    code, printed, _ = opencse("train", "--help")
+    assert code == 0
+    assert "sentence-transformers folder" in printed
+
+
+BAD = {
+    "missing corpus": (["train", "simcse", "none.txt"], "none.txt: no such file"),
+    "unknown recipe": (["train", "simsce", "CORPUS"], "Did you mean 'simcse'"),
+    "unknown key": (["train", "simcse", "CORPUS", "--set", "optimizer.rate=1"], "unknown key 'rate'"),
+    "wrong type": (["train", "simcse", "CORPUS", "--set", "optimizer.lr=fast"], "expected a number"),
+    "unknown model": (["train", "simcse", "CORPUS", "--backbone", "./none"], "no such model folder"),
+    "dev without data": (["train", "simcse", "CORPUS", "--dev", "stsb"], "needs the STS files"),
+    "missing dev file": (["train", "simcse", "CORPUS", "--dev", "none.csv"], "none.csv"),
+    "missing data": (["run", "simcse", "CORPUS", "--data", "nowhere"], "nowhere"),
+    "guards for a recipe without": (
+        ["run", "simcse", "CORPUS", "--guard", "FOLDER"],
+        "the recipe simcse uses no guards",
+    ),
+    "tolerance without a guard": (["run", "simcse", "CORPUS", "--tolerance", "0.5"], "needs development pairs"),
+    "missing argument": (["train", "simcse"], "See `opencse train --help`"),
+    "unknown option": (["train", "simcse", "CORPUS", "--frobnicate"], "--frobnicate"),
+    "unknown command": (["trian"], "trian"),
+    "unknown family": (["recipes", "show", "simcse", "--family", "bert"], "unknown family 'bert'"),
+    "both flags": (["train", "simcse", "CORPUS", "--resume", "--overwrite"], "exclude each other"),
+    "missing model to evaluate": (["evaluate", "./none", "--pairs", "PAIRS"], "no such model folder"),
+    "nothing to evaluate on": (["evaluate", "BACKBONE"], "data"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path, opencse, corpus, pairs, backbone, name) -> None:
+    arguments, message = BAD[name]
+    filled = [{"CORPUS": corpus, "PAIRS": pairs, "BACKBONE": backbone}.get(a, a) for a in arguments]
+    if filled[0] in ("train", "run") and len(filled) > 2:
+        filled += ["-o", str(tmp_path / "out")] + ([] if "--backbone" in filled else ["--backbone", backbone])
+    code, printed, err = opencse(*filled)
+    lines = [line for line in err.splitlines() if line and not line.startswith("opencse: no development pairs")]
+    assert code == 2, err
+    assert len(lines) == 1, err
+    assert lines[0].startswith("opencse: ")
+    assert message in lines[0]
+    assert "Traceback" not in err + printed
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["train simcse {} --backbone mini-mlm", "build debias {}", "probe {}"])
+def test_a_path_that_is_too_long_is_one_line(tmp_path, opencse, command) -> None:
+    code, _, err = opencse(*command.format("a" * 5000).split(), "-o", str(tmp_path / "out"))
+    assert code == 2, err[-300:]
+    assert "Traceback" not in err
+
+
+def test_an_occupied_folder_needs_a_flag(tmp_path, opencse, corpus, backbone) -> None:
+    arguments = ("train", "simcse", corpus, "--backbone", backbone, "-o", str(tmp_path / "out"), *SMALL)
+    assert opencse(*arguments)[0] == 0
+    before = sorted((p, p.stat().st_mtime_ns) for p in Path(tmp_path / "out").rglob("*"))
+    code, _, err = opencse(*arguments)
+    assert (code, "--overwrite" in err) == (2, True)
+    assert sorted((p, p.stat().st_mtime_ns) for p in Path(tmp_path / "out").rglob("*")) == before
+    assert opencse(*arguments, "--overwrite")[0] == 0
+
+
+def test_without_arguments_there_is_help_alone(opencse) -> None:
+    code, printed, err = opencse()
+    assert code == 2
+    assert "Usage" in printed + err
+    assert ". See" not in printed + err
+
+
+def test_examples_stand_on_lines_of_their_own(opencse) -> None:
+    for command in ("probe", "compare"):
+        examples = [line.strip(" │") for line in opencse(command, "--help")[1].splitlines()]
+        assert sum(line.startswith(f"opencse {command} ") for line in examples) >= 2
+
+
+def test_the_package_runs_as_a_module_and_installs_completion() -> None:
+    command = [sys.executable, "-m", "opencse", "--help"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert "--install-completion" in printed
+
+
+def test_an_unknown_recipe_is_named_once(opencse) -> None:
+    assert opencse("recipes", "show", "simsce")[2].startswith("opencse: unknown recipe 'simsce'. Did you mean")
+
+
+def test_the_cache_is_shown_and_cleared(opencse, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "vectors" / ("a" * 32)).write_bytes(b"x" * 2**20)
+    code, printed, _ = opencse("cache")
+    assert code == 0
+    assert "1.0 MiB" in printed
+    assert opencse("cache", "--clear", "--only", "vectros")[0] == 2
+    assert (opencse("cache", "--clear")[0], (tmp_path / "vectors").exists()) == (0, False)
+
+
+def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opencse.commands.listing.recipe_names", press)
+    assert opencse("recipes") == (130, "", "opencse: stopped\n")

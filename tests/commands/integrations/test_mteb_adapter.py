@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from opencse.commands.integrations.mteb_adapter import MtebEncoder, local_task
+from opencse.encoder.embedder import Embedder
+from opencse.evaluation import (
+    ClassificationTask,
+    LabelledSet,
+    LabelledTexts,
+    PairsTask,
+    ScoredPairs,
+    distinct_texts,
+    evaluate_tasks,
+    load_sts,
+)
+from opencse.evaluation.mteb_format import mteb_name
+from tests.evaluation.toy import sentences
+
+mteb = pytest.importorskip("mteb", reason="the extra `mteb` is not installed")
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_sts_equals_mteb_on_the_same_rows(tiny_model, some_pairs, request, real):
+    pairs = load_sts(request.getfixturevalue("data_folder"), tasks=["STS-B"], text="raw")[0] if real else some_pairs
+    vectors = Kept(tiny_model, [PairsTask(pairs=pairs)])
+    result = evaluate_tasks(vectors, [PairsTask(pairs=pairs)])[pairs.name]
+    ours = result.metrics
+    theirs = mteb_scores(tiny_model, "STSBenchmark", rows_of(pairs), vectors)
+    assert ours["spearman"] == pytest.approx(100 * theirs["spearman"], abs=1e-6)
+    assert ours["pearson"] == pytest.approx(100 * theirs["pearson"], abs=1e-4)  # float32 inside mteb
+    # Its main score is by another formula of the cosine, which sets near ties in another order.
+    assert result.details["mteb_cosine_spearman"] == pytest.approx(100 * theirs["cosine_spearman"], abs=1e-6)
+
+
+def test_few_shot_classification_equals_mteb(tiny_model):
+    train, test = sentences(120), sentences(60, seed=1)
+    labels = [[len(text.split()) % 3 for text in part] for part in (train, test)]
+    data = LabelledSet(
+        name="Banking77",
+        train=LabelledTexts(texts=train, labels=[str(label) for label in labels[0]]),
+        test=LabelledTexts(texts=test, labels=[str(label) for label in labels[1]]),
+    )
+    vectors = Kept(tiny_model, [ClassificationTask(data=data)])
+    ours = evaluate_tasks(vectors, [ClassificationTask(data=data)])["Banking77"].metrics
+    rows = {"train": {"text": train, "label": labels[0]}, "test": {"text": test, "label": labels[1]}}
+    theirs = mteb_scores(tiny_model, "Banking77Classification", rows, vectors)
+    assert ours["few_shot_accuracy"] == pytest.approx(100 * theirs["accuracy"], abs=1e-4)
+    assert ours["few_shot_f1"] == pytest.approx(100 * theirs["f1"], abs=1e-4)
+
+
+def test_two_models_of_one_name_keep_their_own_scores(tiny_model, some_pairs, tmp_path):
+    cache = mteb.ResultCache(tmp_path)
+    scores, weight = [], tiny_model[0].auto_model.embeddings.word_embeddings.weight
+    before = weight.detach().clone()
+    try:
+        for _ in range(2):
+            model = MtebEncoder(tiny_model, name="runs/model")
+            task = local_task("STSBenchmark", rows_of(some_pairs))
+            scores.append(mteb.evaluate(model, task, cache=cache, show_progress_bar=False).task_results[0].get_score())
+            with torch.no_grad():
+                weight.mul_(-1).add_(torch.randn_like(weight))
+    finally:
+        with torch.no_grad():
+            weight.copy_(before)
+    assert scores[0] != scores[1]
+    files = list((tmp_path / "results").glob("runs__model/*/STSBenchmark.json"))
+    assert len(files) == 2
+    kept = sorted(json.loads(file.read_text())["scores"]["test"][0]["main_score"] for file in files)
+    assert kept == pytest.approx(sorted(scores), abs=1e-5)
+
+
+def test_names():
+    assert mteb_name("me/mine") == "me/mine"
+    assert mteb_name("minilm") == "local/minilm"
+    assert mteb_name("/a/b/my model/") == "local/my-model"
+
+
+def rows_of(pairs: ScoredPairs):
+    columns = {"sentence1": list(pairs.sentence1), "sentence2": list(pairs.sentence2), "score": list(pairs.scores)}
+    return {"test": columns}
+
+
+class Kept:
+    """A model that gives a text the same vector whatever it is encoded with, to the last bit."""
+
+    def __init__(self, model, tasks) -> None:
+        texts = distinct_texts(tasks)
+        self.vectors = dict(zip(texts, Embedder(model)(texts), strict=True))
+
+    def __call__(self, texts):
+        return np.stack([self.vectors[text] for text in texts])
+
+
+def mteb_scores(model, task: str, rows, vectors=None) -> dict[str, float]:
+    encoder = MtebEncoder(model, name="local/tiny")
+    if vectors is not None:
+        encoder._embedder = vectors
+    found = mteb.evaluate(encoder, local_task(task, rows), cache=None, show_progress_bar=False)
+    (scores,) = found.task_results[0].scores["test"]
+    assert np.isfinite(scores["main_score"])
+    return scores

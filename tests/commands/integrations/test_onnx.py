@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling
+
+from opencse.commands.cli.main import main
+from opencse.commands.integrations import export_onnx
+from opencse.encoder import load_encoder, save_encoder
+from opencse.foundation.errors import OpencseError
+from tests.tiny import tiny_bert, tiny_roberta
+
+ort = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
+pytest.importorskip("onnxscript", reason="the extra `onnx` is not installed")
+
+TEXTS = [
+    "the cat sits in the garden",
+    "",
+    "A Dog runs!",
+    "unknown wörds are pieces",
+    "no",
+    "the small bird sings very quickly " * 40,  # longer than the maximum
+]
+
+
+def saved(folder, transformer, *after, **settings) -> str:
+    """A sentence-transformers folder of a transformer and further modules."""
+    save_encoder(SentenceTransformer(modules=[transformer, *after], device="cpu", **settings), folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return load_encoder(tiny_bert(tmp_path_factory.mktemp("bert"), layers=1), pooling="cls")[0]
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory):
+    return load_encoder(tiny_roberta(tmp_path_factory.mktemp("roberta"), layers=1), pooling="cls")[0]
+
+
+@pytest.fixture(scope="module")
+def normalised(tmp_path_factory, bert):
+    """A tiny BERT with mean pooling, normalised; with prompts, one of them by default; and its export."""
+    folder = tmp_path_factory.mktemp("normalised")
+    settings = {"prompts": {"query": "a question : ", "plain": ""}, "default_prompt_name": "query"}
+    model = saved(folder / "model", bert, Pooling(32, "mean"), Normalize(), **settings)
+    return model, export_onnx(model, folder / "onnx")
+
+
+def run_by_hand(folder, texts) -> list[np.ndarray]:
+    """Both outputs, with onnxruntime and tokenizers alone."""
+    from tokenizers import Tokenizer
+
+    session = ort.InferenceSession(folder / "model.onnx")
+    batch = Tokenizer.from_file(str(folder / "tokenizer.json")).encode_batch(texts)
+    values = {
+        "input_ids": [t.ids for t in batch],
+        "attention_mask": [t.attention_mask for t in batch],
+        "token_type_ids": [t.type_ids for t in batch],
+    }
+    return session.run(None, {i.name: np.array(values[i.name]) for i in session.get_inputs()})
+
+
+def test_normalised_mean_with_prompts_in_any_batch(normalised):
+    from opencse.commands.integrations import OnnxEncoder
+
+    model, export = normalised
+    assert sorted(p.name for p in export.folder.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
+    settings = json.loads((export.folder / "encoder.json").read_text())
+    assert (settings["max_length"], settings["dimension"], settings["pooling"]) == (64, 32, "mean")
+    assert settings["prompts"]["query"] == settings["default_prompt"] == "a question : "
+    assert settings["inputs"] == ["input_ids", "attention_mask", "token_type_ids"]
+    assert 0 <= export.max_difference < 1e-5
+    torch_model, onnx_model = SentenceTransformer(model, device="cpu"), OnnxEncoder(export.folder)
+    expected = torch_model.encode(TEXTS)
+    np.testing.assert_allclose(np.linalg.norm(expected, axis=1), 1, atol=1e-5)
+    for batch_size in (1, 4, 32):
+        np.testing.assert_allclose(onnx_model.encode(TEXTS, batch_size=batch_size), expected, atol=1e-5)
+    plain = torch_model.encode(TEXTS, prompt_name="plain")
+    assert np.abs(plain - expected).max() > 1e-3
+    np.testing.assert_allclose(onnx_model.encode(TEXTS, prompt=""), plain, atol=1e-5)
+    assert onnx_model.encode([]).shape == (0, 32)
+    vectors, hidden = run_by_hand(export.folder, TEXTS)
+    np.testing.assert_allclose(vectors, plain, atol=1e-5)
+    assert hidden.shape == (len(TEXTS), 64, 32)
+
+
+def test_roberta_whose_inputs_are_two_and_whose_padding_is_not_zero(roberta, tmp_path):
+    model = saved(tmp_path / "model", roberta, Pooling(32, ("cls", "mean", "lasttoken")), Dense(96, 40))
+    folder = export_onnx(model, tmp_path / "onnx").folder
+    assert json.loads((folder / "encoder.json").read_text())["inputs"] == ["input_ids", "attention_mask"]
+    np.testing.assert_allclose(
+        run_by_hand(folder, TEXTS)[0], SentenceTransformer(model, device="cpu").encode(TEXTS), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("pooling", "prompt"), [("first_last", None), ("mask", 'this sentence of " {} " means {mask}')]
+)
+def test_what_this_project_trains(tmp_path, pooling, prompt):
+    model = load_encoder(tiny_bert(tmp_path / "bert", layers=1), pooling=pooling, prompt=prompt)
+    save_encoder(model, tmp_path / "model")
+    folder = export_onnx(tmp_path / "model", tmp_path / "onnx").folder
+    np.testing.assert_allclose(run_by_hand(folder, TEXTS)[0], model.eval().encode(TEXTS), atol=1e-5)
+
+
+@pytest.fixture
+def same_graph(normalised, monkeypatch):
+    """Exporting takes seconds: here the graph is the one that was made before."""
+    graph = (normalised[1].folder / "model.onnx").read_bytes()
+    monkeypatch.setattr(
+        "opencse.commands.integrations.onnx._write_graph", lambda model, inputs, path, name: path.write_bytes(graph)
+    )
+
+
+@pytest.mark.usefixtures("same_graph")
+def test_vectors_that_differ_are_refused_and_nothing_is_written(bert, tmp_path):
+    model = saved(tmp_path / "model", bert, Pooling(32, "mean"))  # the graph is that of a normalised model
+    with pytest.raises(OpencseError, match=r"vectors differ from PyTorch's by .*, more than 1e-04"):
+        export_onnx(model, tmp_path / "onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.usefixtures("same_graph")
+@pytest.mark.parametrize(("precision", "least"), [("fp16", 0.9999), ("int8", 0.97)])
+def test_lower_precisions_are_smaller_and_near(normalised, tmp_path, precision, least):
+    model, fp32 = normalised
+    export = export_onnx(model, tmp_path / "onnx", precision=precision)
+    assert sorted(p.name for p in export.folder.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
+    assert json.loads((export.folder / "encoder.json").read_text())["precision"] == precision
+    assert export.size < fp32.size
+    expected = SentenceTransformer(model, device="cpu").encode(TEXTS, prompt="")
+    vectors, hidden = run_by_hand(export.folder, TEXTS)
+    assert vectors.dtype == hidden.dtype == np.float32
+    cosines = (vectors * expected).sum(axis=1) / np.linalg.norm(vectors, axis=1)
+    assert cosines.min() > least
+    assert least < export.min_cosine <= 1
+    assert np.abs(vectors - expected).max() > 1e-5, "not the fp32 graph"
+
+
+@pytest.mark.usefixtures("same_graph")
+def test_a_lower_precision_that_loses_too_much_is_refused(bert, tmp_path):
+    model = saved(tmp_path / "model", bert, Pooling(32, "cls"))  # the graph is that of mean pooling
+    with pytest.raises(OpencseError, match=r"in int8, a vector has a cosine of only .*export this model in fp32"):
+        export_onnx(model, tmp_path / "onnx", precision="int8")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_unknown_precision_is_refused(tmp_path):
+    with pytest.raises(OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, fp16, int8"):
+        export_onnx("minilm", tmp_path / "onnx", precision="int4")
+
+
+def test_modules_that_are_not_exported_are_named(bert, tmp_path):
+    model = saved(tmp_path / "model", bert, CNN(32, 16, [1]), Pooling(16, "mean"))
+    with pytest.raises(OpencseError, match="module CNN cannot be exported"):
+        export_onnx(model, tmp_path / "onnx")
+    prompts = {"query": "a question : "}
+    model = saved(tmp_path / "instructed", bert, Pooling(32, "mean", include_prompt=False), prompts=prompts)
+    with pytest.raises(OpencseError, match="leaves the prompt's tokens out"):
+        export_onnx(model, tmp_path / "onnx")
+    assert not (tmp_path / "onnx").exists()
+
+
+def test_a_missing_package_comes_with_its_remedy(tmp_path, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "onnxscript" else find(name))
+    with pytest.raises(OpencseError, match=r'onnxscript is not installed. pip install "opencse\[onnx\]"'):
+        export_onnx("minilm", tmp_path / "onnx")
+
+
+@pytest.mark.usefixtures("same_graph")
+def test_the_command(normalised, tmp_path, monkeypatch, capsys):
+    model, export = normalised
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["opencse", "export", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return (int(stop.value.code or 0), *capsys.readouterr())
+
+    code, _, error = call(model, "-o", export.folder)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "already holds an export" in error
+    code, _, error = call(model, "-o", model, "--overwrite")  # never in place of a model
+    assert code == 2
+    assert "already holds other files" in error
+    code, _, error = call(tmp_path / "none", "-o", tmp_path / "x")
+    assert (code, error.count("\n")) == (2, 1)
+    before = (export.folder / "model.onnx").stat().st_mtime_ns
+    code, printed, error = call(model, "-o", export.folder, "--overwrite")
+    assert (code, error) == (0, "")
+    assert "largest difference" in printed
+    assert (export.folder / "model.onnx").stat().st_mtime_ns > before
+    assert len(list(export.folder.parent.iterdir())) == 2

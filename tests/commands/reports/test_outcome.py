@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from opencse.commands.reports import compare_outcome, render
+from opencse.evaluation import TaskResult
+from opencse.evaluation.probes import ProbeScores, Transformations
+from opencse.evaluation.probes.estimates import mean_estimate
+from opencse.evaluation.probes.triplet_sets import TripletResult
+from tests.commands.reports.hostile import NAME, probe_scores
+
+
+def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
+    """Scores on 40 sentences, `above` of them with the paraphrase above the negation, and on 40 triplets."""
+    rows, triplets = (tuple(i < count for i in range(40)) for count in (above, right))
+    return ProbeScores(
+        sts=(TaskResult(task="STS-B", main="spearman", metrics={"spearman": sts}, rows=10, data_sha256=""),),
+        splits=None,
+        own_splits=None,
+        transformations=Transformations(
+            kinds=(), paraphrase_above_negation=mean_estimate(rows), ties=0, rows_above=rows
+        ),
+        retrieval=None,
+        suppression=None,
+        length=None,
+        training_pairs=(),
+        seconds=0.0,
+        triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups=(), rows_right=triplets),),
+    )
+
+
+def answers(before: ProbeScores, after: ProbeScores, **options) -> dict[str, list[str]]:
+    return dict(compare_outcome({"old": before, "new": after}, **options).answers())
+
+
+def test_gains_without_losses_are_a_yes() -> None:
+    found = answers(scores(above=10), scores(above=30))
+    assert found["Is it better?"] == ["Yes: better on 1 of 3 measures, worse on none."]
+    assert found["On what?"][0].startswith("paraphrase nearer than negation, %: 25.0 → 75.0, 50.0 points more (95 %")
+    assert found["What got worse?"] == ["Nothing that was measured."]
+
+
+def test_a_loss_is_named_first_and_with_its_size() -> None:
+    found = answers(scores(above=10, right=30, sts=70.0), scores(above=30, right=5, sts=69.5))
+    assert found["Is it better?"] == ["On some measures: better on 1 of 3, worse on 2."]
+    roles, people = found["What got worse?"]
+    assert roles.startswith("roles: paraphrase nearer, %: 75.0 → 12.5, 62.5 points less")
+    assert people == "agreement with people, STS-B: 70.0 → 69.5, 0.5 points less"
+
+
+def test_a_difference_within_chance_is_neither_gain_nor_loss() -> None:
+    found = answers(scores(above=10), scores(above=11, sts=70.05))
+    assert found["Is it better?"] == ["No: none of 3 measures changed beyond chance."]
+    assert found["On what?"] == found["What got worse?"] == ["Nothing that was measured."]
+
+
+def test_guards_count_and_remarks_stand_under_what_got_worse() -> None:
+    same = scores(above=10)
+    found = answers(same, same, guards={"search": (80.0, 79.4)}, remarks=["Embed again."])
+    assert found["Is it better?"] == ["No: worse on 1 of 4 measures, better on none."]
+    assert found["What got worse?"] == ["guard search: 80.0 → 79.4, 0.6 points less", "Embed again."]
+
+
+def test_the_answers_are_the_first_lines_of_a_report_on_a_run() -> None:
+    models = probe_scores("old", NAME)
+    page = render(models, outcome=compare_outcome(models, remarks=[NAME]))
+    body = page[page.index("<body>") :]
+    places = [body.index(text) for text in ("Is it better?", "On what?", "What got worse?", "Wording or meaning?")]
+    assert places == sorted(places)
+    assert body.index("<p") < places[0] < body.index("<p", body.index("<p") + 1), "one small line stands above"
+    assert "<b>evil</b>" not in page
+    assert "Is it better?" not in render(models)
+
+
+def test_two_models_are_compared() -> None:
+    with pytest.raises(ValueError, match="unpack"):
+        compare_outcome({"a": scores(above=1)})
+
+
+def test_an_undefined_score_is_left_out() -> None:
+    undefined = replace(scores(above=10).sts[0], metrics={"spearman": None})
+    found = compare_outcome({"a": replace(scores(above=10), sts=(undefined,)), "b": scores(above=10)})
+    assert [each.measure for each in found.changes if "people" in each.measure] == []

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from opencse.commands.reports import render, write_report
+from opencse.commands.reports.figures import histogram
+from opencse.commands.reports.palette import LIGHT
+from opencse.commands.reports.summary import number
+from opencse.commands.reports.tables import triplet_rows
+from opencse.evaluation.probes import ProbeData, probe_encoders
+from opencse.foundation.errors import OpencseError
+from tests.commands.reports.hostile import CLOSING, LONG, NAME, bag_of_words, pairs, probe_scores
+
+
+class Page(HTMLParser):
+    """Collects elements, references and text; notes elements that are not closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.references: list[str] = []
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in ("meta", "link", "img", "br"):
+            self.open.append(tag)
+        for name, value in attributes:
+            if name in ("src", "href", "xlink:href", "action", "srcset", "poster", "data"):
+                self.references.append(value)
+            if name == "id":
+                self.ids.append(value)
+            assert not name.startswith("on"), name
+            assert "url(" not in (value or "") or "url(#" in value
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return probe_scores("first", NAME)
+
+
+def test_the_page_refers_to_nothing_outside_and_holds_no_script(models):
+    page = Page(render(models, settings={name: {"weights": NAME} for name in models}, notes=[NAME]))
+    assert page.open == []
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert "b" in page.tags  # ours, around numbers
+    assert page.references
+    for reference in page.references:
+        assert reference.startswith(("#", "data:")), reference
+    assert len(page.ids) == len(set(page.ids))
+    anchors = {r[1:] for r in page.references if r.startswith("#")}
+    assert anchors <= set(page.ids)
+
+
+def test_hostile_texts_are_shown_as_text(models):
+    html = render(models, notes=[CLOSING])
+    text = "".join(Page(html).texts)
+    assert "<script>document.title" in text
+    assert "{{ 7*7 }}" in text
+    assert LONG[:300] not in html
+    assert "(100,000 characters)" in text
+    assert "\u202e" not in html
+    assert "⟨U+202E⟩" in text
+    assert re.search(r"http(?!://www\.w3\.org/)", html.replace("http-equiv", "")) is None  # namespaces only
+
+
+def test_triplets_have_a_row_for_the_set_and_for_each_group(models):
+    rows = triplet_rows(models)
+    assert [row[1] for row in rows] == ["8", "8", "4", "4"]
+    assert all(len(row) == 2 + len(models) for row in rows)
+    assert all(re.fullmatch(r"\d+ % \(\d+ to \d+\)", cell) for row in rows for cell in row[2:])
+    assert [row[0] for row in triplet_rows(models, columns=("kind",))] == [rows[0][0], rows[2][0], rows[3][0]]
+
+
+def test_light_dark_and_phone(models):
+    html = render(models)
+    assert "prefers-color-scheme: dark" in html
+    assert 'name="viewport"' in html
+    pictures = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
+    assert len(pictures) >= 6
+    for picture in pictures:
+        assert "var(--ink)" in picture or "var(--muted)" in picture
+        assert re.findall(r"#[0-9a-f]{6}\b", picture) == []  # every colour follows the theme
+        assert re.match(r"<svg [^>]*viewBox", picture)
+        assert not re.match(r"<svg [^>]*\bwidth=", picture)
+
+
+def test_undefined_is_named_and_never_a_nan(models, tmp_path):
+    page = write_report(models, tmp_path)
+    assert "undefined" in page.read_text()
+    assert not re.search(r"\bnan\b", "".join(Page(page.read_text()).texts), flags=re.IGNORECASE)
+    document = json.loads((tmp_path / "probe.json").read_text(), parse_constant=pytest.fail)
+    flat = document["models"]["first"]["scores"]["own_splits"]["sets"][0]
+    assert flat["opposed"]["value"] is None
+    assert flat["opposed"]["undefined"] == "all gold scores are equal"
+
+
+def test_figures_are_written_as_files_and_the_same_twice(models, tmp_path):
+    write_report(models, tmp_path / "a")
+    write_report(models, tmp_path / "b")
+    files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert {path.suffix for path in files if path.parts[0] == "figures"} == {".svg", ".png"}
+    assert (tmp_path / "a" / "figures" / "splits.svg").is_file()
+    for path in files:
+        assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes(), path
+
+
+def test_a_report_on_scored_pairs_alone(tmp_path):
+    few = ProbeData(pairs=[pairs([("a b", "a c", 4.0), ("d", "e", 1.0), ("f g", "f g", 5.0)], "own")])
+    html = write_report(probe_encoders({"m": bag_of_words}, few), tmp_path).read_text()
+    assert "your pairs" in html
+    assert "Searches to look at" not in html
+
+
+def test_a_place_that_is_a_file_is_refused(models, tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OpencseError, match="not a folder"):
+        write_report(models, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "x"
+
+
+def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
+    assert number(-0.2, 0) == "0"
+    assert number(-0.6, 0) == "−1"
+
+
+def test_the_legend_of_many_training_pairs_fits_in_the_figure() -> None:
+    drawn = histogram({f"a_long_column_name_{i} (negative)": [1] * 20 for i in range(10)}, "overlap", LIGHT)
+    drawn.draw_without_rendering()
+    page, legend = drawn.bbox, drawn.axes[0].get_legend().get_window_extent()
+    assert legend.x1 <= page.x1
+    assert legend.y1 <= page.y1
+    assert drawn.axes[0].get_window_extent().height > 100

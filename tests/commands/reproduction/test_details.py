@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opencse.commands.reports.palette import LIGHT
+from opencse.commands.reproduction import Entry, System
+from opencse.commands.reproduction.details import detail_figures, detail_listing
+from opencse.commands.reproduction.entries import Query
+from opencse.commands.reproduction.neighbours import find_neighbours, searched_texts
+from opencse.commands.reproduction.pair_cosines import pair_cosines, texts_of
+from opencse.commands.reproduction.pair_groups import PairGroup, SentencePairs
+from opencse.commands.reproduction.projection import project
+from opencse.evaluation import ScoredPairs, TextEmbeddings
+
+GROUPS = {
+    "paraphrase": SentencePairs(first=["a b", "a b"], second=["c d", "a d"], scores=[5.0, 4.5]),
+    "negation": SentencePairs(first=["a b"], second=["not a b"]),
+}
+VECTORS = {"a b": [1, 0], "c d": [0, 1], "a d": [1, 1], "not a b": [1, 0]}
+
+
+def measured(scale: float = 1.0):
+    texts = texts_of(GROUPS)
+    return pair_cosines(GROUPS, TextEmbeddings(texts, np.array([VECTORS[text] for text in texts]) * scale))
+
+
+def entry(**settings) -> Entry:
+    groups = tuple(PairGroup(name=name, transformation=name) for name in GROUPS)
+    systems = (System(label="A", recipe="simcse"), System(label="B", recipe="osscse"))
+    return Entry(**{"name": "x/y", "title": "T", "kind": "pairs", "groups": groups, "systems": systems, **settings})
+
+
+def test_cosines_and_wording_of_each_group() -> None:
+    scores = measured().scores()
+    assert scores["paraphrase: cosine"] == pytest.approx(np.sqrt(0.5) / 2)
+    assert scores["paraphrase: deviation"] == pytest.approx(0.5)
+    assert scores["paraphrase: error rate"] == pytest.approx(0.75)  # two of two words, and one of two
+    assert scores["paraphrase: overlap"] == pytest.approx(0.25)
+    assert (scores["negation: cosine"], scores["negation: deviation"]) == (1.0, 0.0)
+    assert (scores["paraphrase: count"], scores["negation: count"]) == (2.0, 1.0)
+
+
+def test_a_scatter_has_both_models_for_each_group_and_both_groups_for_the_first() -> None:
+    figures = detail_figures(entry(plot="scatter"), {"A": measured(), "B": measured(2.0)})
+    assert list(figures) == ["-paraphrase", "-negation", "-a"]
+    (axes,) = figures["-paraphrase"](LIGHT).axes
+    assert [cloud.get_label() for cloud in axes.collections] == ["A", "B"]
+    assert np.allclose(axes.collections[0].get_offsets(), [[0, 1], [np.sqrt(0.5), 0.5]])
+    assert axes.get_xlim() == (-0.02, 1.02)
+    (axes,) = figures["-a"](LIGHT).axes
+    assert [cloud.get_label() for cloud in axes.collections] == ["paraphrase", "negation"]
+
+
+def test_a_histogram_has_the_share_of_pairs_by_cosine() -> None:
+    figures = detail_figures(entry(plot="histogram"), {"A": measured()})
+    assert list(figures) == ["-paraphrase", "-negation"]
+    (axes,) = figures["-paraphrase"](LIGHT).axes
+    values = axes.patches[0].get_data().values
+    assert (len(values), values.sum(), values.max(), values[0]) == (25, 1.0, 0.5, 0.5)
+
+
+def test_pairs_are_listed_with_their_scores_and_the_cosines_of_each_model() -> None:
+    header, *rows = detail_listing(entry(texts=1), {"A": measured(), "B": measured()})
+    assert header == ("", "sentence", "compared with", "human score", "A", "B")
+    assert rows == [
+        ("paraphrase", "a b", "c d", "5", "0.0000", "0.0000"),
+        ("negation", "a b", "not a b", "", "1.0000", "1.0000"),
+    ]
+    assert detail_listing(entry(), {"A": measured()}) == ()
+
+
+def test_training_pairs_are_listed_by_system() -> None:
+    listed = detail_listing(entry(kind="training_pairs", groups=(), texts=1), {"A": measured()})
+    assert listed[1:] == (
+        ("A", "paraphrase", "a b", "c d", "0.0000"),
+        ("A", "negation", "a b", "not a b", "1.0000"),
+    )
+
+
+def test_the_answer_has_a_rank_and_a_query_does_not_find_itself() -> None:
+    pairs = ScoredPairs(name="STS-B", sentence1=["Go.", "Stop."], sentence2=["Leave.", "Halt."], scores=[5, 5])
+    queries = (Query(text="go.", answer=(0, 2)), Query(text="stop."))
+    vectors = {"Go.": [1, 0], "go.": [1, 0], "Leave.": [3, 3], "Stop.": [2, 1], "stop.": [2, 1], "Halt.": [0, 1]}
+    texts = searched_texts(pairs, queries)
+    found = find_neighbours(pairs, queries, TextEmbeddings(texts, np.array([vectors[text] for text in texts])))
+    assert found.scores() == {"query 1: rank": 2.0}
+    assert [text for text, _ in found.nearest[0]] == ["Stop.", "Leave.", "Halt."]
+    listed = detail_listing(entry(kind="neighbours", groups=(), queries=queries), {"A": found})
+    assert listed[:3] == (("query", "rank", "A"), ("go.", "1", "Stop. (0.894)"), ("go.", "2", "Leave. (0.707)"))
+
+
+def test_a_narrow_cone_has_a_mean_cosine_near_one_and_little_spread() -> None:
+    rng = np.random.default_rng(0)
+    wide = project(rng.normal(size=(50, 8)))
+    narrow = project(rng.normal(size=(50, 8)) + 30)
+    assert abs(wide.mean_cosine) < 0.1 < 0.9 < narrow.mean_cosine
+    assert np.abs(narrow.points).max() < 0.2 * np.abs(wide.points).max()
+    plane = project(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1.0]]))
+    assert (plane.share, plane.mean_cosine) == (pytest.approx(1.0), pytest.approx(0.0))
+    assert plane.scores()["variance shown, %"] == pytest.approx(100)
+
+
+def test_projections_are_panels_on_one_scale() -> None:
+    clouds = {
+        name: project(np.random.default_rng(0).normal(size=(9, 4)) + shift) for name, shift in (("A", 0), ("B", 9))
+    }
+    figures = detail_figures(entry(kind="projection", groups=()), {**clouds, "C": clouds["A"]})
+    assert list(figures) == [""]
+    shown = [axes for axes in figures[""](LIGHT).axes if axes.get_visible()]
+    assert [axes.get_title().partition("\n")[0] for axes in shown] == ["A", "B", "C"]
+    assert len({axes.get_xlim() for axes in shown}) == 1

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from opencse.commands import reproduce as module
+from opencse.commands import reproduced_runs
+from opencse.commands.cli.main import app
+from opencse.commands.reproduce import reproduce
+from opencse.evaluation import Results, TaskResult
+from opencse.evaluation.results_table import Evaluation
+from opencse.foundation.errors import OpencseError
+from tests.tiny import tiny_bert
+
+QUICK = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "selection.every=2"]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("".join(f"The {size} cat runs.\n" for size in ("big", "old", "small", "red", "blue", "green")))
+    return path
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SMALL", str(tiny_bert(tmp_path / "bert", layers=1)))
+
+
+def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(tmp_path, corpus, small, monkeypatch) -> None:
+    arguments = {"out": tmp_path / "papers", "corpus": corpus, "overrides": QUICK, "progress": False}
+    table = reproduce("byop/table-2", **arguments, seeds=[1, 2])
+    assert list(table.rows) == ["SimCSE", "BYOP"]
+    for cells, printed in zip(table.rows.values(), (75.83, 76.81), strict=True):
+        (cell,) = cells
+        assert (len(cell.values), cell.printed) == (2, printed)
+    assert table.markdown() == (tmp_path / "papers" / "byop" / "table-2.md").read_text()
+    runs = sorted((tmp_path / "papers" / "runs").glob("*.json"))
+    assert len(runs) == 4
+
+    def no_training(*_, **__):
+        raise OpencseError("not trained before")
+
+    monkeypatch.setattr(reproduced_runs, "run", no_training)
+    assert reproduce("byop/table-2", **arguments, seeds=[1, 2]).rows == table.rows
+    other = reproduce("diffcse/table-1", **arguments, seeds=[1])
+    assert other.rows["SimCSE"][0].values == table.rows["SimCSE"][0].values[:1], "another table, the same run"
+    assert other.rows["DiffCSE"][-1].missing == "not trained before"
+
+
+def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corpus, small, monkeypatch) -> None:
+    def refuse(*_, **__):
+        raise OpencseError("no translation model")
+
+    monkeypatch.setattr(reproduced_runs, "run", refuse)
+    monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda shared, key, measure: measure(tmp_path))
+    notes = []
+    table = reproduce("osscse/table-4", out=tmp_path / "papers", corpus=corpus, progress=False, notify=notes.append)
+    assert table.rows["OssCSE"][-1].text() == "not had: no translation model (79.08)"
+    assert table.rows["PCL"][-1].text() == "not had: opencse has no PCL (78.42)"
+    assert any("OssCSE" in note for note in notes)
+
+
+def test_a_backbone_that_is_not_there_is_named(tmp_path, corpus, monkeypatch) -> None:
+    monkeypatch.setattr(module, "FULL", dict.fromkeys(module.FULL, str(tmp_path / "no-such-model")))
+    table = reproduce("diffcse/table-1", out=tmp_path / "papers", corpus=corpus, scale="full", progress=False)
+    for family in ("bert-base", "roberta-base"):
+        assert "not had: the backbone" in table.rows[f"SimCSE, {family}"][-1].text()
+
+
+def test_the_command_lists_the_tables() -> None:
+    result = CliRunner().invoke(app, ["reproduce"])
+    assert "osscse/table-4" in result.output
+
+
+def test_splits_need_the_sts_data(tmp_path) -> None:
+    with pytest.raises(OpencseError, match="--data"):
+        reproduce("osscse/table-2", out=tmp_path)
+
+
+def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(tmp_path, corpus, small, monkeypatch) -> None:
+    scored: list[str] = []
+
+    def evaluate(model, *, tasks, **_):
+        scored.extend(tasks)
+        if tasks != ["CR"]:
+            raise OpencseError(f"there is no {tasks[0]}")
+        result = TaskResult(task="CR", main="accuracy", metrics={"accuracy": 81.5}, rows=2, data_sha256="", details={})
+        return Evaluation(
+            results={"transfer": Results(results=(result,), texts=2, seconds=0.0)}, settings={}, texts=2, asked=2
+        )
+
+    monkeypatch.setattr(reproduced_runs, "evaluate", evaluate)
+    arguments = {"out": tmp_path / "papers", "corpus": corpus, "overrides": QUICK, "progress": False}
+    for repeated in (False, True):
+        table = reproduce("diffcse/table-2", **arguments)
+        cells = dict(zip(table.columns, table.rows["SimCSE"], strict=True))
+        assert (cells["CR"].values, cells["MR"].missing) == ((81.5,), "there is no MR")
+        assert cells["Avg."].text() == "not had: not every column is there (85.56)"
+        assert ("CR" in scored) is not repeated, "what was measured is read from its file"
+        scored.clear()
+
+
+def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) -> None:
+    table = reproduce("byop/figure-4", out=tmp_path, corpus=corpus, overrides=QUICK, seeds=[1, 2], progress=False)
+    assert table.columns == ("alignment", "uniformity")
+    assert all(len(cell.values) == 2 for cells in table.rows.values() for cell in cells)
+    for quantity in table.columns:
+        assert (tmp_path / "byop" / f"figure-4-{quantity}.svg").read_text().count("BYOP-D-M") == 1
+    (log, *_) = sorted((tmp_path / "runs").glob("*/metrics.jsonl"))
+    watched = [json.loads(line) for line in log.read_text().splitlines() if "alignment" in line]
+    assert [line["step"] for line in watched] == [0, 1]  # six rows in batches of four: one step
+    assert all(line["uniformity"] < 0 < line["alignment"] for line in watched)
+
+
+def test_training_sentences_are_watched_with_dropout(tmp_path, corpus, small) -> None:
+    table = reproduce("byop/figure-2", out=tmp_path, corpus=corpus, overrides=QUICK, progress=False)
+    alignment, uniformity = (cell.values[0] for cell in table.rows["SimCSE"])
+    assert uniformity < 0 < alignment
+    assert (tmp_path / "byop" / "figure-2-training-alignment.svg").is_file()
+
+
+def test_a_small_run_stands_for_the_first_family_whichever_it_is(tmp_path, corpus, small, monkeypatch) -> None:
+    monkeypatch.setattr(
+        reproduced_runs, "_trained", lambda *_: reproduced_runs.StoredRun(folder=tmp_path / "run", scores={})
+    )
+    monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})
+    table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
+    assert list(table.rows) == ["SimCSE", "SimCSE + Prompt", "OssCSE"]
+    assert table.rows["OssCSE"][1].text() == "80.00 (88.13)"

@@ -1,0 +1,101 @@
+"""The masked language model that comes with the package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from opencse.encoder import backbone_config, load_encoder, names
+from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.names import resolve
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import family_of, load_recipe
+
+FOLDER = Path(names.__file__).parents[1] / "assets" / "mini-mlm"
+here = pytest.mark.skipif(not FOLDER.is_dir(), reason="mini-mlm does not come with this version")
+
+
+@here
+def test_size_and_contents() -> None:
+    assert resolve("mini-mlm") == str(FOLDER)
+    assert (FOLDER / "model.safetensors").stat().st_size <= 14_000_000
+    assert {f.name for f in FOLDER.iterdir()} == {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert "Wikipedia contributors" in card
+    assert "CC BY-SA" in card
+    vocabulary = json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    assert not any(" " in piece for piece in vocabulary), "pieces of words, no sentences"
+
+
+@here
+def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "assets" / "mini-mlm"
+    shutil.copytree(FOLDER, copy)
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(weights)
+    monkeypatch.setattr(names.importlib.resources, "files", lambda _: tmp_path)
+    with pytest.raises(OpencseError, match=r"mini-mlm: .* is not the model that comes with opencse"):
+        resolve("mini-mlm")
+    shutil.rmtree(copy)
+    with pytest.raises(OpencseError, match="comes without it"):
+        resolve("mini-mlm")
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "first_last"])
+@here
+def test_is_a_backbone_in_fp32(pooling: str) -> None:
+    encoder = load_encoder("mini-mlm", pooling=pooling)
+    assert all(p.dtype == torch.float32 for p in encoder.parameters())
+    vectors = encoder.encode(["A cat sleeps.", "The council met in May."])
+    assert vectors.shape == (2, 256)
+    assert abs(float(vectors[0] @ vectors[1])) < float((vectors**2).sum(1).max())
+
+
+@here
+def test_its_family_has_settings_of_its_own() -> None:
+    assert family_of(backbone_config("mini-mlm")) == "mini-mlm"
+    assert load_recipe("simcse", family="mini-mlm").family == "mini-mlm"
+
+
+RIGHT_KIND = {
+    "She was born in 1950 in New [MASK].": {"york", "jersey", "zealand", "orleans", "england", "mexico", "hampshire"},
+    "He was elected as a member of the [MASK] party.": {
+        "democratic",
+        "republican",
+        "labour",
+        "liberal",
+        "conservative",
+    },
+    "It was one [MASK] the first of its kind.": {"of"},
+    "The album was released [MASK] 12 May 2004.": {"on"},
+    "They have [MASK] living there for ten years.": {"been"},
+}
+
+
+@here
+def test_fills_gaps_with_words_of_the_right_kind() -> None:
+    model, tokenizer = load_masked_lm("mini-mlm")
+    for sentence, words in RIGHT_KIND.items():
+        inputs = tokenizer(sentence, return_tensors="pt")
+        place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero().item()
+        with torch.inference_mode():
+            best = model(**inputs).logits[0, place].topk(3).indices.tolist()
+        assert words & set(tokenizer.convert_ids_to_tokens(best)), (sentence, tokenizer.convert_ids_to_tokens(best))
+
+
+def test_without_it_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names.importlib.resources, "files", lambda _: tmp_path)
+    with pytest.raises(OpencseError, match="comes without it") as error:
+        resolve("mini-mlm")
+    assert "minilm" in error.value.remedy

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from opencse.commands.check import check
+from opencse.commands.reports.check_page import render_check, write_check
+from opencse.evaluation.check.own_texts import check_texts
+from opencse.evaluation.probes.estimates import rate_estimate
+from opencse.foundation.errors import OpencseError
+from opencse.text.documents import DocumentPassage
+from opencse.text.user_text import collect_passages
+
+OPPOSED = ("not", "n't", "isn't", "aren't", "wasn't", "weren't", "dangerous", "closed", "cold", "false", "unsafe")
+TEXTS = [
+    "The old bridge is safe.",
+    "The shop near the station is open.",
+    "The soup is hot.",
+    "The answer is true.",
+    "In 1990, the king left the city.",
+    "The window is closed.",
+]
+
+
+def by_words(texts) -> np.ndarray:
+    """A model that goes by wording: counts of letter pairs."""
+    out = np.zeros((len(texts), 512))
+    for row, text in enumerate(texts):
+        for a, b in zip(text.lower(), text.lower()[1:], strict=False):
+            out[row, (ord(a) * 31 + ord(b)) % 512] += 1
+    return out
+
+
+def by_meaning(texts) -> np.ndarray:
+    """A model that sees little but the number of words that turn a sentence round."""
+    out = 1e-3 * by_words(texts)
+    for row, text in enumerate(texts):
+        turned = sum(word.strip(".,") in OPPOSED or word.endswith("n't") for word in text.lower().split())
+        out[row, turned % 2] += 10
+    return out
+
+
+@pytest.fixture(scope="module")
+def found():
+    return check_texts(
+        by_words, [DocumentPassage("mine.txt", (text,)) for text in TEXTS], model="words", queries=["open shop"]
+    )
+
+
+def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
+    assert found.language == "en"
+    assert found.texts == len(TEXTS)
+    negation = next(kind for kind in found.kinds if kind.name == "negation")
+    assert negation.contradiction_first.rows >= 4
+    denied = found.rewordings["negated opposite"]
+    assert denied.value is not None
+    assert denied.value > 0.5
+    assert found.examples[0].contradiction_first
+    assert found.examples[0].ranks[0] < found.examples[0].ranks[1]
+    assert "words finds the contradiction" in found.headline()
+
+
+def test_a_model_that_goes_by_meaning_is_not(found) -> None:
+    other = check_texts(by_meaning, [DocumentPassage("mine.txt", (text,)) for text in TEXTS], model="meaning")
+    assert other.rewordings["negated opposite"].value < found.rewordings["negated opposite"].value
+
+
+def test_passages_and_queries(found) -> None:
+    assert found.contradiction_first_in_passages is None
+    assert found.queries is not None
+    assert found.queries.still_first.rows == 1
+    whole = check_texts(
+        by_words, [DocumentPassage("a.md", tuple(TEXTS[:3])), DocumentPassage("b.md", tuple(TEXTS[3:]))]
+    )
+    assert whole.contradiction_first_in_passages is not None
+    assert whole.contradiction_first_in_passages.rows == whole.contradiction_first.rows > 0
+
+
+def test_another_language_is_named() -> None:
+    texts = [
+        "La gare est fermée et les trains ne sont pas là.",
+        "Les 12 salles sont dans la ville et elles sont propres.",
+        TEXTS[0],
+    ]
+    found = check_texts(by_words, [DocumentPassage("a", (text,)) for text in texts])
+    assert found.language == "fr"
+    assert any("The texts look French, for which there are no rules: only numbers" in note for note in found.notes)
+    assert not found.rewordings
+
+
+def test_markup_and_questions_are_no_test_cases() -> None:
+    odd = [
+        DocumentPassage("a", (text,))
+        for text in ("The path src/main.py is safe.", "Is the road safe?", "x is safe = y.")
+    ]
+    with pytest.raises(OpencseError, match="none of the 0 sentences"):
+        check_texts(by_words, odd)
+
+
+def test_the_page_holds_what_was_found_and_nothing_that_could_run(found, tmp_path) -> None:
+    evil = replace(found.examples[0], sentence="<script>alert(1)</script>", source="a\u202eb")
+    page = render_check(replace(found, examples=(evil,)))
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "\u202e" not in page
+    assert write_check(found, tmp_path).read_text().count("contradiction") > 3
+    assert (
+        json.loads((tmp_path / "check.json").read_text())["contradiction_first"]["rows"]
+        == found.contradiction_first.rows
+    )
+
+
+def test_the_result_shows_itself(found) -> None:
+    assert len(repr(found)) < 300
+    console = Console(record=True, width=100, file=StringIO())
+    console.print(found)
+    assert "contradiction first" in console.export_text()
+    assert "text/html" in found._repr_mimebundle_([], [])
+
+
+def test_a_loaded_model_and_a_list(tiny_model) -> None:
+    result = check(tiny_model, TEXTS, minutes=0.2)
+    assert result.contradiction_first.rows > 0
+
+
+def test_wilson_interval() -> None:
+    share = rate_estimate(0, 10)
+    assert (share.value, share.low) == (0.0, 0.0)
+    assert share.high == pytest.approx(0.2775, abs=1e-3)
+
+
+def test_demo_is_a_corpus() -> None:
+    assert len(collect_passages(Path("demo"))) > 500

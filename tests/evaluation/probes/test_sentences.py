@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.evaluation import TextEmbeddings
+from opencse.evaluation.probes import KINDS, packaged_sentences, read_sentences
+from opencse.evaluation.probes.training_pairs import TrainingPairsProbe
+from opencse.foundation.errors import OpencseError
+from tests.evaluation.probes.helpers import ROWS, write_sentences
+
+
+def test_reads_a_table(tmp_path):
+    found = read_sentences(write_sentences(tmp_path / "mine.tsv"))
+    assert found.kinds == KINDS
+    assert list(found.anchors) == [row[0] for row in ROWS]
+    rows, first, second = found.pairs("negation")
+    assert rows.tolist() == [0, 1, 2, 3]
+    assert second == [row[2] for row in ROWS]
+    assert first == list(found.anchors)
+
+
+def test_reads_built_views_with_nulls_and_takes_another_row_for_random(tmp_path):
+    table = {
+        "id": [0, 1, 2],
+        "text": ["a b", "c d", "e f"],
+        "negation": ["not a b", None, None],
+        "negation.rule": ["x", "y", "z"],
+        "positive.0": [None, "d c", None],
+    }
+    folder = tmp_path / "views"
+    folder.mkdir()
+    pq.write_table(pa.table(table), folder / "part-00000.parquet")
+    found = read_sentences(folder)
+    assert set(found.versions) == {"negation", "positive.0", "random"}
+    assert found.pairs("negation")[2] == ["not a b"]
+    assert all(other != own for own, other in zip(found.anchors, found.versions["random"], strict=True))
+
+
+def test_another_row_is_never_a_copy_of_the_sentence(tmp_path):
+    texts = ["the sun rises", "The sun  rises", "rain falls", "the sun rises"]
+    pq.write_table(pa.table({"text": texts, "negation": ["no"] * 4}), tmp_path / "mine.parquet")
+    found = read_sentences(tmp_path / "mine.parquet", seed=3)
+    assert [found.versions["random"][i] for i in (0, 1, 3)] == ["rain falls"] * 3
+    pq.write_table(pa.table({"text": texts[:2], "negation": ["no"] * 2}), tmp_path / "copies.parquet")
+    with pytest.raises(OpencseError, match="random"):
+        read_sentences(tmp_path / "copies.parquet")
+
+
+@pytest.mark.parametrize(("built", "kinds"), [(True, ("random",)), (False, ("substitution", "random"))])
+def test_a_built_substitution_is_sans_negative_and_no_transformation(tmp_path, built, kinds):
+    table = {"text": ["a b", "c d"], "substitution": ["a x", "y d"]}
+    if built:
+        table["substitution.rule"] = ["substituted", "substituted"]
+    pq.write_table(pa.table(table), tmp_path / "mine.parquet")
+    found = read_sentences(tmp_path / "mine.parquet")
+    assert found.kinds == kinds
+    pairs = TrainingPairsProbe(found)
+    texts = sorted(set(pairs.texts()))
+    roles = {kind.column: kind.role for kind in pairs.measure(TextEmbeddings(texts, np.eye(len(texts))))}
+    assert roles == {"another sentence": "negative"} | ({"negative.substitution": "negative"} if built else {})
+
+
+def test_a_limit_draws_rows_and_says_how_many_there_were(tmp_path):
+    found = read_sentences(write_sentences(tmp_path / "mine.tsv"), limit=2)
+    assert (len(found), found.total) == (2, 4)
+    assert read_sentences(tmp_path / "mine.tsv", limit=2) == found
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("a\tb\nx\ty\n", "no column 'sentence' or 'text'"),
+        ("text\tother\nx\ty\n", "no transformed version"),
+        ("text\tnegation\n", "holds no sentence"),
+        ("text\tnegation\nx\t\n", "negation are empty"),
+        ("text\tnegation\nx\n", "1 cells, but the header has 2"),
+        ("", "no column"),
+    ],
+)
+def test_bad_tables_are_named(tmp_path, content, problem):
+    path = tmp_path / "bad.tsv"
+    path.write_text(content)
+    with pytest.raises(OpencseError, match=problem):
+        read_sentences(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(OpencseError, match="no such file"):
+        read_sentences(tmp_path / "none.tsv")
+
+
+def test_the_packaged_sentences_have_all_six():
+    found = read_sentences(packaged_sentences())
+    assert len(found) >= 300
+    assert found.kinds == KINDS
+    assert all(cell is not None for cells in found.versions.values() for cell in cells)

@@ -1,0 +1,114 @@
+"""Progress: lines where there is no terminal, a bar where there is one, silence on request."""
+
+import re
+import sys
+import time
+
+import pytest
+
+from opencse.foundation.progress import Phase, Verbosity, duration, note, set_verbosity, track
+
+
+@pytest.fixture(autouse=True)
+def _normal():
+    yield
+    set_verbosity(Verbosity.NORMAL)
+
+
+def test_a_line_says_amount_share_rate_and_time_left(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    phase = Phase("training", total=1800, unit="steps", initial=200, show=False)
+    now += 50
+    phase.update(250)
+    phase.details({"loss": "0.4312"})
+    assert phase.line() == "training: 450 of 1,800 steps (25 %), 5 steps/s, 4 min 30 s left, loss 0.4312"
+
+
+def test_a_line_without_a_total_or_a_unit(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    phase = Phase("sampling", show=False)
+    now += 2
+    phase.update(3000)
+    assert phase.line() == "sampling: 3,000, 1,500/s"
+
+
+def test_before_any_progress_there_is_no_rate():
+    assert Phase("mining", total=10, unit="sentences", show=False).line() == "mining: 0 of 10 sentences (0 %)"
+
+
+def test_lines_come_at_intervals_without_a_terminal_even_if_nothing_moves(capfd):
+    with Phase("building", total=4, unit="rows", every=0.05) as phase:
+        time.sleep(0.18)
+        phase.update(4)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) >= 3
+    assert lines[0] == "opencse: building: 0 of 4 rows (0 %)"
+    assert re.fullmatch(r"opencse: building: 4 rows in \d+ s", lines[-1])
+
+
+def test_a_sequence_is_tracked_as_it_is_read(capfd):
+    for item in track([0.0, 0.06], "guessing", unit="batches", every=0.02):
+        time.sleep(item)
+    assert "opencse: guessing: 1 of 2 batches (50 %)" in capfd.readouterr().err
+
+
+def test_a_short_phase_says_nothing(capfd):
+    with Phase("building", total=4, unit="rows") as phase:
+        phase.update(4)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_phase_follows_a_count_to_its_end(capfd):
+    counts = iter([2, 1, 3, 4])
+    with Phase("building", total=4, unit="rows", every=0.01) as phase:
+        phase.follow(lambda: next(counts, 4), every=0.01)
+        time.sleep(0.1)
+    assert phase.done == 4
+    assert "2 of 4 rows (50 %)" in capfd.readouterr().err
+    with Phase("building", total=4, unit="rows", show=False) as phase:
+        phase.follow(lambda: 3)
+    assert phase.done == 3, "asked once more at the end"
+
+
+def test_a_failed_phase_is_not_reported_as_done(capfd):
+    with pytest.raises(ValueError), Phase("building", total=4, unit="rows", every=0.01):
+        time.sleep(0.05)
+        raise ValueError
+    assert " in " not in capfd.readouterr().err
+
+
+def test_a_terminal_gets_a_bar(monkeypatch, capfd):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Phase("building", total=4, unit="rows", every=0.01) as phase:
+        phase.update(4)
+        time.sleep(0.05)
+    shown = capfd.readouterr().err
+    assert "\r" in shown
+    assert "building" in shown
+    assert "opencse:" not in shown
+
+
+def test_quiet_says_nothing(capfd):
+    set_verbosity(Verbosity.QUIET)
+    with Phase("building", total=4, unit="rows", every=0.01):
+        time.sleep(0.05)
+    note("something")
+    assert capfd.readouterr().err == ""
+
+
+def test_some_remarks_are_for_verbose_runs_alone(capfd):
+    note("usual")
+    note("detail", verbose=True)
+    set_verbosity(Verbosity.VERBOSE)
+    note("detail", verbose=True)
+    assert capfd.readouterr().err == "opencse: usual\nopencse: detail\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.4, "59 s"), (60, "1 min"), (725, "12 min 5 s"), (3600, "1 h"), (12000, "3 h 20 min")],
+)
+def test_durations_have_at_most_two_units(seconds, text):
+    assert duration(seconds) == text

@@ -1,0 +1,72 @@
+"""Timings: parts that add up to the whole."""
+
+import time
+
+import pytest
+
+from opencse.foundation.progress import collect, divide, timed
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def wait(seconds):
+        now[0] += seconds
+
+    return wait
+
+
+def test_a_part_inside_another_counts_for_itself_alone(clock):
+    with collect() as timings:
+        clock(1)
+        with timed("training"):
+            clock(10)
+            with timed("development scores"):
+                clock(4)
+            clock(5)
+        with timed("training"):
+            clock(2)
+    assert timings.rounded() == {"training": 17.0, "development scores": 4.0, "other": 1.0}
+    assert timings.line() == "22 s in all: training 17 s, development scores 4 s, other 1 s"
+
+
+def test_a_whole_part_keeps_what_is_inside_it(clock):
+    with collect() as timings:
+        with timed("first stages", whole=True), timed("training steps"):
+            clock(7)
+        with timed("training steps"):
+            clock(2)
+    assert timings.rounded() == {"first stages": 7.0, "training steps": 2.0}
+
+
+def test_a_part_that_fails_is_counted(clock):
+    with pytest.raises(ValueError), collect() as timings, timed("mining"):
+        clock(3)
+        raise ValueError
+    assert timings.rounded()["mining"] == 3.0
+
+
+def test_work_of_other_processes_is_divided_as_they_measured(clock):
+    with collect() as timings:
+        with timed("building"):
+            clock(12)
+        divide("building", {"parsing": 3.0, "mining": 1.0})
+    assert timings.rounded() == {"parsing": 9.0, "mining": 3.0}
+
+
+def test_without_a_collector_nothing_happens(clock):
+    with timed("mining"):
+        clock(3)
+    divide("mining", {"parsing": 1.0})
+
+
+def test_a_function_can_be_a_part(clock):
+    @timed("report")
+    def report():
+        clock(2)
+
+    with collect() as timings:
+        report()
+    assert timings.rounded()["report"] == 2.0

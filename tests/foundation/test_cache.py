@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from platformdirs import user_cache_path
+
+from opencse.foundation.cache import KINDS, cache_place, cache_root, cache_sizes, clear_cache, sealed_store, trim_cache
+from opencse.foundation.errors import OpencseError
+
+DAY = 24 * 3600
+A, B = 32 * "a", 32 * "b"
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
+
+
+def store(kind, name, size, days):
+    path = cache_root() / kind / name
+    path.mkdir(parents=True)
+    (path / "data").write_bytes(bytes(size))
+    used = time.time() - days * DAY
+    os.utime(path, (used, used))
+    return path
+
+
+def test_the_longest_unused_go_until_the_rest_fits() -> None:
+    new, old, oldest = (store("tokens", f"{days:032}", 100, days) for days in (2, 3, 4))
+    file = cache_root() / "inputs" / f"texts-{A}.parquet"
+    file.parent.mkdir()
+    file.write_bytes(bytes(100))
+    os.utime(file, (0, 0))
+    trim_cache(250)
+    assert [path.exists() for path in (new, old, oldest, file)] == [True, True, False, False]
+
+
+def test_what_was_used_within_a_day_stays() -> None:
+    path = store("tokens", A, 100, 0.5)
+    trim_cache(0)
+    assert path.exists()
+
+
+def test_asking_for_a_store_counts_as_use_and_for_a_new_one_makes_room(monkeypatch) -> None:
+    asked, other = store("tokens", A, 100, 3), store("tokens", B, 100, 2)
+    monkeypatch.setenv("OPENCSE_CACHE_GIB", "1e-7")  # 107 bytes
+    assert cache_place("tokens", A) == asked
+    assert other.exists(), "nothing new, so nothing goes"
+    assert not cache_place("teachers", "c").exists()
+    assert asked.exists()
+    assert not other.exists()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("tokens", f".{A}.tmp"), ("pip", A), ("tokens", "mine")])
+def test_what_is_being_written_and_what_others_keep_there_is_left_alone(kind, name) -> None:
+    path = store(kind, name, 100, 5)
+    trim_cache(0)
+    assert path.exists()
+
+
+def test_a_limit_that_is_no_number_is_one_line(monkeypatch) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE_GIB", "much")
+    with pytest.raises(OpencseError, match="OPENCSE_CACHE_GIB"):
+        cache_place("tokens", "a")
+
+
+def test_sizes_and_clearing_leave_other_files_alone(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    for kind in ("tokens", "vectors", "mine"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / A).write_bytes(b"x" * 100)
+    assert cache_sizes() == {kind: 100 * (kind in ("tokens", "vectors")) for kind in KINDS}
+    assert clear_cache(["tokens", "mine"]) == 100
+    assert clear_cache() == 100
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_folder_is_that_of_the_system(monkeypatch) -> None:
+    monkeypatch.delenv("OPENCSE_CACHE")
+    assert cache_root() == user_cache_path("opencse", appauthor=False)
+
+
+def test_clearing_removes_neither_files_of_others_nor_what_a_link_points_to(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "my-data.csv").write_text("x")
+    linked = tmp_path / "elsewhere" / A
+    linked.mkdir(parents=True)
+    (tmp_path / "tokens").symlink_to(tmp_path / "elsewhere")
+    assert clear_cache() == 0
+    assert (tmp_path / "inputs" / "my-data.csv").exists()
+    assert linked.exists()
+
+
+def test_an_entry_that_two_processes_make_at_once_is_whole() -> None:
+    def build(folder) -> None:
+        (folder / "data").write_text("mine")
+
+    def build_slowly(folder) -> None:
+        build(folder)
+        sealed_store("tokens", A, build)  # another process is faster
+
+    assert (sealed_store("tokens", A, build_slowly) / "data").read_text() == "mine"
+    assert [path.name for path in (cache_root() / "tokens").iterdir()] == [A]

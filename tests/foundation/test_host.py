@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from opencse.foundation.tensors import HostInteger, move, true_cells
+from opencse.losses import Context
+
+META = torch.device("meta")  # its tensors have no values: whatever reads one fails
+
+
+def test_an_integer_is_read_only_after_something_else_wrote_to_it(monkeypatch) -> None:
+    buffer = torch.zeros((), dtype=torch.long)
+    integer, read = HostInteger(0, buffer), []
+    convert = torch.Tensor.__int__
+    monkeypatch.setattr(torch.Tensor, "__int__", lambda self: (read.append(self), convert(self))[1])
+    integer.set(buffer, 3)
+    assert (integer.get(buffer), buffer.item(), len(read)) == (3, 3, 0)
+    buffer.copy_(torch.tensor(5))  # as a checkpoint is loaded
+    assert [integer.get(buffer), integer.get(buffer), len(read)] == [5, 5, 1]
+    elsewhere = buffer.clone()
+    integer.moved(elsewhere, 5)
+    assert (integer.get(elsewhere), len(read)) == (5, 1)
+    assert (integer.get(buffer), len(read)) == (5, 2)
+
+
+def test_rows_come_from_the_host() -> None:
+    present = {view: torch.empty(4, dtype=torch.bool, device=META) for view in ("a", "b")}
+    known = {"a": torch.tensor([True, True, False, True]), "b": torch.tensor([True, False, True, True])}
+    context = Context(host_present=known)
+    assert context.host_rows(present, "a", "b").tolist() == [0, 3]
+    rows = context.rows(present, "a")
+    assert (rows.device, len(rows)) == (META, 3)
+    with pytest.raises(NotImplementedError, match="meta"):
+        Context().rows(present, "a")
+
+
+def test_rows_of_masks_that_only_the_device_knows() -> None:
+    present = {"a": torch.tensor([True, True, False]), "b": torch.tensor([False, True, True])}
+    assert Context().rows(present, "a", "b").tolist() == [1]
+
+
+def test_tokens_on_the_host() -> None:
+    ids, mask = torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3, dtype=torch.long)
+    known = Context(tokens={"a": (ids.to(META), mask.to(META))}, host_tokens={"a": (ids, mask)})
+    assert known.tokens_on_host("a")[0] is ids
+    assert torch.equal(Context(tokens={"a": (ids, mask)}).tokens_on_host("a")[1], mask)
+
+
+def test_the_true_cells_of_a_mask() -> None:
+    assert true_cells(torch.tensor([[False, True], [True, True]]), torch.device("cpu")).tolist() == [1, 2, 3]
+    assert move(torch.zeros(2), META).device == META
+
+
+def test_a_copy_to_a_gpu_comes_from_pinned_memory(monkeypatch):
+    done: list[object] = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: (done.append("pinned"), self)[1])
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, device, **how: (done.append((device, how)), self)[1])
+    for name in ("cuda", "cpu"):
+        move(torch.zeros(1), torch.device(name))
+    assert done == [
+        "pinned",
+        (torch.device("cuda"), {"non_blocking": True}),
+        (torch.device("cpu"), {"non_blocking": True}),
+    ]

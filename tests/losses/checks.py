@@ -1,0 +1,89 @@
+"""What every term is checked for: value and gradient against a transcription, absent rows, degenerate batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from opencse.losses import Context, Term
+from tests.reference.contrastive import numeric_gradient
+
+Arrays = dict[str, np.ndarray]
+Masks = Mapping[str, np.ndarray]
+Teachers = Mapping[str, Arrays]
+
+
+def draw(views: tuple[str, ...], rows: int = 5, width: int = 4, seed: int = 0, spread: float = 0.7) -> Arrays:
+    """Related vectors: views of one row are near each other."""
+    random = np.random.default_rng(seed)
+    base = random.normal(size=(rows, width))
+    return {view: base + spread * random.normal(size=(rows, width)) for view in views}
+
+
+def run(
+    term: Term,
+    arrays: Arrays,
+    has: Masks | None = None,
+    teachers: Teachers | None = None,
+    dtype: torch.dtype = torch.float64,
+    step: int = 0,
+    **known_otherwise: Any,
+) -> tuple[float, Arrays, Context]:
+    """Loss, gradient by view, and the context with its reports; `known_otherwise` are further fields of it."""
+    tensors = {v: torch.tensor(a, dtype=dtype, requires_grad=True) for v, a in arrays.items()}
+    present = {v: torch.ones(len(a), dtype=torch.bool) for v, a in arrays.items()}
+    present |= {v: torch.tensor(m) for v, m in (has or {}).items()}
+    known = {name: {v: torch.tensor(a) for v, a in vectors.items()} for name, vectors in (teachers or {}).items()}
+    context = Context(step=step, teachers=known, **known_otherwise)
+    loss = term(tensors, present, context)
+    loss.backward()
+    assert loss.dtype == dtype
+    gradients = {v: np.zeros(t.shape) if t.grad is None else t.grad.double().numpy() for v, t in tensors.items()}
+    return loss.item(), gradients, context
+
+
+def check(
+    term: Term,
+    slow: Callable[[Arrays], float],
+    arrays: Arrays,
+    has: Masks | None = None,
+    teachers: Teachers | None = None,
+    **known_otherwise: Any,
+) -> None:
+    """Value and gradient equal those of the transcription, the gradient by central differences."""
+    loss, gradients, _ = run(term, arrays, has, teachers, **known_otherwise)
+    assert loss == pytest.approx(slow(arrays), rel=1e-9, abs=1e-12)
+    for view in term.views:
+        expected = numeric_gradient(lambda x, view=view: slow(arrays | {view: x}), arrays[view])
+        np.testing.assert_allclose(
+            gradients[view], expected, atol=2e-6 * (1 + np.abs(expected).max()), err_msg=f"{term.name} {view}"
+        )
+
+
+def check_degenerate(term: Term, teachers: tuple[str, ...] = (), rows: int = 4) -> None:
+    """No NaN for equal vectors, zero vectors and huge ones; zero where nothing, and little where one row is there."""
+    arrays = draw(term.views, rows)
+    known = {name: draw(term.views, rows, seed=9) for name in teachers}
+    equal = {v: np.ones((rows, 4)) for v in arrays}
+    zeros = {v: np.zeros((rows, 4)) for v in arrays}
+    huge = {v: 1e4 * a for v, a in arrays.items()}
+    for dtype in (torch.float32, torch.float64):
+        for case in (equal, zeros, huge):
+            loss, gradients, _ = run(term, case, teachers=known, dtype=dtype)
+            assert np.isfinite(loss)
+            assert all(np.isfinite(g).all() for g in gradients.values())
+    for view in term.views:
+        nothing = {view: np.zeros(rows, bool)}
+        loss, gradients, _ = run(term, arrays | {view: np.zeros((rows, 4))}, nothing, known)
+        assert np.isfinite(loss)
+        assert not gradients[view].any()
+    loss, gradients, _ = run(term, zeros, {v: np.zeros(rows, bool) for v in term.views}, known)
+    assert loss == 0
+    one = {v: np.arange(rows) == 1 for v in term.views}
+    loss, gradients, _ = run(term, {v: a * one[v][:, None] for v, a in arrays.items()}, one, known)
+    assert np.isfinite(loss)
+    assert all(np.isfinite(g).all() for g in gradients.values())

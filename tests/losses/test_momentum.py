@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from opencse.losses import Context, Contrastive, MomentumContrastive
+from tests.losses.build_contexts import build_context, toy_build_context
+from tests.reference.contrastive import cosine, numeric_gradient
+from tests.tiny import tiny_bert
+
+N, D, T = 4, 3, 0.05
+
+
+def literal(anchors: np.ndarray, positives: np.ndarray, queue: np.ndarray) -> float:
+    """ESimCSE eq. 5, sum by sum."""
+    losses = []
+    for i in range(N):
+        top = np.exp(cosine(anchors[i], positives[i]) / T)
+        below = sum(np.exp(cosine(anchors[i], p) / T) for p in positives)
+        below += sum(np.exp(cosine(anchors[i], q) / T) for q in queue)
+        losses.append(-np.log(top / below))
+    return float(np.mean(losses))
+
+
+class Part(nn.Module):
+    """Stands for a sentence encoder: the mean of the embedded ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, D)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, features):
+        mask = features["attention_mask"][:, :, None]
+        mean = (self.table(features["input_ids"]) * mask).sum(1) / mask.sum(1)
+        return features | {"sentence_embedding": self.drop(mean)}
+
+
+@pytest.fixture
+def world():
+    """The term, its context and an encoder with a projector, all in fp64."""
+    torch.manual_seed(0)
+    encoder, projector = nn.Sequential(Part()).double(), nn.Linear(D, D).double()
+    term = MomentumContrastive(queue_size=6, momentum=0.9)
+    module = term.module(replace(toy_build_context(encoder, D), projector=projector)).double()
+    return term, Context(modules={term.name: module}), encoder, projector
+
+
+def feed(term, context, seed: int, step: int, has: np.ndarray | None = None):
+    """One call on random vectors and tokens; the vectors, their loss and the tokens."""
+    random = np.random.default_rng(seed)
+    arrays = {v: random.normal(size=(N, D)) for v in ("anchor", "twin")}
+    tensors = {v: torch.tensor(a, requires_grad=True) for v, a in arrays.items()}
+    ids = torch.tensor(random.integers(0, 20, (N, 5)))
+    mask = torch.ones_like(ids)
+    present = {v: torch.ones(N, dtype=torch.bool) for v in arrays}
+    if has is not None:
+        present["anchor"] = torch.tensor(has)
+        mask[~present["anchor"]] = 0
+    context.tokens, context.step = {"anchor": (ids, mask)}, step
+    loss = term(tensors, present, context)
+    loss.backward()
+    return arrays, tensors, loss.item(), ids
+
+
+def test_value_and_gradient_equal_the_transcription(world) -> None:
+    term, context, _, _ = world
+    for step in range(3):
+        queue = context.modules[term.name].vectors.numpy().copy()
+        assert len(queue) == min(6, 4 * step)
+        arrays, tensors, loss, _ = feed(term, context, step, step)
+        assert loss == pytest.approx(literal(arrays["anchor"], arrays["twin"], queue), rel=1e-10)
+        expected = numeric_gradient(lambda a, p=arrays["twin"], q=queue: literal(a, p, q), arrays["anchor"])
+        np.testing.assert_allclose(tensors["anchor"].grad.numpy(), expected, atol=1e-6 * (1 + np.abs(expected).max()))
+
+
+def test_an_empty_queue_leaves_the_contrastive_loss(world) -> None:
+    term, context, _, _ = world
+    arrays, _, loss, _ = feed(term, context, 0, 0)
+    tensors = {v: torch.tensor(a) for v, a in arrays.items()}
+    plain = Contrastive()(tensors, {v: torch.ones(N, dtype=torch.bool) for v in tensors}, Context())
+    assert loss == pytest.approx(plain.item(), rel=1e-12)
+
+
+def test_what_enters_the_queue_is_the_slow_encoders_without_dropout(world) -> None:
+    term, context, encoder, projector = world
+    module = context.modules[term.name].train()
+    slow = encoder[0].table.weight.detach().clone()
+    for step in range(3):
+        with torch.no_grad():
+            encoder[0].table.weight.add_(torch.randn(20, D))
+            projector.weight.add_(0.3)
+        if step:  # the weights before the first step are the slow ones
+            slow = 0.9 * slow + 0.1 * encoder[0].table.weight.detach()
+        *_, ids = feed(term, context, step, step)
+        feed(term, context, step, step)  # another part of the same step does not move it again
+        expected = projector(slow[ids].mean(1)).detach()  # the projector as it is now
+        torch.testing.assert_close(module.vectors[-N:], expected)
+    assert all(p.grad is None for p in module.parameters())
+
+
+def test_the_oldest_leave_first(world) -> None:
+    module = world[1].modules["momentum_contrastive"]
+    rows = torch.arange(33.0).view(11, 3)
+    for start in (0, 4, 8):
+        module.enqueue(rows[start : start + 4])
+        assert torch.equal(module.vectors, rows[max(0, min(start + 4, 11) - 6) : start + 4].double())
+
+
+def test_absent_rows_do_not_enter(world) -> None:
+    term, context, _, _ = world
+    feed(term, context, 0, 0, np.array([True, False, True, False]))
+    assert len(context.modules[term.name].vectors) == 2
+
+
+def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
+    module = world[1].modules["momentum_contrastive"]
+    assert set(module.state_dict()) == {"queue", "count", "followed", "encoder.0.table.weight"}
+    assert not any(part.training for part in module.train().modules())
+    assert not any(p.requires_grad for p in module.parameters())
+
+
+def test_of_a_real_encoder(tmp_path) -> None:
+    facts = build_context(tiny_bert(tmp_path))
+    term = MomentumContrastive(queue_size=6)
+    context = Context(modules={term.name: term.module(facts).train()})
+    texts = ["the cat sits", "a dog", "a bird sings"]
+    encoded = facts.tokenizer(texts, padding=True, return_tensors="pt")
+    context.tokens = {"anchor": (encoded["input_ids"], encoded["attention_mask"])}
+    vectors = {v: torch.randn(3, 32) for v in ("anchor", "twin")}
+    term(vectors, {v: torch.ones(3, dtype=torch.bool) for v in vectors}, context)
+    found = context.modules[term.name].vectors
+    torch.testing.assert_close(found, torch.tensor(facts.encoder.eval().encode(texts)), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from opencse.losses import Context, Contrastive, Objective, Recall
+from tests.losses.build_contexts import build_context, toy_build_context
+from tests.reference.contrastive import numeric_gradient
+from tests.reference.recall import recall
+from tests.tiny import tiny_bert
+
+
+class Toy(nn.Module):
+    """A small encoder with the names that matter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embeddings = nn.Embedding(5, 3)
+        self.layer = nn.Linear(3, 3)
+        self.pooler = nn.Linear(3, 3)
+
+
+@pytest.fixture
+def toy() -> Toy:
+    torch.manual_seed(0)
+    return Toy().double()
+
+
+def build(toy: nn.Module, **settings):
+    facts = toy_build_context(toy)
+    term = Recall(**settings)
+    return term, Context(modules={"recall": term.module(facts)})
+
+
+def move(toy: nn.Module) -> dict[str, np.ndarray]:
+    """Change every weight; what they were before."""
+    before = {n: p.detach().numpy().copy() for n, p in toy.named_parameters()}
+    with torch.no_grad():
+        for parameter in toy.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return before
+
+
+def test_value_and_gradient_equal_the_transcription(toy) -> None:
+    term, context = build(toy, gamma=0.3)
+    before = move(toy)
+    now = {n: p.detach().numpy().copy() for n, p in toy.named_parameters() if "pooler" not in n}
+    loss = term({}, {}, context)
+    loss.backward()
+    assert loss.item() == pytest.approx(recall(now, before, 0.3), rel=1e-12)
+    for name, parameter in toy.named_parameters():
+        if "pooler" in name:
+            assert parameter.grad is None
+        else:
+            expected = numeric_gradient(lambda x, name=name: recall(now | {name: x}, before, 0.3), now[name])
+            np.testing.assert_allclose(parameter.grad.numpy(), expected, atol=1e-8)
+            np.testing.assert_allclose(parameter.grad.numpy(), 0.3 * (now[name] - before[name]), atol=1e-14)
+
+
+def test_it_is_nothing_at_the_first_step(toy) -> None:
+    term, context = build(toy)
+    loss = term({}, {}, context)
+    loss.backward()
+    assert loss.item() == 0
+    assert not toy.layer.weight.grad.any()
+
+
+def test_what_is_left_out(toy) -> None:
+    term, context = build(toy, exclude=("embeddings", "bias"))
+    assert context.modules["recall"].names == ("layer.weight", "pooler.weight")
+    move(toy)
+    term({}, {}, context).backward()
+    assert {n for n, p in toy.named_parameters() if p.grad is not None} == {"layer.weight", "pooler.weight"}
+
+
+def test_frozen_weights_are_left_alone(toy) -> None:
+    term, context = build(toy)
+    toy.layer.requires_grad_(False)
+    before = move(toy)
+    loss = term({}, {}, context)
+    loss.backward()
+    assert toy.layer.weight.grad is None
+    assert loss.item() == pytest.approx(
+        recall({"e": toy.embeddings.weight.detach().numpy()}, {"e": before["embeddings.weight"]}, 2e-3)
+    )
+
+
+def test_the_graph_and_the_checkpoint_hold_no_copy(toy) -> None:
+    term, context = build(toy)
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.numel()) or t, lambda t: t):
+        term({}, {}, context)
+    assert sum(saved) <= 2
+    assert context.modules["recall"].state_dict() == {}
+    assert list(context.modules["recall"].parameters()) == []
+
+
+def test_the_copies_move_with_the_network(toy) -> None:
+    term, context = build(toy)
+    network = nn.ModuleList([toy, context.modules["recall"]]).float()
+    assert {t.dtype for t in context.modules["recall"].initial} == {torch.float32}
+    move(toy)
+    term({}, {}, context).backward()
+    assert network[0].layer.weight.grad.dtype == torch.float32
+
+
+def test_of_a_real_encoder_all_but_the_pooler(tmp_path) -> None:
+    facts = build_context(tiny_bert(tmp_path), nn.Linear(32, 32))
+    names = Recall().module(facts).names
+    assert len(names) == sum("pooler" not in n for n, _ in facts.encoder.named_parameters())
+    assert any("embeddings" in n for n in names)
+    assert any("LayerNorm" in n for n in names)
+
+
+def test_the_log_has_no_gradient_norm_of_a_term_that_pulls_weights() -> None:
+    """It would always be 0: the gradient does not go through the embeddings."""
+    terms = (Contrastive(), Recall())
+    vectors = {v: torch.randn(4, 3, requires_grad=True) for v in ("anchor", "twin")}
+    values = {"contrastive": (vectors["anchor"] * vectors["twin"]).sum(), "recall": torch.ones((), requires_grad=True)}
+    assert list(Objective(terms).gradient_norms(values, vectors)) == ["contrastive"]

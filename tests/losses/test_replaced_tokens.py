@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForMaskedLM
+
+from opencse.encoder.fast import prepare_for_training
+from opencse.losses import Context, ReplacedTokenDetection
+from opencse.losses import replaced_tokens as module
+from opencse.losses.conditional import ConditionalTransformer, TokenGenerator, sample_classes
+from tests.losses.build_contexts import build_context
+from tests.reference.contrastive import numeric_gradient
+from tests.reference.replaced_tokens import detection_loss
+from tests.tiny import tiny_bert, tiny_roberta
+
+TEXTS = {"anchor": ["the cat sits in the garden", "a dog", "is it red"], "twin": ["no bird", "a man eats bread", "is"]}
+FAITHFUL = {
+    "masking": "bert", "fill": "all", "temperature": 0.0, "counted": "all", "generator_dropout": True
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[tiny_bert, tiny_roberta], ids=["bert", "roberta"])
+def facts(request, tmp_path_factory):
+    return build_context(request.param(tmp_path_factory.mktemp("model"), dropout=0.0))
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def build(facts, **settings):
+    """The term, its context with the tokens of TEXTS, and random vectors."""
+    term = ReplacedTokenDetection(**settings)
+    context = Context(modules={term.name: term.module(facts).double().train()})
+    for view in term.tokens:
+        encoded = facts.tokenizer(TEXTS[view], padding=True, return_tensors="pt")
+        context.tokens = {**context.tokens, view: (encoded["input_ids"], encoded["attention_mask"])}
+    random = np.random.default_rng(1)
+    vectors = {v: torch.tensor(random.normal(size=(3, facts.width)), requires_grad=True) for v in term.views}
+    return term, context, vectors
+
+
+def everything(term) -> dict[str, torch.Tensor]:
+    return {v: torch.ones(3, dtype=torch.bool) for v in term.views}
+
+
+def watch(monkeypatch) -> dict:
+    """What the discriminator reads and what counts, as the term goes along."""
+    seen = {}
+    original = ReplacedTokenDetection._edit
+
+    def riddle(self, ids, mask, parts):
+        edit, labels, counted = original(self, ids, mask, parts)
+        seen.update(ids=ids, mask=mask, edit=edit, labels=labels, counted=counted)
+        return edit, labels, counted
+
+    monkeypatch.setattr(ReplacedTokenDetection, "_edit", riddle)
+    return seen
+
+
+@pytest.mark.parametrize("settings", [{}, FAITHFUL, {"task": "insert"}, {"task": "delete"}], ids=str)
+def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
+    seen = watch(monkeypatch)
+    term, context, vectors = build(facts, **settings)
+    loss = term(vectors, everything(term), context)
+    edit, everywhere = seen["edit"], torch.ones_like(seen["counted"])
+    parts = context.modules[term.name]
+    whole = term.counted == "all"
+    logits = parts.predict(edit.ids, edit.mask, torch.cat([*vectors.values()]), everywhere, whole=whole)
+    logits = logits.view(*edit.ids.shape, 2).detach().numpy()
+    if term.task == "replace":
+        changed = ((edit.ids != seen["ids"]) & seen["mask"].bool()).numpy()
+    else:
+        changed = edit.marked.numpy()
+    assert loss.item() == pytest.approx(detection_loss(logits, changed, seen["counted"].numpy()), rel=1e-10)
+
+
+@pytest.mark.parametrize("settings", [{}, FAITHFUL | {"generator_dropout": False}, {"task": "masked_lm"}], ids=str)
+def test_gradient_equals_finite_differences(facts, settings) -> None:
+    term, context, vectors = build(facts, **settings)
+    state = torch.get_rng_state()
+    term(vectors, everything(term), context).backward()
+
+    def value(x: np.ndarray) -> float:
+        torch.set_rng_state(state)
+        with torch.no_grad():
+            return term(vectors | {"twin": torch.tensor(x)}, everything(term), context).item()
+
+    start = vectors["twin"].detach().numpy()
+    few = start[:, :4]  # of the 32 dimensions
+    expected = numeric_gradient(lambda x: value(np.concatenate([x, start[:, 4:]], 1)), few)
+    np.testing.assert_allclose(vectors["twin"].grad[:, :4].numpy(), expected, atol=1e-7)
+    assert np.abs(expected).max() > 1e-5
+
+
+def test_published_labels_and_inputs(facts, monkeypatch) -> None:
+    seen = watch(monkeypatch)
+    term, context, vectors = build(facts, **FAITHFUL)
+    term(vectors, everything(term), context)
+    ids, mask, edit = seen["ids"], seen["mask"].bool(), seen["edit"]
+    assert torch.equal(edit.ids[:, 0], ids[:, 0])  # the first token is never replaced
+    assert seen["counted"].all()  # padding, [CLS] and [SEP] count
+    assert not seen["labels"][~mask].any()
+    assert not edit.ids[~mask].any()  # padding becomes token 0
+    assert torch.equal(seen["labels"].bool(), (edit.ids != ids) & mask)
+    assert seen["labels"].sum() > mask.sum() * 0.5  # a random generator rewrites nearly all
+
+
+def test_sound_edits_only_hidden_tokens_and_counts_only_content(facts, monkeypatch) -> None:
+    seen = watch(monkeypatch)
+    term, context, vectors = build(facts, ratio=0.4)
+    term(vectors, everything(term), context)
+    special = torch.isin(seen["ids"], torch.tensor(facts.tokenizer.all_special_ids))
+    assert torch.equal(seen["counted"], ~special & seen["mask"].bool())
+    changed = seen["edit"].ids != seen["ids"]
+    assert changed.any()
+    assert not (changed & ~seen["counted"]).any()
+
+
+@pytest.mark.parametrize("task", ["masked_lm", "corrective_lm"])
+def test_the_language_tasks_predict_what_was_hidden(facts, task, monkeypatch) -> None:
+    seen = watch(monkeypatch)
+    term, context, vectors = build(facts, task=task)
+    loss = term(vectors, everything(term), context)
+    assert torch.equal(seen["labels"], seen["ids"])
+    masked = seen["edit"].ids == facts.tokenizer.mask_token_id
+    assert torch.equal(masked, seen["counted"]) == (task == "masked_lm")
+    loss.backward()
+    assert vectors["anchor"].grad.abs().sum() > 0
+    assert context.modules[term.name].predict.head.bias.shape == (len(facts.tokenizer),)
+
+
+def test_another_text_is_conditioned_on(facts) -> None:
+    """DiffCSE §5, "use next sentence for x'"."""
+    term, context, vectors = build(facts, sentences=("anchor",), texts=("twin",))
+    assert (term.views, term.tokens) == (("anchor", "twin"), ("twin",))
+    term(vectors, everything(term), context).backward()
+    assert vectors["anchor"].grad.abs().sum() > 0
+    assert vectors["twin"].grad is None
+
+
+def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
+    monkeypatch.setattr(module, "sample_tokens", lambda candidates, ratio: candidates)
+    settings = {"temperature": 0.0}
+    term, context, vectors = build(facts, **settings)
+    present = everything(term) | {"twin": torch.tensor([True, False, True])}
+    ids, mask = context.tokens["twin"]
+    mask = mask.clone()
+    mask[1] = 0
+    context.tokens = {**context.tokens, "twin": (ids, mask)}
+    loss = term(vectors, present, context)
+    loss.backward()
+    assert not vectors["twin"].grad[1].any()
+    few = {v: (i[[0, 2]], m[[0, 2]]) if v == "twin" else (i, m) for v, (i, m) in context.tokens.items()}
+    again = replace(context, tokens=few)
+    vectors = {"anchor": vectors["anchor"], "twin": vectors["twin"].detach()[[0, 2]]}
+    present = {v: torch.ones(len(x), dtype=torch.bool) for v, x in vectors.items()}
+    assert term(vectors, present, again).item() == pytest.approx(loss.item(), rel=1e-12)
+
+
+def test_no_row_at_all_gives_zero_and_a_gradient_everywhere(facts) -> None:
+    term, context, vectors = build(facts)
+    context.tokens = {v: (i, m * 0) for v, (i, m) in context.tokens.items()}
+    loss = term(vectors, {v: torch.zeros(3, dtype=torch.bool) for v in vectors}, context)
+    loss.backward()
+    assert loss.item() == 0
+    assert all(v.grad is not None and not v.grad.any() for v in vectors.values())
+    assert context.modules[term.name].predict.head.weight.grad is not None
+
+
+def test_only_the_discriminator_learns(facts) -> None:
+    term, context, vectors = build(facts)
+    term(vectors, everything(term), context).backward()
+    parts = context.modules[term.name]
+    assert all(p.grad is not None for n, p in parts.named_parameters() if "pooler" not in n)
+    assert all(p.grad is None for p in parts.generator.module.parameters())
+    assert all(p.grad is None for p in facts.encoder.parameters())
+    assert not any("generator" in name for name in parts.state_dict())
+
+
+def test_the_discriminator_begins_as_the_encoder_and_is_told_one_vector(facts) -> None:
+    """With the embedding layer's own output at position 0 it is the encoder; the first token itself plays no part."""
+    predict = ConditionalTransformer(facts.transformer, facts.width, 2).eval()
+    encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")
+    ids, mask = encoded["input_ids"], encoded["attention_mask"]
+    counted = mask.bool()
+    own = facts.transformer.eval().embeddings(input_ids=ids)[:, 0]
+    hidden = facts.transformer(input_ids=ids, attention_mask=mask).last_hidden_state
+    torch.testing.assert_close(predict(ids, mask, own, counted), predict.head(hidden[counted]))
+    other = ids.clone()
+    other[:, 0] = 9
+    told = torch.randn(3, facts.width)
+    assert torch.equal(predict(ids, mask, told, counted), predict(other, mask, told, counted))
+    assert (predict(ids, mask, told, counted) - predict(ids, mask, own, counted)).abs().max() > 1e-3
+
+
+def test_packed_batches_change_nothing(tmp_path) -> None:
+    facts = build_context(tiny_bert(tmp_path, dropout=0.0))
+    assert prepare_for_training(facts.transformer)
+    predict = ConditionalTransformer(facts.transformer, facts.width, 2).train()
+    encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")
+    ids, mask = encoded["input_ids"], encoded["attention_mask"]
+    assert not mask.all()
+    told = torch.randn(3, facts.width)
+    packed = predict(ids, mask, told, mask.bool())
+    torch.testing.assert_close(packed, predict(ids, mask, told, mask.bool(), whole=True), rtol=1e-4, atol=1e-5)
+
+
+def test_vectors_of_another_width_are_mapped(facts) -> None:
+    term, context, vectors = build(replace(facts, width=20))
+    term(vectors, everything(term), context).backward()
+    assert vectors["anchor"].grad.abs().sum() > 0
+
+
+def test_the_head_sees_only_what_is_asked_for(facts) -> None:
+    generator = TokenGenerator(facts.masked_lm("backbone"))
+    encoded = facts.tokenizer(TEXTS["anchor"], padding=True, return_tensors="pt")
+    ids, mask = encoded["input_ids"], encoded["attention_mask"]
+    chosen = mask.bool() & (torch.rand(ids.shape) < 0.5)
+    whole = generator.module(input_ids=ids, attention_mask=mask).logits
+    torch.testing.assert_close(generator._logits(ids, mask, chosen), whole[chosen])
+    assert torch.equal(generator.fill(ids, mask, chosen, None), torch.where(chosen, whole.argmax(-1), ids))
+    many = generator.fill(ids.repeat(9, 1), mask.repeat(9, 1), chosen.repeat(9, 1), None)
+    assert torch.equal(many, generator.fill(ids, mask, chosen, None).repeat(9, 1))
+
+
+def test_a_generator_whose_head_is_in_parts(tmp_path) -> None:
+    shape = {"n_layers": 1, "dim": 16, "n_heads": 2, "hidden_dim": 16, "vocab_size": 40}
+    model = AutoModelForMaskedLM.from_config(AutoConfig.for_model("distilbert", **shape)).eval()
+    ids = torch.arange(12).view(2, 6)
+    chosen = ids % 3 == 0
+    whole = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+    found = TokenGenerator(model).fill(ids, torch.ones_like(ids), chosen, None)
+    assert torch.equal(found, torch.where(chosen, whole.argmax(-1), ids))
+
+
+def test_draws_follow_the_generators_distribution(facts) -> None:
+    generator = TokenGenerator(facts.masked_lm("backbone"))
+    encoded = facts.tokenizer([TEXTS["anchor"][0]] * 1500, return_tensors="pt")
+    ids, mask = encoded["input_ids"], encoded["attention_mask"]
+    chosen = torch.zeros_like(ids, dtype=torch.bool)
+    chosen[:, 2] = True
+    drawn = generator.fill(ids, mask, chosen, 1.0)[:, 2]
+    expected = generator._logits(ids[:1], mask[:1], chosen[:1]).softmax(-1)[0]
+    found = torch.bincount(drawn, minlength=len(expected)) / len(drawn)
+    assert (found - expected).abs().max() < 0.05
+    assert len(drawn.unique()) > 5
+
+
+def test_the_generators_mode_is_its_own(facts) -> None:
+    for dropout in (False, True):
+        term = ReplacedTokenDetection(generator_dropout=dropout)
+        parts = term.module(facts).train().eval().train()
+        assert parts.generator.module.training is dropout
+
+
+def test_an_encoder_that_cannot_be_told_a_vector_is_refused(facts) -> None:
+    with pytest.raises(ValueError, match="no transformer"):
+        ReplacedTokenDetection().module(replace(facts, transformer=None))
+    with pytest.raises(ValueError, match="no embedding layer"):
+        ConditionalTransformer(torch.nn.Linear(2, 2), 2, 2)
+
+
+def test_draws_follow_the_probabilities():
+    torch.manual_seed(0)
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
+    drawn = sample_classes(probabilities.expand(20_000, -1))
+    shares = torch.bincount(drawn, minlength=6) / 20_000
+    torch.testing.assert_close(shares, probabilities, rtol=0, atol=0.015)
+    assert not shares[probabilities == 0].any()

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opencse.losses import TwoWayMargin
+from tests.losses.checks import check, draw, run
+from tests.reference.two_way_margin import two_way_margin
+
+VIEWS = ("anchor", "paraphrase", "negation")
+
+
+def term(alpha: float = 0.05, beta: float = 0.2) -> TwoWayMargin:
+    return TwoWayMargin(closer="paraphrase", farther="negation", margin=(alpha, beta))
+
+
+def turned(degrees: float) -> np.ndarray:
+    return np.array([[math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]])
+
+
+@pytest.mark.parametrize("bounds", [(0.05, 0.2), (0.1, 0.3), (0.0, math.inf), (0.2, 0.2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_value_and_gradient_equal_the_transcription(bounds, seed) -> None:
+    arrays = draw(VIEWS, 9, seed=seed)
+    has = {"paraphrase": np.arange(9) != 2, "negation": np.arange(9) % 4 != 1}
+    for view, mask in has.items():
+        arrays[view][~mask] = 0
+    rows = has["paraphrase"] & has["negation"]
+    check(term(*bounds), lambda x: two_way_margin(*(x[v] for v in VIEWS), *bounds, rows), arrays, has)
+
+
+@given(near=st.floats(0, 90), far=st.floats(0, 90), alpha=st.floats(0, 0.3), width=st.floats(0, 0.5))
+@settings(deadline=None, max_examples=60)
+def test_zero_inside_the_band_and_a_slope_of_one_outside(near, far, alpha, width) -> None:
+    arrays = {"anchor": turned(0), "paraphrase": turned(near), "negation": turned(far)}
+    gap = math.cos(math.radians(near)) - math.cos(math.radians(far))
+    loss = run(term(alpha, alpha + width), arrays)[0]
+    assert loss == pytest.approx(max(alpha - gap, 0) + max(gap - alpha - width, 0), abs=1e-9)
+
+
+def test_signs_of_the_gradients() -> None:
+    """Too small a gap draws the closer view in and pushes the farther one away; too large a gap does the reverse."""
+    for near, far, pull in ((60, 50, 1), (10, 80, -1)):
+        arrays = {"anchor": turned(0), "paraphrase": turned(near), "negation": turned(far)}
+        gradients = run(term(), arrays)[1]
+        towards_anchor = {v: arrays["anchor"] - arrays[v] for v in VIEWS[1:]}
+        assert np.sign((-gradients["paraphrase"] * towards_anchor["paraphrase"]).sum()) == pull
+        assert np.sign((-gradients["negation"] * towards_anchor["negation"]).sum()) == -pull
+
+
+def test_no_upper_bound_is_a_triplet_loss() -> None:
+    arrays = {"anchor": turned(0), "paraphrase": turned(0), "negation": turned(90)}
+    assert run(term(0.0, math.inf), arrays)[0] == 0
+
+
+def test_it_reports_the_gap() -> None:
+    arrays = {"anchor": turned(0), "paraphrase": turned(60), "negation": turned(90)}
+    reports = run(term(0.1, 0.5), arrays)[2].reports
+    assert reports["two_way_margin/gap"].item() == pytest.approx(0.5)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from opencse.text.english import lexicon
+from opencse.text.english.verbs import inflect
+
+
+def test_a_prefix_is_assimilated():
+    assert lexicon.affixed("in", "possible") == ("possible", "impossible")
+    assert lexicon.affixed("in", "legal") == ("legal", "illegal")
+    assert lexicon.affixed("in", "regular") == ("regular", "irregular")
+    assert lexicon.affixed("in", "visible") == ("visible", "invisible")
+    assert lexicon.affixed("less", "harm") == ("harmful", "harmless")
+
+
+def test_words_that_only_look_negated_have_no_opposite():
+    negated = {
+        word
+        for word, _ in lexicon.opposites()
+        if word
+        in set(
+            """invaluable infamous priceless inflammable disgruntled uncanny unkempt ruthless invest indifferent disease
+            distance discover unless union united""".split()
+        )
+    }
+    assert negated == {"priceless"}  # of "worthless", as the list has it
+    for word, wrong in (("famous", "infamous"), ("valuable", "invaluable"), ("flammable", "inflammable")):
+        assert lexicon.opposites()[word, "ADJ"] != wrong
+
+
+def test_complementary_opposites_are_marked():
+    assert lexicon.is_complementary("accept", "VERB")
+    assert lexicon.is_complementary("unfinished", "ADJ")  # by its prefix
+    assert not lexicon.is_complementary("rise", "VERB")
+    assert not lexicon.is_complementary("bigger", "ADJ")
+    assert not lexicon.is_complementary("summer", "NOUN")
+
+
+def test_a_third_of_the_pairs_is_held_out_in_both_directions():
+    pairs = [(word, opposite) for (word, _), opposite in lexicon.opposites().items()]
+    held = [pair for pair in pairs if lexicon.is_held_out_opposite(*pair, 3)]
+    assert 0.28 < len(held) / len(pairs) < 0.38
+    assert all(lexicon.is_held_out_opposite(opposite, word, 3) for word, opposite in held)
+    assert not any(lexicon.is_held_out_opposite(*pair, 0) for pair in pairs)
+
+
+@pytest.mark.parametrize("table", ["opposites", "affixes", "particles", "collocations"])
+def test_no_row_is_repeated(table):
+    rows = lexicon.lexicon_bytes(table).decode().strip().split("\n")
+    assert len(set(rows)) == len(rows)
+    assert len({row.count("\t") for row in rows}) == 1
+
+
+def test_verbs_of_all_lists_differ_from_their_opposites():
+    entries = [(verb, entry) for verb, listed in lexicon.collocations().items() for entry in listed]
+    assert all(inflect(verb, "VBD") != inflect(entry.opposite, "VBD") for verb, entry in entries)
+    for (verb, particle), listed in lexicon.particle_verbs().items():
+        for entry in listed:
+            assert len(entry.objects) == 1 or not entry.objects & {"yes", "no", "any"}
+            assert entry.opposite != f"{verb} {particle}"

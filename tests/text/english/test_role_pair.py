@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from opencse.text.views.registry import RolePairs, SourceRow
+from tests.text.views.test_hostile import HOSTILE
+
+# sentence, the same roles, the roles exchanged ("" for null)
+PAIRS = """
+The lawyer sued the baker.|The baker was sued by the lawyer.|The baker sued the lawyer.
+I know that he beat the bank.|I know that the bank was beaten by him.|I know that the bank beat him.
+The lake is larger than the forest.|The forest is smaller than the lake.|The forest is larger than the lake.
+The novel is more famous than the film.|The film is less famous than the novel.|The film is more famous than the novel.
+She left before the train arrived.|Before the train arrived, she left.|The train arrived before she left.
+After the guests left, the cook washed the plates.|The cook washed the plates after the guests left.|After the cook washed the plates, the guests left.
+The cook slept soon after we left.||
+They walked from Bern to Basel.|They walked to Basel from Bern.|They walked from Basel to Bern.
+Anna sent Paul a letter.|Anna sent a letter to Paul.|Paul sent Anna a letter.
+The dog barks.||
+The price ranges from Monday to Friday.||
+Did the lawyer sue the baker?||
+"""  # noqa: E501
+
+
+def both(opened, text):
+    return [view.text or "" for view in opened([SourceRow(id=0, text=text)])[0]]
+
+
+@pytest.fixture(scope="module")
+def opened():
+    return RolePairs().open()
+
+
+@pytest.mark.parametrize("case", PAIRS.strip().split("\n"))
+def test_roles_are_kept_and_exchanged(opened, case):
+    sentence, *expected = case.split("|")
+    assert both(opened, sentence) == expected
+
+
+def test_things_change_places_only_where_asked(opened):
+    text = "The storm damaged the bridge."
+    assert both(opened, text) == ["", ""]
+    assert both(RolePairs(alike=False).open(), text) == [
+        "The bridge was damaged by the storm.",
+        "The bridge damaged the storm.",
+    ]
+
+
+def test_a_possessive_is_kept_in_the_passive_and_never_exchanged():
+    text = "The firm sold its oldest ship."
+    assert both(RolePairs(alike=False).open(), text)[1] == ""
+
+
+def test_columns_and_hostile_sentences(opened):
+    assert RolePairs().columns("roles") == ("roles_kept", "roles_exchanged")
+    rows = [SourceRow(id=i, text=text) for i, text in enumerate(HOSTILE)]
+    assert all(len(views) == 2 and all(view.rule for view in views) for views in opened(rows))

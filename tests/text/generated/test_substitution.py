@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opencse.foundation.errors import OpencseError
+from opencse.text.generated.substitution import SAN_SCORES, passes_filter
+from opencse.text.views.registry import SourceRow, Substitution
+
+TEXTS = [
+    "The old dog sits in the garden.",
+    "A happy child reads a book today",
+    "The man sings.",
+    "A woman runs slowly over the green street.",
+]
+
+
+MASKED = {
+    "NOUN": 0.45, "VERB": 0.45, "ADJ": 0.40, "PROPN": 0.40, "ADV": 0.35, "PRON": 0.35, "CCONJ": 0.30, "DET": 0.30,
+    "ADP": 0.25, "CONJ": 0.25, "SCONJ": 0.25, "AUX": 0.20, "NUM": 0.20, "PART": 0.15, "INTJ": 0.10, "PUNCT": 0.05,
+    "SYM": 0.05, "X": 0.05,
+}  # fmt: skip
+
+
+def test_each_tag_is_masked_as_often_as_published(bert, monkeypatch):
+    """SAN Table 2 over 20, by numbers written out: a tag for each entry of the vocabulary, whatever a tagger says."""
+    from opencse.text.syntax import vocabulary_tags
+
+    tags = list(MASKED)
+    monkeypatch.setattr(
+        vocabulary_tags,
+        "static_lexicon",
+        lambda tokenizer, parser: [
+            "" if i in tokenizer.all_special_ids else tags[i % len(tags)] for i in range(len(tokenizer))
+        ],
+    )
+    opened = Substitution(model=bert, fallback="").open()
+    encoded = opened._predictor.encode(TEXTS)
+    special = set(opened._predictor.tokenizer.all_special_ids)
+    pieces = opened._predictor.tokenizer.convert_ids_to_tokens
+    seen = set()
+    for ids, found in zip(encoded["input_ids"], opened.mask_probabilities(TEXTS, encoded), strict=True):
+        for index, probability in zip(ids, found, strict=True):
+            tag = "X" if pieces(index).startswith("##") else tags[index % len(tags)]
+            assert probability == pytest.approx(0 if index in special else MASKED[tag]), (index, tag)
+            seen.add(tag)
+    assert len(seen) > 8
+
+
+@pytest.mark.parametrize("model", ["bert", "roberta"])
+def test_probability_of_a_mask_is_score_over_divisor(model, request, rows):
+    opened = Substitution(model=request.getfixturevalue(model), fallback="").open()
+    encoded = opened._predictor.encode(TEXTS)
+    probability = opened.mask_probabilities(TEXTS, encoded)
+    draws = 3000
+    chance = np.random.default_rng(0)
+    for i, ids in enumerate(encoded["input_ids"]):
+        share = (chance.random((draws, len(ids))) < probability[i]).mean(axis=0)
+        assert np.all(np.abs(share - probability[i]) <= 4 * np.sqrt(0.25 / draws))
+        for k, index in enumerate(ids):
+            if index in opened._predictor.tokenizer.all_special_ids:
+                assert probability[i][k] == 0
+                assert share[k] == 0
+            else:
+                assert probability[i][k] * 20 in set(SAN_SCORES.values())
+
+
+def test_tags_decide(bert):
+    opened = Substitution(model=bert, fallback="", pieces="inherit", tagging="dynamic").open()
+    text = "the dogs sit ."
+    encoded = opened._predictor.encode([text])
+    pieces = opened._predictor.tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
+    (found,) = opened.mask_probabilities([text], encoded)
+    by_piece = dict(zip(pieces, np.round(found * 20), strict=True))
+    assert by_piece["the"] == SAN_SCORES["DET"]
+    assert by_piece["dog"] == by_piece["##s"] == SAN_SCORES["NOUN"]
+    assert by_piece["."] == SAN_SCORES["PUNCT"]
+    as_published = Substitution(model=bert, fallback="").open()
+    (found,) = as_published.mask_probabilities([text], encoded)
+    assert round(found[pieces.index("##s")] * 20) == SAN_SCORES["X"]
+
+
+def test_only_masked_positions_change_if_asked(bert):
+    opened = Substitution(model=bert, fallback="", positions="masked").open()
+    encoded = opened._predictor.encode(TEXTS)
+    ids = encoded["input_ids"]
+    masked = [np.arange(len(row)) % 3 == 1 for row in ids]
+    chances = [np.random.default_rng(0) for _ in ids]
+    for row, m, new in zip(ids, masked, opened._predict(ids, masked, chances), strict=True):
+        assert [token for token, is_masked in zip(row, m, strict=True) if not is_masked] == [
+            token for token, is_masked in zip(new, m, strict=True) if not is_masked
+        ]
+        assert not set(np.array(new)[1:-1]) & set(opened._predictor.special.tolist())
+
+
+@pytest.mark.parametrize("decode", ["argmax", "sample"])
+@pytest.mark.parametrize("model", ["bert", "roberta"])
+def test_the_same_alone_as_among_others(model, decode, request, rows):
+    spec = Substitution(model=request.getfixturevalue(model), fallback="", decode=decode, iterations=2, batch_size=2)
+    together = spec.open(seed=4)(rows(*TEXTS))
+    alone = [spec.open(seed=4)([row])[0] for row in rows(*TEXTS)]
+    assert [view.text for view in together] == [view.text for view in alone]
+    if decode == "sample":
+        assert [view.text for view in spec.open(seed=5)(rows(*TEXTS))] != [view.text for view in together]
+
+
+def test_fallback_and_overlap(bert):
+    opened = Substitution(model=bert).open()
+    rows = [SourceRow(id=0, text="?", views={"negation": "not ?"}), SourceRow(id=1, text=" ", views={"negation": None})]
+    rejected, blank = opened(rows)
+    assert (rejected.text, rejected.rule) == ("not ?", "rejected, negation")
+    assert rejected.scores["overlap"] == 0.5
+    assert (blank.text, blank.rule, blank.scores["overlap"]) == (None, "rejected", None)
+    assert Substitution(model=bert).needs == ("negation",)
+    assert Substitution(model=bert, fallback="").needs == ()
+
+
+def test_unchanged_output_is_dropped(bert, rows, monkeypatch):
+    opened = Substitution(model=bert, fallback="").open()
+    monkeypatch.setattr(opened, "cycle", lambda texts, chances: list(texts))
+    assert opened(rows(TEXTS[0]))[0].rule == "unchanged"
+    kept = Substitution(model=bert, fallback="", drop_unchanged=False).open()
+    monkeypatch.setattr(kept, "cycle", lambda texts, chances: list(texts))
+    assert kept(rows(TEXTS[0]))[0].scores["overlap"] == 1.0
+
+
+def test_published_filter():
+    assert passes_filter("word")
+    assert passes_filter("three words here now.")
+    assert not passes_filter("two words here.")
+    assert not passes_filter("- . , p .")
+    assert not passes_filter(" ")
+    assert passes_filter("." * 60)
+
+
+def test_impossible_parameters(bert):
+    with pytest.raises(ValueError, match="divisor"):
+        Substitution(model=bert, divisor=5)
+    with pytest.raises(ValueError, match="temperature"):
+        Substitution(model=bert, temperature=0)
+    with pytest.raises(OpencseError, match="no/such"):
+        Substitution(model="no/such-model").open()

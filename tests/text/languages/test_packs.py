@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from opencse.evaluation.probes.exclusive_numbers import ExclusiveNumberSwap
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import load_recipe
+from opencse.text import languages as registry
+from opencse.text.languages import ENGLISH, LanguagePack, NoRule, choose_language, language_packs
+from opencse.text.views.registry import HardNegatives, Negation, RolePairs, SourceRow
+
+ENGLISH_TEXT = ["The shop is open and it has a garden."]
+FRENCH_TEXT = ["La gare est fermée et les trains ne sont pas là."]
+
+
+def test_english_keeps_the_specifications_of_each_recipe() -> None:
+    for name in ("debias", "sncse", "osscse", "san-sncse"):
+        build = load_recipe(name, may_have=["paraphrases"]).build
+        assert ENGLISH.localise(build) == build
+        assert "left out" not in choose_language("en", ()).line(build)
+
+
+def test_the_language_comes_from_the_texts_or_from_the_user() -> None:
+    assert choose_language("auto", ENGLISH_TEXT).pack is ENGLISH
+    assert choose_language("auto", ["x7 k-9 ***"]).pack is ENGLISH
+    assert choose_language("en", FRENCH_TEXT).pack is ENGLISH
+    assert "is set to English" in choose_language("en", FRENCH_TEXT).line({"negation": Negation()})
+    assert choose_language("en", FRENCH_TEXT).line({"related": HardNegatives(model="backbone")}) == ""
+    with pytest.raises(OpencseError, match="no rules for the language 'tlh'"):
+        choose_language("tlh", ENGLISH_TEXT)
+
+
+def test_a_pipeline_of_the_user_replaces_that_of_the_pack_but_not_that_of_one_view() -> None:
+    pack = choose_language("en", (), "en_core_web_sm").pack
+    assert pack.localised(Negation()) == Negation(syntax="en_core_web_sm")
+    assert pack.localised(Negation(syntax="folder")) == Negation(syntax="folder")
+
+
+def test_a_language_without_a_pack_changes_numbers_and_leaves_the_rest_out() -> None:
+    chosen = choose_language("auto", FRENCH_TEXT)
+    specs = {"negation": Negation(contract=True), "number": ExclusiveNumberSwap(), "roles": RolePairs()}
+    specs["related"] = HardNegatives(model="backbone")
+    line = chosen.line(specs)
+    assert "look French, for which there are no rules: only numbers are changed; left out: negation, roles" in line
+    localised = chosen.pack.localise(specs)
+    assert localised["related"] is specs["related"]
+    assert localised["roles"].columns("roles") == specs["roles"].columns("roles")
+    rows = [SourceRow(id=0, text="Les 12 salles sont propres."), SourceRow(id=1, text="La version 2.0 de 1995.")]
+    assert [view.text for view in localised["negation"].open()(rows)] == [None, None]
+    assert [[view.text for view in views] for views in localised["roles"].open()(rows)] == [[None, None]] * 2
+    changed, kept = (view.text for view in localised["number"].open()(rows))
+    assert changed is not None
+    assert changed.startswith("Les ")
+    assert changed.endswith(" salles sont propres.")
+    assert "12" not in changed
+    assert kept is None
+
+
+@pytest.mark.parametrize(("language", "beginning"), [("auto", "the texts look"), ("de", "the language is set to")])
+def test_texts_in_german_get_one_line_that_names_the_pack(monkeypatch, language: str, beginning: str) -> None:
+    monkeypatch.setattr(registry, "entry_points", lambda group: [])
+    language_packs.cache_clear()
+    text = ["Die Rückgabe ist nach dem Ende des Monats nicht mehr möglich, und wir haben sie nie bezahlt."]
+    assert choose_language(language, text).line({"negation": Negation()}) == (
+        f"{beginning} German, whose rules are not installed (`pip install opencse-german`, or packs/opencse-german in "
+        "the repository of opencse): only numbers are changed; left out: negation"
+    )
+    language_packs.cache_clear()
+
+
+FRENCH = LanguagePack(code="fr", name="French", rules={}, syntax="blank:fr")
+
+
+def test_a_pack_of_another_package_is_found_by_its_entry_point(monkeypatch) -> None:
+    entry = EntryPoint("fr", f"{__name__}:FRENCH", "opencse.languages")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    language_packs.cache_clear()
+    try:
+        assert choose_language("auto", FRENCH_TEXT).pack is FRENCH
+        line = "the texts look French: sentences are rewritten by rules for French; left out: negation"
+        assert choose_language("auto", FRENCH_TEXT).line({"negation": Negation()}) == line
+        monkeypatch.setattr(registry, "entry_points", lambda group: [replace_value(entry, "replace")])
+        language_packs.cache_clear()
+        with pytest.raises(OpencseError, match="is no language pack"):
+            language_packs()
+    finally:
+        language_packs.cache_clear()
+
+
+def replace_value(entry: EntryPoint, name: str) -> EntryPoint:
+    assert callable(replace)
+    return EntryPoint(entry.name, f"{__name__}:{name}", entry.group)
+
+
+def test_a_view_without_a_rule_says_so() -> None:
+    (view,) = NoRule().open()([SourceRow(id=0, text="Un.")])
+    assert view.rule == "no rule in this language"
+    assert view.scores == {"mer": None}

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import time
+import tracemalloc
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from scipy.stats import zscore
+
+from opencse.encoder import load_encoder
+from opencse.foundation.cache import cache_root
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import load_recipe
+from opencse.text.mined import mined_spec as mined
+from opencse.text.surface import edit_distance, lexical_overlap, match_error_rate
+from opencse.text.views.registry import DebiasedNegatives, Deletion, HardNegatives, SourceRow, build_views
+from opencse.text.views.storage import read_header
+from tests.text.mined.helpers import key, saved_encoder, vectors
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+
+
+def mine(corpus: Path, out: Path, model: str, workers: int = 1, **options) -> list[dict]:
+    window = options.pop("window", (0.25, 0.999))
+    spec = DebiasedNegatives(model=model, precision="fp32", window=window, **options)
+    build_views(corpus, {"negative": spec}, out, workers=workers, rows_per_part=1)
+    return pq.read_table(out).to_pylist()
+
+
+def test_columns_and_scores(corpus, lines, encoder, tmp_path):
+    rows = mine(corpus, tmp_path / "views", encoder, count=3, pool=50)
+    assert list(rows[0]) == ["id", "text"] + [
+        f"negative_{k}{end}" for k in (1, 2, 3) for end in ("", ".rule", ".cosine", ".mer", ".overlap", ".candidates")
+    ]
+    matrix = vectors(encoder, lines)
+    np.testing.assert_allclose(matrix, load_encoder(encoder).encode(lines, normalize_embeddings=True), atol=1e-3)
+    assert [row["text"] for row in rows] == lines
+    for row in rows:
+        drawn = [row[f"negative_{k}"] for k in (1, 2, 3) if row[f"negative_{k}"] is not None]
+        assert len({key(text) for text in [row["text"], *drawn]}) == len(drawn) + 1
+        for k in (1, 2, 3):
+            if row[f"negative_{k}"] is None:
+                assert row[f"negative_{k}.rule"] == ("pool exhausted" if row["negative_1.candidates"] else "empty pool")
+                continue
+            other = int(row[f"negative_{k}.rule"].removeprefix("row "))
+            assert row[f"negative_{k}"] == lines[other]
+            assert row[f"negative_{k}.cosine"] == pytest.approx(matrix[row["id"]] @ matrix[other], abs=1e-5)
+            assert 0.249 <= row[f"negative_{k}.cosine"] <= 1
+    pairs = [(row["text"], row["negative_1"], row) for row in rows if row["negative_1"]]
+    texts, others = [p[0] for p in pairs], [p[1] for p in pairs]
+    np.testing.assert_allclose([p[2]["negative_1.mer"] for p in pairs], match_error_rate(texts, others), atol=1e-6)
+    np.testing.assert_allclose([p[2]["negative_1.overlap"] for p in pairs], lexical_overlap(texts, others), atol=1e-6)
+
+
+def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path):
+    """With all pairs scored, every candidate in the pool and temperature 0, the draw is the literal arg-max."""
+    rows = mine(corpus, tmp_path / "v", encoder, count=1, pool=700, block=700, temperature=0.0, window=(0.3, 0.8))
+    matrix = vectors(encoder, lines)
+    for i in range(0, 700, 7):
+        cosine = matrix @ matrix[i]
+        seen = {key(lines[i])}
+        pool = []
+        for j in range(700):
+            if 0.3 <= cosine[j] <= 0.8 and key(lines[j]) not in seen:
+                seen.add(key(lines[j]))
+                pool.append(j)
+        assert rows[i]["negative_1.candidates"] == len(pool)
+        if len(pool) < 2:
+            continue
+        surface = 1 - edit_distance([lines[i]] * len(pool), [lines[j] for j in pool])
+        score = 0.2 * np.nan_to_num(zscore(surface)) - 0.8 * zscore(cosine[pool])
+        assert key(rows[i]["negative_1"]) == key(lines[pool[int(score.argmax())]])
+
+
+def test_same_bytes_for_any_workers_and_any_kill(corpus, encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(mined, "BLOCK_ROWS", 512)
+    monkeypatch.setattr(DebiasedNegatives, "unit", 512)
+    mine(corpus, tmp_path / "one", encoder, pool=20)
+    assert len(hashes(tmp_path / "one")) == 2
+    (tmp_path / "one" / "part-00001-of-00002.parquet").unlink()
+    before = hashes(tmp_path / "one")
+    mine(corpus, tmp_path / "one", encoder, pool=20)
+    mine(corpus, tmp_path / "two", encoder, pool=20)
+    assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
+    assert before.items() <= hashes(tmp_path / "one").items()
+
+
+def test_two_processes(corpus, encoder, tmp_path):
+    big = tmp_path / "corpus.txt"
+    big.write_text((corpus.read_text() * 7).replace("cat", "cat", 1))
+    mine(big, tmp_path / "one", encoder, pool=20)
+    mine(big, tmp_path / "two", encoder, workers=2, pool=20)
+    assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
+
+
+def test_seed_changes_the_draw(corpus, encoder, tmp_path):
+    spec = DebiasedNegatives(model=encoder, window=(0.2, 0.99), temperature=1.0)
+    for seed in (0, 1):
+        build_views(corpus, {"negative": spec}, tmp_path / str(seed), seed=seed, workers=1)
+    a, b = (pq.read_table(tmp_path / str(seed))["negative_1"].to_pylist() for seed in (0, 1))
+    assert np.mean([x == y for x, y in zip(a, b, strict=True)]) < 0.3
+
+
+@pytest.mark.parametrize("text", ["The cat sits.\n", "The cat sits.\nThe cat  SITS.\n", "The cat sits.\nA dog runs.\n"])
+def test_tiny_corpora(text, encoder, tmp_path):
+    (tmp_path / "c.txt").write_text(text)
+    rows = mine(tmp_path / "c.txt", tmp_path / "v", encoder, window=(-1.0, 1.0))
+    for row in rows:
+        other = "dog" in text
+        assert row["negative_1.candidates"] == other
+        assert (row["negative_1"] is not None) == other
+        assert row["negative_2"] is None
+        assert row["negative_2.rule"] == ("pool exhausted" if other else "empty pool")
+
+
+def test_a_second_model_has_its_own_vectors(corpus, encoder, tmp_path):
+    first = mine(corpus, tmp_path / "a", encoder)
+    stores = set((cache_root() / "vectors").iterdir())
+    second = mine(corpus, tmp_path / "b", saved_encoder(tmp_path, seed=1))
+    assert len(set((cache_root() / "vectors").iterdir()) - stores) == 1
+    assert [row["negative_1.cosine"] for row in first] != [row["negative_1.cosine"] for row in second]
+    heads = [read_header(next((tmp_path / name).iterdir()))["columns"]["negative"] for name in ("a", "b")]
+    assert heads[0]["weights_sha256"] != heads[1]["weights_sha256"]
+
+
+def _mine(corpus: Path, out: Path, encoder: str, started) -> None:
+    torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
+    started.set()
+    mine(corpus, out, encoder, pool=20)
+
+
+def test_killed_while_embedding(corpus, encoder, tmp_path, monkeypatch):
+    from opencse.text.mined import vectors as module
+
+    mine(corpus, tmp_path / "expected", encoder, pool=20)
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
+    context = multiprocessing.get_context("fork")
+    monkeypatch.setattr(module, "CHUNK", 64)
+    for _ in range(3):
+        started = context.Event()
+        process = context.Process(target=_mine, args=(corpus, tmp_path / "views", encoder, started))
+        process.start()
+        started.wait()
+        time.sleep(0.3)
+        process.kill()
+        process.join()
+    mine(corpus, tmp_path / "views", encoder, pool=20)
+    a, b = (
+        pq.read_table(tmp_path / name).drop(["negative_1.cosine", "negative_2.cosine"])
+        for name in ("expected", "views")
+    )
+    assert a.equals(b)
+
+
+def test_beside_another_column(corpus, encoder, tmp_path):
+    specs = {"shorter": Deletion(), "negative": DebiasedNegatives(model=encoder, window=(0.2, 0.99))}
+    build_views(corpus, specs, tmp_path / "both", workers=1)
+    build_views(corpus, {"shorter": Deletion()}, tmp_path / "one", workers=1)
+    both, one = pq.read_table(tmp_path / "both"), pq.read_table(tmp_path / "one")
+    assert both["shorter"].equals(one["shorter"])
+    with pytest.raises(OpencseError, match="both build 'negative_1'"):
+        build_views(corpus, {"negative_1": Deletion(), "negative": specs["negative"]}, tmp_path / "clash")
+
+
+def test_impossible_values(tmp_path):
+    def refused(line: str, match: str) -> None:
+        path = tmp_path / "r.toml"
+        path.write_text(f'extends = "simcse"\n[build.negative]\nkind = "debiased_negatives"\nmodel = "m"\n{line}\n')
+        with pytest.raises(OpencseError, match=match):
+            load_recipe(path)
+
+    refused("window = [0.8, 0.2]", "window must be a range")
+    refused("count = 0", "count must be at least 1")
+    refused("weight = 1.5", "weight must lie in")
+    refused("temperature = -1.0", "temperature must be at least 0")
+    refused("pool = 0", "pool and block")
+    refused('mode = "literal"', "'sound' or 'faithful'")
+
+
+@pytest.mark.parametrize("spec", [DebiasedNegatives(model="m", window=(0.0, 1.0)), HardNegatives(model="m")])
+def test_memory_is_within_what_is_stated(spec):
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((12_000, 64)).astype(np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    texts = [" ".join(f"word{k}" for k in rng.integers(0, 5000, 20)) for _ in matrix]
+
+    class Sentences:
+        keys = np.arange(len(texts), dtype=np.uint64)
+
+        def __len__(self) -> int:
+            return len(texts)
+
+        def take(self, ids: np.ndarray) -> list[str]:
+            return [texts[i] for i in ids.tolist()]
+
+    index = SimpleNamespace(sentences=Sentences(), vectors=SimpleNamespace(take=lambda ids: matrix[ids]))
+    rows = [SourceRow(id=i, text=texts[i]) for i in range(spec.unit)]
+    spec.draw(rows[:8], index, 0)  # imports
+    tracemalloc.start()
+    try:
+        spec.draw(rows, index, 0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    stated = spec.memory(len(matrix), 64)
+    assert 0.25 * stated < peak < stated

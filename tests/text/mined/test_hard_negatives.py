@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import load_recipe
+from opencse.text.views.registry import Deletion, HardNegatives, build_views
+from tests.text.mined.helpers import key, vectors
+
+
+def mine(corpus: Path, out: Path, model: str, others: dict | None = None, **options) -> list[dict]:
+    specs = {**(others or {}), "negative": HardNegatives(model=model, precision="fp32", **options)}
+    return pq.read_table(build_views(corpus, specs, out, workers=1)).to_pylist()
+
+
+def ranked(matrix: np.ndarray, lines: list[str], row: int) -> list[int]:
+    """All other sentences, nearest first; of copies the one that comes first in the corpus."""
+    seen, out = {key(lines[row])}, []
+    for j, text in enumerate(lines):
+        if key(text) not in seen:
+            seen.add(key(text))
+            out.append(j)
+    cosine = matrix[out] @ matrix[row]
+    return [out[k] for k in np.argsort(-cosine, kind="stable")]
+
+
+def drawn(row: dict, count: int) -> list[int]:
+    rules = [row[f"negative_{k + 1}.rule"] for k in range(count)]
+    return [int(rule.removeprefix("row ")) for rule in rules if rule.startswith("row ")]
+
+
+@pytest.mark.parametrize("options", [{"search": "exact"}, {"search": "block", "block": 10_000}])
+def test_top(corpus, lines, encoder, tmp_path, options):
+    rows, matrix = mine(corpus, tmp_path / "v", encoder, count=3, **options), vectors(encoder, lines)
+    for i in range(0, 700, 9):
+        cosine = matrix @ matrix[i]
+        expected = cosine[ranked(matrix, lines, i)[:3]]
+        np.testing.assert_allclose(cosine[drawn(rows[i], 3)], expected, atol=1e-6)
+        assert key(rows[i]["negative_1"]) != key(lines[i])
+
+
+def test_ranks_window_and_chance(corpus, lines, encoder, tmp_path):
+    matrix = vectors(encoder, lines)
+    options = {"search": "exact", "ranks": (5, 20), "window": (0.3, 0.7)}
+    top = mine(corpus, tmp_path / "top", encoder, **options)
+    random_pick = mine(corpus, tmp_path / "random", encoder, pick="random", **options)
+    used = set()
+    for i in range(0, 700, 9):
+        cosine = matrix @ matrix[i]
+        window = [j for j in ranked(matrix, lines, i) if 0.3 <= cosine[j] <= 0.7][5:20]
+        assert top[i]["negative_1.candidates"] == len(window)
+        np.testing.assert_allclose(cosine[drawn(top[i], 2)], cosine[window[:2]], atol=1e-6)
+        assert set(drawn(random_pick[i], 2)) <= set(window)
+        used |= {window.index(j) for j in drawn(random_pick[i], 2)}
+    assert len(used) >= 10
+
+
+def test_margins(corpus, lines, encoder, tmp_path):
+    matrix = vectors(encoder, lines)
+    rows = mine(
+        corpus, tmp_path / "a", encoder, {"shorter": Deletion(words=3)}, search="exact", positive="shorter", margin=0.1
+    )
+    texts = [row["shorter"] for row in rows]
+    present = [i for i, text in enumerate(texts) if text is not None]
+    positives = np.zeros_like(matrix)
+    positives[present] = vectors(encoder, [texts[i] for i in present])
+    for i, row in enumerate(rows):
+        if texts[i] is None:
+            assert row["negative_1.rule"] == "empty pool"
+        elif row["negative_1"] is not None:
+            assert row["negative_1.cosine"] <= matrix[i] @ positives[i] - 0.1 + 2e-3
+    share = mine(corpus, tmp_path / "b", encoder, search="exact", relative_margin=0.05)
+    assert max(row["negative_1.cosine"] for row in share) <= 0.95
+    assert max(row["negative_1.cosine"] for row in mine(corpus, tmp_path / "c", encoder)) > 0.95
+
+
+def test_faiss(corpus, lines, encoder, tmp_path):
+    pytest.importorskip("faiss", reason="the extra `faiss` is not installed")
+    exact = mine(corpus, tmp_path / "exact", encoder, search="exact", window=(-1.0, 0.8))
+    notes: list[str] = []
+    spec = HardNegatives(model=encoder, precision="fp32", search="faiss", window=(-1.0, 0.8), probes=1000)
+    build_views(corpus, {"negative": spec}, tmp_path / "all", workers=1, notify=notes.append)
+    assert any("100.0 % of the ten nearest" in note for note in notes)
+    everywhere = pq.read_table(tmp_path / "all").to_pylist()
+    for a, b in zip(exact, everywhere, strict=True):
+        assert a["negative_1.cosine"] == pytest.approx(b["negative_1.cosine"], abs=1e-6)
+        assert a["negative_2.cosine"] == pytest.approx(b["negative_2.cosine"], abs=1e-6)
+    few = mine(corpus, tmp_path / "few", encoder, search="faiss", probes=2)
+    again = mine(corpus, tmp_path / "again", encoder, search="faiss", probes=2)
+    assert few == again
+
+
+def test_impossible_values(tmp_path):
+    with pytest.raises(ValueError, match="range that holds at least"):
+        HardNegatives(model="m", ranks=(3, 4))
+    path = tmp_path / "r.toml"
+    path.write_text('extends = "simcse"\n[build.n]\nkind = "hard_negatives"\nmodel = "m"\npositive = "paraphrase"\n')
+    spec = load_recipe(path).build["n"]
+    with pytest.raises(OpencseError, match="needs the column 'paraphrase'"):
+        build_views(tmp_path / "absent.txt", {"n": spec}, tmp_path / "out")

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.foundation.errors import OpencseError
+from opencse.text.corpus import column_names, content_hash, read_rows, read_texts
+
+ROWS = [("A cat, sitting.", "x"), (None, "y"), ('He said "no".', None), ("na\u2028ïve", "z")]
+TEXTS = [t for t, _ in ROWS if t]
+
+
+def write(folder, kind: str):
+    path = folder / f"corpus.{kind}"
+    cells = [(t or "", n or "") for t, n in ROWS]
+    if kind == "txt":
+        path.write_text("".join(t + "\n" for t, _ in cells), encoding="utf-8")
+    elif kind == "txt.gz":
+        path.write_bytes(gzip.compress("\r\n".join(t for t, _ in cells).encode()))
+    elif kind == "jsonl":
+        path.write_text("\n".join(json.dumps({"text": t, "note": n}) for t, n in ROWS), encoding="utf-8")
+    elif kind == "csv":
+        quoted = ['"' + c.replace('"', '""') + '"' for row in cells for c in row]
+        lines = [",".join(quoted[i : i + 2]) for i in range(0, len(quoted), 2)]
+        path.write_text("text,note\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    elif kind == "tsv":
+        path.write_text("text\tnote\n" + "".join(f"{t}\t{n}\n" for t, n in cells), encoding="utf-8")
+    elif kind == "parquet":
+        pq.write_table(pa.table({"text": [t for t, _ in ROWS], "note": [n for _, n in ROWS]}), path)
+    elif kind == "folder":
+        path.mkdir()
+        for i in (0, 1):
+            part = ROWS[2 * i : 2 * i + 2]
+            table = pa.table({"text": [t for t, _ in part], "note": [n for _, n in part]})
+            pq.write_table(table, path / f"part-{i}.parquet")
+    else:
+        from datasets import Dataset
+
+        Dataset.from_dict({"text": [t for t, _ in ROWS], "note": [n for _, n in ROWS]}).save_to_disk(path)
+    return path
+
+
+KINDS = ["txt", "txt.gz", "jsonl", "csv", "tsv", "parquet", "folder", "dataset"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_format_gives_the_same_sentences(tmp_path, kind: str) -> None:
+    path = write(tmp_path, kind)
+    assert list(read_texts(path)) == TEXTS
+    assert column_names(path)[0] == "text"
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if not k.startswith("txt")])
+def test_columns_stay_aligned_and_keep_nulls(tmp_path, kind: str) -> None:
+    assert list(read_rows(write(tmp_path, kind), ["note", "text"])) == [(n, t) for t, n in ROWS]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_column_is_named_with_those_that_exist(tmp_path, kind: str) -> None:
+    with pytest.raises(OpencseError, match=r"no column 'negation'.*text"):
+        list(read_rows(write(tmp_path, kind), ["negation"]))
+
+
+def test_invalid_utf8_names_the_line(tmp_path) -> None:
+    path = tmp_path / "c.txt"
+    path.write_bytes(b"fine\nbroken \xff here\n")
+    with pytest.raises(OpencseError, match="line 2: not valid UTF-8"):
+        list(read_texts(path))
+
+
+def test_rows_of_the_wrong_width_are_named(tmp_path) -> None:
+    path = tmp_path / "c.tsv"
+    path.write_text("text\tnote\na\tb\nc\td\te\n")
+    with pytest.raises(OpencseError, match="line 3: 3 cells"):
+        list(read_texts(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("c.jsonl", '{"text": 3}\n', "line 1: column 'text' holds int"),
+        ("c.jsonl", "{oops\n", "line 1: not JSON"),
+        ("c.xyz", "x", "unknown corpus format '.xyz'. Known: .md"),
+        ("c.pdf", "x", "PDF files are not read. Convert it first, for example with `pdftotext c.pdf c.txt`"),
+        ("c.docx", "x", "pandoc c.docx -o c.md"),
+        ("c.txt.gz", "not gzip", "not a complete gzip file"),
+        ("c.parquet", "not parquet", "not a whole Parquet"),
+    ],
+)
+def test_bad_files_are_one_clear_line(tmp_path, name: str, content: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(OpencseError, match=message):
+        list(read_texts(path))
+
+
+def test_a_missing_file_is_named(tmp_path) -> None:
+    with pytest.raises(OpencseError, match="no such file"):
+        list(read_texts(tmp_path / "none.txt"))
+    with pytest.raises(OpencseError, match="the path is empty"):  # of a variable that is not set
+        list(read_texts(""))
+
+
+def test_the_hash_follows_the_content(tmp_path) -> None:
+    path = write(tmp_path, "txt")
+    before = content_hash(path)
+    assert content_hash(path) == before
+    path.write_text("other\n")
+    assert content_hash(path) != before

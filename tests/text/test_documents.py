@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.foundation.errors import OpencseError
+from opencse.text.documents import Documents
+
+MARKDOWN = """---
+title: Not text
+---
+# Refunds
+
+Refunds are allowed within 30 days. Ask
+**support** for the [form](http://example.org/form).
+
+```
+code is left out
+```
+
+- A first item.
+
+| plan | price |
+|---|---|
+| Small | Nine euros. |
+"""
+HTML = """<html><head><title>T</title><style>p {color: red}</style></head><body><nav>Menu</nav>
+<h1>Leave</h1><p>Staff get <b>25 days</b> of leave &amp; more.</p><script>var x = 1;</script><p>Ask early.</p></body>"""
+
+
+def texts(path, **options) -> list[str]:
+    return [passage.text for passage in Documents(path).passages(**options)]
+
+
+def test_markdown_without_markup_and_code(tmp_path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(MARKDOWN)
+    (found,) = Documents(path).passages()
+    assert "Refunds are allowed within 30 days." in found.sentences
+    assert "Ask support for the form." in found.sentences
+    assert "Nine euros." in found.sentences
+    assert not any(word in found.text for word in ("code", "http", "**", "title"))
+    assert found.source == "a.md"
+
+
+def test_html_that_the_parser_gives_up_is_named(tmp_path) -> None:
+    (tmp_path / "page.html").write_text("<p>Ask early.</p><![a c>d")
+    with pytest.raises(OpencseError, match=r"page\.html: no valid HTML"):
+        list(Documents(tmp_path / "page.html").passages())
+
+
+def test_html_without_menus_scripts_and_styles(tmp_path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text(HTML)
+    (found,) = Documents(path).passages()
+    assert "Staff get 25 days of leave & more." in found.sentences
+    assert "Ask early." in found.sentences
+    assert not any(word in found.text for word in ("Menu", "var", "color"))
+
+
+def test_passages_hold_so_many_words_and_whole_sentences(tmp_path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(" ".join(f"This is sentence number {i}." for i in range(10)))
+    found = list(Documents(path).passages(words=12))
+    assert [len(passage.sentences) for passage in found] == [2, 2, 2, 2, 2]
+    assert found[0].sentences == ("This is sentence number 0.", "This is sentence number 1.")
+
+
+def test_short_lines_are_texts_of_their_own_and_wrapped_ones_are_joined(tmp_path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("One line.\nAnother line.\n\nA paragraph that is\nwrapped in the middle\nof it.\n")
+    assert texts(path) == ["One line.", "Another line.", "A paragraph that is wrapped in the middle of it."]
+
+
+def test_long_lines_are_split(tmp_path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(" ".join(f"Dr. Smith wrote line {i}." for i in range(20)))
+    (found,) = Documents(path).passages()
+    assert len(found.sentences) == 20
+
+
+def test_a_folder_of_many_formats(tmp_path) -> None:
+    (tmp_path / "a.md").write_text("First text.")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "c.csv").write_text("id,body\n1,Second text.\n")
+    pq.write_table(pa.table({"sentence": ["Third text."]}), tmp_path / "d.parquet")
+    (tmp_path / "image.png").write_bytes(b"\x89")
+    (tmp_path / ".hidden.md").write_text("Hidden.")
+    assert Documents(tmp_path).are_prose
+    assert texts(tmp_path) == ["First text.", "Second text.", "Third text."]
+
+
+def test_documents_that_cannot_be_read_are_counted(tmp_path, capsys) -> None:
+    for name in ("b.pdf", "c.PDF", "d.docx"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(OpencseError, match=r"holds no document, 1 .docx files are not read, 2 .pdf files are not read"):
+        texts(tmp_path)
+    (tmp_path / "a.md").write_text("First text.")
+    assert texts(tmp_path) == ["First text."]
+    assert "2 .pdf files are not read; convert them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("make", [lambda p: p.mkdir(), lambda p: None])
+def test_nothing_to_read(tmp_path, make) -> None:
+    make(tmp_path / "none")
+    with pytest.raises(OpencseError, match="none"):
+        texts(tmp_path / "none")
+
+
+def test_german_ordinals_and_abbreviations_end_no_sentence(tmp_path) -> None:
+    (tmp_path / "a.md").write_text("Der Vertrag endet am 3. Mai. Er gilt z. B. nicht für die Kunden, die wir haben.")
+    (passage,) = Documents(tmp_path).passages()
+    assert passage.sentences == (
+        "Der Vertrag endet am 3. Mai.",
+        "Er gilt z. B. nicht für die Kunden, die wir haben.",
+    )

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.progress import Phase
+from opencse.text.views.builder import UNIT
+from opencse.text.views.registry import (
+    CONSTRUCTORS,
+    Deletion,
+    HardNegatives,
+    Negation,
+    RandomSentence,
+    Substitution,
+    WordRepetition,
+    build_views,
+)
+from opencse.text.views.storage import build_order, read_header
+
+SPECS = {"shorter": Deletion(), "longer": WordRepetition(), "other": RandomSentence()}
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    chance = random.Random(0)
+    words = [f"word{k}" for k in range(200)]
+    lines = [" ".join(chance.choices(words, k=chance.randint(1, 30))) for _ in range(7 * UNIT + 5)]
+    lines[3] = ""
+    lines[100] = " \t"
+    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory) -> Path:
+    return build_views(corpus, SPECS, tmp_path_factory.mktemp("whole"), workers=1, rows_per_part=2 * UNIT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(Deletion):
+    """Records how many rows are built, each time it is called."""
+
+    kind: ClassVar[str] = "counting"
+    counts: ClassVar[list[int]] = []
+    count: ClassVar[Callable[[], int]]
+
+    def open(self, *, seed: int = 0, workers: int = 1):
+        constructor = super().open(seed=seed, workers=workers)
+        return Counted(constructor)
+
+
+class Counted:
+    digest = ""
+
+    def __init__(self, constructor) -> None:
+        self._constructor = constructor
+
+    def __call__(self, rows):
+        Counting.counts.append(Counting.count())
+        return self._constructor(rows)
+
+
+class LargeUnit(WordRepetition):
+    unit: ClassVar[int] = 3 * UNIT
+
+
+def test_the_progress_moves_within_a_unit(corpus, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(Phase, "follow", lambda self, count: setattr(Counting, "count", count))
+    build_views(corpus, {"one": Counting(), "two": LargeUnit()}, tmp_path / "out", workers=1)
+    half = UNIT // 2
+    assert Counting.counts[:4] == [0, half, 2 * half, 6 * half], "the last is the first of the second unit"
+    assert Counting.count() == 7 * UNIT + 3
+
+
+def test_rows_columns_and_header(corpus, whole):
+    texts = [line for line in corpus.read_text().split("\n") if line.strip()]
+    table = pq.read_table(whole)
+    assert table["text"].to_pylist() == texts
+    assert table["id"].to_pylist() == list(range(len(texts)))
+    assert table.column_names == ["id", "text"] + [f"{c}{s}" for c in SPECS for s in ("", ".rule", ".mer")]
+    assert [file.name for file in sorted(whole.iterdir())] == [f"part-{i:05d}-of-00004.parquet" for i in range(4)]
+    head = read_header(whole / "part-00000-of-00004.parquet")
+    assert head["rows"] == len(texts)
+    assert head["columns"]["longer"] == {"kind": "word_repetition", "of": "text", "share": 0.32, "weights_sha256": ""}
+    one = [text for text in texts if len(text.split()) == 1]
+    nulls = table.filter(table["shorter.rule"].to_numpy() == "too short")
+    assert nulls["text"].to_pylist() == one
+    assert nulls["shorter"].null_count == len(one)
+
+
+def test_two_processes_give_the_same_bytes(corpus, whole, tmp_path):
+    build_views(corpus, SPECS, tmp_path / "two", workers=2, rows_per_part=2 * UNIT)
+    assert hashes(tmp_path / "two") == hashes(whole)
+
+
+def _build(corpus: Path, out: Path, started: object) -> None:
+    started.set()  # type: ignore[attr-defined]
+    build_views(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
+
+
+def test_killed_at_twenty_points(corpus, tmp_path):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["opencse.text.views.pair_statistics", "opencse.text.views.storage", "opencse.text.corpus", "tqdm"]
+    )
+    expected = hashes(build_views(corpus, SPECS, tmp_path / "expected", workers=1, rows_per_part=UNIT))
+    chance, cut = random.Random(1), 0
+    for point in range(20):
+        out = tmp_path / str(point)
+        started = context.Event()
+        process = context.Process(target=_build, args=(corpus, out, started))
+        process.start()
+        started.wait()
+        time.sleep(chance.random() * 0.5)
+        process.kill()
+        process.join()
+        left = set(hashes(out)) if out.exists() else set()
+        cut += left != set(expected)
+        finished = {name: (out / name).stat().st_mtime_ns for name in left if not name.startswith(".")}
+        build_views(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
+        assert hashes(out) == expected
+        assert all((out / name).stat().st_mtime_ns == time_then for name, time_then in finished.items())
+    assert cut >= 5  # or else the kills came too late to mean anything
+
+
+def test_other_views_are_not_mixed_in(corpus, whole, tmp_path):
+    out = tmp_path / "views"
+    build_views(corpus, SPECS, out, workers=1, rows_per_part=2 * UNIT)
+    with pytest.raises(OpencseError, match="seed differ"):
+        build_views(corpus, SPECS, out, workers=1, seed=1, rows_per_part=2 * UNIT)
+    with pytest.raises(OpencseError, match="columns differ"):
+        build_views(corpus, {"shorter": Deletion(words=2)}, out, workers=1, rows_per_part=2 * UNIT)
+    assert hashes(out) == hashes(whole)
+    build_views(corpus, {"shorter": Deletion(words=2)}, out, workers=1, resume=False)
+    assert pq.read_schema(next(out.iterdir())).names == ["id", "text", "shorter", "shorter.rule", "shorter.mer"]
+
+
+def test_columns_come_after_what_they_need():
+    specs = {"san": Substitution(model="m"), "negation": Negation()}
+    assert build_order(specs) == ["negation", "san"]
+    with pytest.raises(OpencseError, match="needs the column 'negation'"):
+        build_order({"san": Substitution(model="m")})
+    for name in ("text", "id", "a.b", ""):
+        with pytest.raises(OpencseError, match="not a valid name"):
+            build_order({name: Deletion()})
+
+
+def test_a_column_sees_those_before_it(bert, tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("The old dog sits in the garden.\nThe drug is safe.\n")
+    never = Substitution(model=bert, positions="masked", tag_scores={"NOUN": 0.0})  # masks nothing, so all is unchanged
+    specs = {"san": never, "negation": Negation()}
+    rows = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1)).to_pylist()
+    assert rows[1]["san.rule"] == "unchanged, negation"
+    assert rows[1]["san"] == rows[1]["negation"] == "The drug is not safe."
+    head = read_header(next((tmp_path / "views").iterdir()))
+    assert len(head["columns"]["san"]["weights_sha256"]) == 64
+
+
+def test_a_column_of_another_column(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("The soup is hot.\nIt rains.\n")
+    specs = {"denied": Negation(of="opposite"), "opposite": Negation(by="antonym")}
+    table = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1)).to_pydict()
+    assert table["opposite"] == ["The soup is cold.", None]
+    assert table["denied"] == ["The soup is not cold.", None]
+    assert table["denied.rule"][1] == "no opposite"
+    assert table["denied.mer"][1] is None
+    with pytest.raises(OpencseError, match="needs the column 'opposite'"):
+        build_order({"denied": Negation(of="opposite")})
+    with pytest.raises(OpencseError, match="searches the corpus itself"):
+        build_order({"mined": HardNegatives(of="x", model="minilm"), "x": Negation()})
+
+
+def test_empty_corpus(tmp_path):
+    (tmp_path / "corpus.txt").write_text("\n \n")
+    with pytest.raises(OpencseError, match="no sentence"):
+        build_views(tmp_path / "corpus.txt", SPECS, tmp_path / "views")
+
+
+def test_every_kind_is_listed_once():
+    assert all(kind == spec.kind for kind, spec in CONSTRUCTORS.items())
+    assert {"negation", "back_translation", "candidate_table", "llm", "substitution", "word_repetition"} <= set(
+        CONSTRUCTORS
+    )
+    json.dumps({kind: sorted(spec.scores) for kind, spec in CONSTRUCTORS.items()})

@@ -1,0 +1,120 @@
+"""Sentences that no one would write on purpose: each constructor gives a valid row or a null, never an exception."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opencse.text.views.registry import (
+    AntonymSwap,
+    BackTranslation,
+    CandidateTable,
+    Deletion,
+    EntitySwap,
+    Insertion,
+    MainClause,
+    NegatedAntonym,
+    Negation,
+    NegativeWord,
+    NumberSwap,
+    Passive,
+    PhraseSwap,
+    RandomSentence,
+    Reordering,
+    RoleSwap,
+    Substitution,
+    WordRepetition,
+    WordSubstitution,
+    build_views,
+)
+
+HOSTILE = [
+    "word",
+    "",
+    " ",
+    ".",
+    "not",
+    "'s n't",
+    "Is?",
+    "do do do does did not",
+    "🙂🙃 👩‍👩‍👧 is 🇫🇷",
+    "هذا الدواء ليس آمنا.",
+    "זה לא בטוח",
+    "the\x00drug \x07is\x1b[0m safe\x7f.",
+    "a\u2028b\u0085c\xa0d",
+    "\ufeff\u200bis\u202e not",
+    "((((is) not]",
+    "e\u0301" * 50,
+    "\ud83d is half",
+    "[MASK] is [SEP] </s> <mask> not",
+    "the old dog sits in the garden . " * 715,
+    "x" * 5000,
+    "IS IT NOT?",
+    "!" * 300,
+]
+
+
+@pytest.fixture
+def specs(bert, roberta, marian, tmp_path):
+    path = tmp_path / "candidates.parquet"
+    pq.write_table(pa.table({"text": ["word", None, ""], "candidate": ["other", "x", None]}), path)
+    return {
+        "negation": Negation(),
+        "antonym": Negation(by="antonym-not", contract=True),
+        "faithful": Negation(mode="faithful"),
+        "table": CandidateTable(path=str(path), window=(0.0, 1.0)),
+        "translation": BackTranslation(
+            models=((marian, marian),), beams=1, noise="mask", window=(0.0, 1.0), max_new_tokens=4
+        ),
+        "san": Substitution(model=bert, iterations=2),
+        "sampled": Substitution(
+            model=roberta,
+            iterations=1,
+            decode="sample",
+            top_k=5,
+            tagging="dynamic",
+            pieces="inherit",
+            positions="masked",
+        ),
+        "repetition": WordRepetition(),
+        "insertion": Insertion(model=bert),
+        "replaced": WordSubstitution(model=roberta),
+        "swap": PhraseSwap(),
+        "clause": MainClause(words=(1, 9999)),
+        "swapped": AntonymSwap(),
+        "denied": NegatedAntonym(),
+        "negative word": NegativeWord(),
+        "roles": RoleSwap(alike=False),
+        "voice": Passive(),
+        "number": NumberSwap(),
+        "name": EntitySwap(),
+        "order": Reordering(),
+        "deletion": Deletion(),
+        "random": RandomSentence(),
+    }
+
+
+def test_a_valid_row_or_a_null(specs, rows):
+    views: dict[str, list] = {}
+    hostile = rows(*HOSTILE)
+    for name, spec in specs.items():
+        views[name] = spec.open()(hostile)
+        assert len(views[name]) == len(HOSTILE)
+        for text, view in zip(HOSTILE, views[name], strict=True):
+            assert view.text is None or isinstance(view.text, str)
+            assert view.rule
+            assert set(view.scores) == set(spec.scores)
+            if not text.strip() and name not in ("random", "table"):
+                assert not view.text
+
+
+def test_they_survive_a_build(specs, tmp_path):
+    path = tmp_path / "corpus.jsonl"
+    import json
+
+    texts = [text for text in HOSTILE if "\ud83d" not in text]  # a corpus with half a surrogate pair is refused
+    path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    table = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1))
+    assert table.num_rows == sum(bool(text.strip()) for text in texts)
+    assert table["text"].null_count == 0

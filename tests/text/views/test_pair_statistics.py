@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opencse.text.views.pair_statistics import bar_chart, pair_statistics
+from opencse.text.views.registry import Deletion, WordRepetition, build_views
+
+
+@pytest.fixture
+def views(tmp_path):
+    (tmp_path / "corpus.txt").write_text("\n".join(f"one two three four five s{k}" for k in range(50)) + "\nlast\n")
+    return build_views(
+        tmp_path / "corpus.txt", {"shorter": Deletion(), "longer": WordRepetition()}, tmp_path / "v", workers=1
+    )
+
+
+def encode(texts):
+    return np.array([[len(text.split()), 1.0] for text in texts])
+
+
+def test_distributions(views):
+    shorter, longer, other = pair_statistics(views, encode=encode)
+    assert (shorter.column, shorter.rows, shorter.nulls) == ("shorter", 51, 1)
+    assert shorter.rules == {"deleted": 50, "too short": 1}
+    assert shorter.overlap.mean == pytest.approx(5 / 6)
+    assert sum(shorter.overlap.counts) == 50
+    assert shorter.error_rate.quartiles == pytest.approx((1 / 6,) * 3)
+    assert longer.nulls == 0
+    assert other.column == "another row"
+    assert other.overlap.mean < 1
+    assert 0.9 < shorter.cosine.mean <= 1
+    assert len(bar_chart(shorter.overlap)) == 10
+
+
+def test_a_sample_is_enough(views):
+    assert pair_statistics(views, limit=20)[0].rows == 20
+    assert pair_statistics(views)[0].cosine is None

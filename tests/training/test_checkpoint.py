@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from opencse.foundation.checksums import write_checksums
+from opencse.foundation.errors import OpencseError
+from opencse.training.checkpoint import Checkpoints, TrainingState, load_weights, save_weights
+
+
+def saved(folder, *steps: int, keep: int = 2) -> tuple[Checkpoints, list[str]]:
+    """Checkpoints of a linear layer whose weights are the step, and the list that their notes go to."""
+    told: list[str] = []
+    checkpoints = Checkpoints(folder, keep, {"recipe": "a"}, told.append)
+    network = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(network.parameters())
+    for step in steps:
+        torch.nn.init.constant_(network.weight, step)
+        checkpoints.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=step))
+    return checkpoints, told
+
+
+def resumed(checkpoints: Checkpoints) -> int:
+    network = torch.nn.Linear(3, 2)
+    latest = checkpoints.latest()
+    assert latest is not None
+    progress, _ = checkpoints.load(latest, network, torch.optim.AdamW(network.parameters()))
+    assert torch.all(network.weight == progress.step)
+    return progress.step
+
+
+def test_only_so_many_are_kept(tmp_path) -> None:
+    saved(tmp_path, 1, 2, 3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000002", "step-00000003"]
+
+
+@pytest.mark.parametrize("file", ["network.safetensors", "optimizer.safetensors", "state.json", "checksums.json"])
+def test_a_damaged_checkpoint_is_passed_over_with_a_line_that_says_so(tmp_path, file) -> None:
+    checkpoints, told = saved(tmp_path, 1, 2)
+    path = tmp_path / "step-00000002" / file
+    path.write_bytes(path.read_bytes()[:-5])
+    assert resumed(checkpoints) == 1
+    assert len(told) == 1
+    assert "step-00000002 is damaged" in told[0]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_change_of_a_byte_goes_unnoticed(tmp_path_factory, data) -> None:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    checkpoints, _ = saved(folder, 1, 2)
+    path = data.draw(st.sampled_from(sorted((folder / "step-00000002").iterdir())))
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    before = content[at]
+    content[at] ^= data.draw(st.integers(1, 255))
+    assume(not (path.name == "checksums.json" and bytes([before, content[at]]).isspace()))  # the same JSON
+    path.write_bytes(content)
+    assert resumed(checkpoints) == 1
+
+
+def test_if_every_checkpoint_is_damaged_the_run_is_refused(tmp_path) -> None:
+    checkpoints, _ = saved(tmp_path, 1, 2)
+    for folder in tmp_path.iterdir():
+        (folder / "state.json").unlink()
+    with pytest.raises(OpencseError, match="every checkpoint is damaged"):
+        checkpoints.latest()
+
+
+def test_changed_weights_are_refused(tmp_path) -> None:
+    network = torch.nn.Linear(3, 2)
+    save_weights(network, tmp_path / "best.safetensors", {"step": "3"})
+    load_weights(network, tmp_path / "best.safetensors")
+    content = (tmp_path / "best.safetensors").read_bytes()
+    for changed in (content[:-1] + bytes([content[-1] ^ 1]), content[:-4], b"", b"\xff" * 9):
+        (tmp_path / "best.safetensors").write_bytes(changed)
+        with pytest.raises(OpencseError, match=r"best\.safetensors: "):
+            load_weights(network, tmp_path / "best.safetensors")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.pop("fingerprint"),
+        lambda state: state.update(fingerprint=[]),
+        lambda state: state.pop("progress"),
+        lambda state: state["progress"].update(step="2"),
+        lambda state: state["progress"].update(step=-2),
+        lambda state: state["progress"].update(steps=2),
+        lambda state: state["progress"].update(sums={"loss": 1.0}),
+    ],
+)
+def test_a_checkpoint_of_others_is_checked_although_its_checksums_hold(tmp_path, change) -> None:
+    checkpoints, _ = saved(tmp_path, 1, 2)
+    path = tmp_path / "step-00000002"
+    state = json.loads((path / "state.json").read_text())
+    change(state)
+    (path / "state.json").write_text(json.dumps(state))
+    sealed_anew(path)
+    with pytest.raises(OpencseError, match=r"state\.json"):
+        resumed(checkpoints)
+
+
+@pytest.mark.parametrize("file", ["network", "optimizer", "random"])
+def test_tensors_of_another_shape_do_not_fit(tmp_path, file) -> None:
+    checkpoints, _ = saved(tmp_path / "a", 2)
+    other = Checkpoints(tmp_path / "b", 2, {"recipe": "a"})
+    network = torch.nn.Linear(5, 2)
+    optimizer = torch.optim.AdamW(network.parameters())
+    network(torch.ones(1, 5)).sum().backward()
+    optimizer.step()
+    path = other.save(network, optimizer, [torch.zeros(7, dtype=torch.uint8)], TrainingState(step=2))
+    shutil.copy(path / f"{file}.safetensors", tmp_path / "a" / "step-00000002")
+    sealed_anew(tmp_path / "a" / "step-00000002")
+    with pytest.raises(OpencseError, match=file):
+        resumed(checkpoints)
+
+
+def test_a_part_of_the_moments_is_missed(tmp_path) -> None:
+    checkpoints = Checkpoints(tmp_path, 2, {"recipe": "a"})
+    network = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(network.parameters())
+    network(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    torch.nn.init.constant_(network.weight, 2)
+    path = checkpoints.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=2))
+    assert resumed(checkpoints) == 2
+    moments = load_file(path / "optimizer.safetensors")
+    save_file({key: value for key, value in moments.items() if key != "0.step"}, path / "optimizer.safetensors")
+    sealed_anew(path)
+    with pytest.raises(OpencseError, match=r"optimizer\.safetensors lacks"):
+        resumed(checkpoints)
+
+
+def sealed_anew(folder) -> None:
+    (folder / "checksums.json").unlink()
+    write_checksums(folder)

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import errno
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+
+from opencse.encoder import load_encoder
+from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.training import loop
+from opencse.training.batch_sampler import BatchSampler
+from opencse.training.checkpoint import load_weights
+from opencse.training.folder import TRAINED_WEIGHTS, begun_step_limit
+from tests.tiny import tiny_bert
+from tests.training.helpers import crash_at, fake_dev, metrics, run, weights, write_corpus
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory) -> Path:
+    return tiny_bert(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"), 64)  # 8 steps an epoch
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory, backbone, corpus):
+    """A run that nothing interrupted: 12 steps over one and a half epochs."""
+    out = tmp_path_factory.mktemp("straight") / "out"
+    run(corpus, backbone, out, *LONG, dev=fake_dev)
+    return out
+
+
+PART = (78.0, 79.9, 79.7, 79.4, 79.0, 78.5)
+"""Scores along the way: all of it, then the shares 10, 15, 17, 18 and 19 of 20, of which the last isn't accepted."""
+LONG = ("training.epochs=2", "training.max_steps=12", "selection.every=4")
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 7, 8, 9, 11])
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, backbone, corpus, straight, monkeypatch, step) -> None:
+    with monkeypatch.context() as patch:
+        crash_at(step, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev)
+    torch.manual_seed(99)  # whatever went on in between
+    result = run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    expected = weights(straight)
+    for name, tensor in weights(tmp_path / "out").items():
+        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
+    assert metrics(tmp_path / "out") == metrics(straight)
+    assert result.outcome.best_step == json.loads((straight / "run.json").read_text())["outcome"]["best_step"]
+
+
+def test_a_kill_during_a_checkpoint_loses_nothing(tmp_path, backbone, corpus, straight) -> None:
+    script = f"""
+import os, signal, sys
+sys.path[:0] = [{str(Path(__file__).parents[2])!r}]
+import safetensors.torch, opencse.training.checkpoint as checkpoint
+from pathlib import Path
+from tests.training.helpers import fake_dev, run
+original = checkpoint.save_file
+def half(tensors, path, **more):
+    original(tensors, path, **more)
+    if Path(path).name == "optimizer.safetensors" and "00000006" in str(path):
+        with open(path, "r+b") as file:
+            file.truncate(os.path.getsize(path) // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+checkpoint.save_file = half
+run(Path({str(corpus)!r}), Path({str(backbone)!r}), Path({str(tmp_path / "out")!r}), *{LONG!r}, dev=fake_dev)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    complete = [p.name for p in (tmp_path / "out" / "checkpoints").glob("step-*")]
+    assert complete == ["step-00000003"]
+    run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    expected = weights(straight)
+    for name, tensor in weights(tmp_path / "out").items():
+        np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
+
+
+def test_a_full_disk_names_itself_and_keeps_the_last_checkpoint(tmp_path, backbone, corpus, monkeypatch) -> None:
+    import opencse.training.checkpoint as checkpoint
+
+    original = checkpoint.save_file
+
+    def full(tensors, path, **more):
+        if "00000006" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(tensors, path, **more)
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(OpencseError, match="disk is full"):
+        run(corpus, backbone, tmp_path / "out", *LONG)
+    assert [p.name for p in (tmp_path / "out" / "checkpoints").iterdir()] == ["step-00000003"]
+
+
+def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight, monkeypatch) -> None:
+    original = BatchSampler.batch
+
+    def batch(self: BatchSampler, at: int) -> np.ndarray:
+        if at == 4 and self._epoch >= 0:
+            signal.raise_signal(signal.SIGTERM)
+        return original(self, at)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchSampler, "batch", batch)
+        with pytest.raises(Interrupted, match="--resume"):
+            run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev)
+    assert (tmp_path / "out" / "checkpoints" / "step-00000005").is_dir()
+    run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    assert metrics(tmp_path / "out") == metrics(straight)
+
+
+@pytest.fixture
+def one_second_steps(monkeypatch) -> None:
+    """A clock on which a step takes a second, and nothing else takes any time."""
+    now, step = [0.0], loop.TrainingLoop._step
+
+    def timed_step(self: loop.TrainingLoop) -> None:
+        step(self)
+        now[0] += 1
+
+    monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(loop.TrainingLoop, "_step", timed_step)
+
+
+@pytest.mark.usefixtures("one_second_steps")
+def test_the_steps_that_fit_end_the_schedule_and_are_those_of_a_resumed_run(
+    tmp_path, backbone, corpus, monkeypatch
+) -> None:
+    notes: list[str] = []
+    settings = ("training.epochs=10", "training.log_every=1")
+    whole = run(corpus, backbone, tmp_path / "straight", *settings, deadline=28.5, notify=notes.append)
+    assert whole.outcome.steps == begun_step_limit(tmp_path / "straight") == 28
+    assert "training takes about 30 s: 28 steps" in notes
+    rates = {line["step"]: line["lr"] for line in metrics(tmp_path / "straight")}
+    assert rates[28] == pytest.approx(1e-3 / 28), "linear to 0 by the steps that fit"
+    assert rates[20] == pytest.approx(1e-3 * 61 / 80), "before, by all steps"
+    with monkeypatch.context() as patch:
+        crash_at(23, patch)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, backbone, tmp_path / "out", *settings, deadline=28 + 28.5)
+    assert run(corpus, backbone, tmp_path / "out", *settings, resume=True).outcome.steps == 28
+    assert metrics(tmp_path / "out") == metrics(tmp_path / "straight")
+
+
+@pytest.mark.usefixtures("one_second_steps")
+def test_a_few_steps_are_taken_though_the_time_is_over(tmp_path, backbone, corpus) -> None:
+    notes: list[str] = []
+    result = run(corpus, backbone, tmp_path / "out", "training.epochs=10", deadline=-1.0, notify=notes.append)
+    assert result.outcome.steps == 20
+    assert "the time is over before training: it ends after its first 20 steps" in notes
+
+
+@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"step_limit": -1}', '{"step_limit": 2.5}'])
+def test_a_damaged_limit_is_none(tmp_path, record) -> None:
+    (tmp_path / "run.json").write_text(record)
+    assert begun_step_limit(tmp_path) is None
+
+
+def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
+    scores = {line["step"]: line["dev"] for line in metrics(straight) if "dev" in line}
+    outcome = json.loads((straight / "run.json").read_text())["outcome"]
+    assert sorted(scores) == [0, 4, 8, 12]
+    assert outcome["best_score"] == max(scores[s] for s in (4, 8, 12)) == scores[outcome["best_step"]]
+    assert fake_dev(SentenceTransformer(str(straight / "model"), device="cpu"))() == pytest.approx(
+        outcome["best_score"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "share", "warned"),
+    [
+        ((80.0, 82.0, 79.5, 79.0), 1.0, None),
+        ((80.0, 70.0, 70.0, 79.5), 1.0, None),  # only the end counts
+        ((80.0, 82.0, 79.5, *PART), 0.9, "only 90% of the way"),
+        ((80.0, 82.0, 79.5, *[78.0] * 5), 0.0, "the model is the untouched one"),
+    ],
+)
+def test_as_much_of_the_training_as_the_tolerance_allows(tmp_path, backbone, corpus, scores, share, warned) -> None:
+    settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
+    left = iter(scores)
+    result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: next(left))
+    assert next(left, None) is None
+    assert (result.outcome.best_step, result.outcome.share) == (12, share)
+    assert [warned in w for w in result.warnings] == ([True] if warned else [])
+
+
+def test_what_is_kept_lies_on_the_way_to_the_last_weights(tmp_path, backbone, corpus) -> None:
+    def model(name: str, *scores: float) -> dict[str, np.ndarray]:
+        left = iter((80.0, 82.0, 79.5, *scores))
+        settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
+        return load_file(
+            run(corpus, backbone, tmp_path / name, *settings, dev=lambda _: lambda: next(left)).model
+            / "model.safetensors"
+        )
+
+    start, end, kept = model("none", *[78.0] * 5), model("all", 80.0), model("part", *PART)
+    for name in kept:
+        np.testing.assert_allclose(kept[name], start[name] + 0.9 * (end[name] - start[name]), rtol=1e-5, atol=1e-7)
+    network = load_encoder(tmp_path / "part" / "model")
+    load_weights(network, tmp_path / "part" / TRAINED_WEIGHTS)
+    trained = load_encoder(tmp_path / "all" / "model").parameters()
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), trained, strict=True))
+    assert not (tmp_path / "all" / TRAINED_WEIGHTS).exists()  # the model has them
+    assert any(np.abs(end[name] - start[name]).max() > 1e-4 for name in kept)
+
+
+def test_early_stopping(tmp_path, backbone, corpus) -> None:
+    settings = ("training.epochs=9", "selection.every=2", "selection.patience=2")
+    result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: 1.0)
+    assert result.outcome.steps == 6  # the first evaluation is the best, two more are not better
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path, backbone, corpus) -> None:
+    with pytest.raises(OpencseError, match=r"loss is (nan|inf).*step.*Lower the learning rate"):
+        run(corpus, backbone, tmp_path / "out", "training.epochs=2", "optimizer.lr=1e30", "optimizer.max_grad_norm=0")
+    kept = list((tmp_path / "out" / "checkpoints").glob("step-*"))
+    from safetensors.torch import load_file
+
+    assert all(t.isfinite().all() for p in kept for t in load_file(p / "network.safetensors").values())
+
+
+def test_accumulated_parts_and_gradient_norms(tmp_path, backbone, corpus) -> None:
+    run(corpus, backbone, tmp_path / "out", "training.accumulate=2", "training.gradient_norms_every=1")
+    assert all(line["contrastive/grad_norm"] > 0 for line in metrics(tmp_path / "out"))
+
+
+def test_what_is_seen_at_some_steps_only_is_a_mean_over_those(tmp_path, backbone, corpus) -> None:
+    every, second = "training.log_every=1", "training.log_every=2"
+    run(corpus, backbone, tmp_path / "a", every, "training.max_steps=2", "training.gradient_norms_every=1")
+    run(corpus, backbone, tmp_path / "b", second, "training.max_steps=2", "training.gradient_norms_every=2")
+    first, both = metrics(tmp_path / "a")[0], metrics(tmp_path / "b")[0]
+    assert both["contrastive/grad_norm"] == pytest.approx(first["contrastive/grad_norm"])
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first_last", "mask"])
+@pytest.mark.parametrize("projector", ["none", "diffcse"])
+def test_poolings_and_projectors_train(tmp_path, backbone, corpus, pooling, projector) -> None:
+    prompts = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
+    settings = [f"encoder.pooling={pooling}", f"encoder.projector={projector}", "training.max_steps=2"]
+    run(corpus, backbone, tmp_path / "out", *settings, *(prompts if pooling == "mask" else []))
+
+
+def test_the_same_seed_gives_the_same_model_and_another_does_not(tmp_path, backbone, corpus) -> None:
+    settings = ("training.max_steps=3",)
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run(corpus, backbone, tmp_path / name, *settings, f"training.seed={seed}")
+    a, b, c = (weights(tmp_path / name) for name in "abc")
+    assert all(np.array_equal(a[k], b[k]) for k in a)
+    assert any(not np.array_equal(a[k], c[k]) for k in a)
+
+
+def test_trackers_are_written(tmp_path, backbone, corpus) -> None:
+    pytest.importorskip("tensorboard")
+    run(corpus, backbone, tmp_path / "out", track=["tensorboard"])
+    assert list((tmp_path / "out" / "tracking").rglob("events.out.*"))
+
+
+def test_weight_decay_is_for_matrices_alone(tmp_path, backbone, corpus) -> None:
+    """With a learning rate that moves nothing by itself, only what is decayed shrinks."""
+    settings = ("training.max_steps=2", "optimizer.lr=1e-7", "optimizer.weight_decay=1e5")
+    run(corpus, backbone, tmp_path / "out", *settings)
+    before = {k.removeprefix("bert."): v for k, v in load_file(backbone / "model.safetensors").items()}
+    after = {k.removeprefix("bert."): v for k, v in weights(tmp_path / "out").items()}
+    ratios = {k: np.linalg.norm(after[k]) / np.linalg.norm(v) for k, v in before.items() if k in after and v.any()}
+    trained = {k: r for k, r in ratios.items() if "pooler" not in k}
+    assert all((r < 0.99) == (before[k].ndim > 1) for k, r in trained.items()), trained

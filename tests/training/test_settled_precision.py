@@ -1,0 +1,125 @@
+"""A run settles its precision once: forced both ways, told, recorded, and kept when it goes on."""
+
+import json
+
+import pytest
+from accelerate import Accelerator
+
+from opencse.encoder import precision_choice
+from opencse.recipes import load_recipe
+from opencse.recipes.optimization import Training
+from opencse.text.corpus import Corpus
+from opencse.training import TrainingRun, first_stages, train_encoder
+from opencse.training.settled_precision import begun_precision, settle_training_precision
+from tests.tiny import WORDS, tiny_bert
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
+
+
+def machine(monkeypatch, ratio):
+    monkeypatch.setattr(precision_choice, "bf16_time_ratio", lambda *_: ratio)
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(0.4, "bf16"), (1.6, "fp32")])
+def test_a_new_run_takes_the_faster_one(monkeypatch, ratio, expected):
+    machine(monkeypatch, ratio)
+    assert settle_training_precision(Training(), {}, Accelerator(), None).precision == expected
+
+
+def test_what_was_asked_for_stays(monkeypatch):
+    machine(monkeypatch, 0.4)
+    assert settle_training_precision(Training(precision="fp32"), {}, Accelerator(), None).precision == "fp32"
+
+
+def test_a_run_that_goes_on_keeps_its_own_and_one_that_has_not_begun_chooses(monkeypatch, tmp_path):
+    machine(monkeypatch, 0.4)
+    assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "bf16"
+    (tmp_path / "run.json").write_text(json.dumps({"precision": "fp32"}))
+    assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "fp32"
+
+
+def test_a_damaged_record_is_none(tmp_path):
+    for text in ("{", "{}", "[]", "[" * 100_000, '{"precision": "auto"}'):
+        (tmp_path / "run.json").write_text(text)
+        assert begun_precision(tmp_path) is None
+
+
+@pytest.mark.parametrize(("first", "then", "kept"), [(0.4, 1.6, "bf16"), (1.6, 0.4, "fp32")])
+def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_path, monkeypatch, first, then, kept):
+    backbone = tiny_bert(tmp_path / "bert")
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n".join(f"the {a} {b} is {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)))
+    recipe = load_recipe(
+        "simcse", overrides=["training.batch_size=4", "training.max_steps=4", "training.checkpoint_every=2"]
+    )
+    machine(monkeypatch, first)
+    whole = train_encoder(recipe, Corpus(corpus), backbone=backbone, out=tmp_path / "whole", progress=False)
+    record = json.loads((whole.folder / "run.json").read_text())
+    assert (record["precision"], record["device"]) == (kept, "cpu")
+    assert whole.recipe.training.precision == kept
+
+    interrupted = tmp_path / "interrupted"
+
+    def stop(self):
+        original(self)
+        if self.state.step == 3:
+            raise KeyboardInterrupt
+
+    from opencse.training.loop import TrainingLoop
+
+    original = TrainingLoop._step
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingLoop, "_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_encoder(recipe, Corpus(corpus), backbone=backbone, out=interrupted, progress=False)
+    machine(monkeypatch, then)
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache of the other machine"))
+    resumed = train_encoder(recipe, Corpus(corpus), backbone=backbone, out=interrupted, resume=True, progress=False)
+    weights = [run.model / "model.safetensors" for run in (whole, resumed)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_both_precisions_take_the_fast_paths(tmp_path, monkeypatch):
+    """Packing, dropout masks and attention do not depend on autocast: fp32 trains on packed rows with them too."""
+    import torch
+
+    from opencse.encoder import load_encoder
+    from opencse.encoder.attention import _Attention
+    from opencse.encoder.dropout import FastDropout, _MaskedScale
+    from opencse.encoder.fast import prepare_for_training
+    from opencse.encoder.packing import Packing
+
+    encoder = load_encoder(tiny_bert(tmp_path / "bert"), pooling="mean").train()
+    assert prepare_for_training(encoder)
+    calls = []
+    for kind, name in ((_Attention, "attention"), (_MaskedScale, "dropout")):
+        apply = kind.apply
+        monkeypatch.setattr(kind, "apply", lambda *a, apply=apply, name=name: calls.append((name, a[0])) or apply(*a))
+    of = Packing.of
+    monkeypatch.setattr(Packing, "of", lambda mask: calls.append(("packing", mask)) or of(mask))
+    ids = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
+    for precision in ("fp32", "bf16"):
+        calls.clear()
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+            encoder({"input_ids": ids, "attention_mask": (ids > 0).long()})
+        assert {name for name, _ in calls} == {"attention", "dropout", "packing"}
+        expected = torch.bfloat16 if precision == "bf16" else torch.float32
+        assert {x.dtype for name, x in calls if name == "attention"} == {expected}
+    assert all(type(m) is FastDropout for m in encoder.modules() if isinstance(m, torch.nn.Dropout))
+
+
+def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
+    recipe = load_recipe("debcse", overrides=["training.precision=fp32"])
+    assert load_recipe("simcse").training.precision == "auto"
+    seen = []
+
+    def trained(other, *_, out, **__):
+        seen.append(other.training.precision)
+        return TrainingRun(out, other, None)
+
+    monkeypatch.setattr(first_stages, "train_encoder", trained)
+    first_stages.train_first_stages(recipe, recipe.build, "corpus", tmp_path, overwrite=False, notify=lambda _: None)
+    assert seen == ["fp32"]
