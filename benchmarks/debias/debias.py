@@ -73,7 +73,7 @@ class Benchmark:
         recipe, whole = entry.get("recipe", "debias"), self.is_whole(label, seed)
         settings = [*entry.get("set", []), *options.set]
         corpus = options.corpus if whole else self.views(source(label))
-        call = [sys.executable, "-m", "opencse.commands.cli.main", "run", recipe, str(corpus)]
+        call = [sys.executable, "-m", "opencse.commands.main", "run", recipe, str(corpus)]
         call += ["--backbone", options.backbone, "-o", str(out), "--seed", str(seed)]
         call += ["--data", str(options.data)] if whole else ["--dev", str(options.data / "eval/STSB/dev.tsv.gz")]
         if whole and entry.get("paraphrases"):

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, name: str, source: Path | None) -> dict[str
     """Run the command once; return the seconds of each part and of the whole process."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        call = [sys.executable, "-m", "opencse.commands.cli.main", "run", options.recipe, str(options.corpus)]
+        call = [sys.executable, "-m", "opencse.commands.main", "run", options.recipe, str(options.corpus)]
         call += ["--data", str(options.data), "--backbone", options.backbone, "-o", str(out)]
         call += ["--paraphrases", str(options.paraphrases)] if options.paraphrases else []
         for setting in options.set:

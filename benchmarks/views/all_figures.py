@@ -36,7 +36,7 @@ def build(table: Path, folder: Path, rows: int) -> bool:
     recipe = (HERE / "views.toml").read_text(encoding="utf-8")
     recipe = recipe.replace('"back_translations.parquet"', f'"{table.resolve().as_posix()}"')
     (folder / "views.toml").write_text(recipe, encoding="utf-8")
-    command = ("-m", "opencse.commands.cli.main", "build", "views.toml", "corpus.parquet", "-o", "views", "--stats")
+    command = ("-m", "opencse.commands.main", "build", "views.toml", "corpus.parquet", "-o", "views", "--stats")
     return run("Built pairs", *command, cwd=folder)
 
 

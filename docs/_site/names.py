@@ -20,7 +20,7 @@ from typing import Any
 
 import typer.main
 
-from opencse.commands.cli.main import app
+from opencse.commands.main import app
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe, recipe_names
 
@@ -85,8 +85,8 @@ def python_block(code: str) -> Iterator[str]:
 def command(line: str) -> Iterator[str]:
     """Yield what is wrong with one shell command."""
     words = shlex.split(line, comments=True)
-    if "opencse.commands.cli.main" in words:
-        words = ["opencse", *words[words.index("opencse.commands.cli.main") + 1 :]]
+    if "opencse.commands.main" in words:
+        words = ["opencse", *words[words.index("opencse.commands.main") + 1 :]]
     words = [word for word in words if "=" not in word or not word.split("=")[0].isupper()]
     if words[:1] == ["make"]:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

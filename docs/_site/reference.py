@@ -19,7 +19,7 @@ import typer.main
 from sphinx.application import Sphinx
 
 import opencse
-from opencse.commands.cli.main import app as cli
+from opencse.commands.main import app as cli
 from opencse.losses import TERMS
 from opencse.recipes import dump_recipe, load_recipe, recipe_names
 from opencse.text.views.registry import CONSTRUCTORS

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from opencse.commands.compare_search import compare_search
     from opencse.commands.evaluate import evaluate
     from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
-    from opencse.commands.listing import list_recipes
     from opencse.commands.probe import probe
+    from opencse.commands.recipes import list_recipes
     from opencse.commands.run import run
     from opencse.commands.train import train
     from opencse.foundation.errors import OpencseError
@@ -28,7 +28,7 @@ _MODULES = {
     "compare": "opencse.commands.compare",
     "compare_search": "opencse.commands.compare_search",
     "evaluate": "opencse.commands.evaluate",
-    "list_recipes": "opencse.commands.listing",
+    "list_recipes": "opencse.commands.recipes",
     "load_recipe": "opencse.recipes",
     "probe": "opencse.commands.probe",
     "run": "opencse.commands.run",

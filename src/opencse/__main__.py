@@ -1,6 +1,6 @@
 """`python -m opencse`: the command line."""
 
-from opencse.commands.cli.main import main
+from opencse.commands.main import main
 
 if __name__ == "__main__":
     main()

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from opencse.commands import reproduce as module
 from opencse.commands import reproduced_runs
-from opencse.commands.cli.main import app
+from opencse.commands.main import app
 from opencse.commands.reproduce import reproduce
 from opencse.evaluation import Results, TaskResult
 from opencse.evaluation.results_table import Evaluation

@@ -124,7 +124,7 @@ def test_gradients_are_those_of_one_process(two_processes, terms, projector) -> 
 FALLING = """
 import os
 import signal
-from opencse.commands.cli.main import main
+from opencse.commands.main import main
 from opencse.training.batch_sampler import BatchSampler
 original = BatchSampler.batch
 def batch(self, step):
@@ -177,7 +177,7 @@ def test_two_processes_resume_exactly(tmp_path) -> None:
 
 ALONE = """
 from datetime import timedelta
-from opencse.commands.cli.main import main
+from opencse.commands.main import main
 from opencse.training import session
 session._MEETING = timedelta(seconds=3)
 main()

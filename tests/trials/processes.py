@@ -53,7 +53,7 @@ def start(
         for number, name in ((1, f"{words}-out"), (2, words)):
             os.dup2(os.open(work / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), number)
         prepare()
-        from opencse.commands.cli.main import main as command_line
+        from opencse.commands.main import main as command_line
 
         sys.argv = ["opencse", *arguments]
         command_line()

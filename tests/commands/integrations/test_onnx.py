@@ -9,8 +9,8 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling
 
-from opencse.commands.cli.main import main
 from opencse.commands.integrations import export_onnx
+from opencse.commands.main import main
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta

@@ -18,7 +18,7 @@ def list_recipes(context: typer.Context) -> None:
         return
     from rich.console import Console
 
-    from opencse.commands.listing import list_recipes as listed
+    from opencse.commands.recipes import list_recipes as listed
 
     Console().print(listed())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencse.commands.cli.failure import shortage
+from opencse.commands.failure import shortage
 
 
 @pytest.mark.parametrize(

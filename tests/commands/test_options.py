@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opencse.commands.cli.main import main
+from opencse.commands.main import main
 from opencse.foundation.progress import Verbosity, set_verbosity
 from tests.tiny import WORDS, tiny_bert
 

@@ -9,7 +9,7 @@ import sys
 import typer
 
 from opencse.commands.cli import build, cache, check, compare, evaluate, export, probe, recipes, reproduce, run, train
-from opencse.commands.cli.failure import shortage, write_failure_report
+from opencse.commands.failure import shortage, write_failure_report
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.version import __version__
 

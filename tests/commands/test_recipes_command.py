@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from opencse.commands.cli.main import app
+from opencse.commands.main import app
 from opencse.foundation.errors import OpencseError
 
 

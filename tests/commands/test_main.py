@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opencse.commands.cli.main import main
+from opencse.commands.main import main
 from tests.tiny import tiny_bert
 
 SENTENCES = [
@@ -212,5 +212,5 @@ def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opencse.commands.listing.recipe_names", press)
+    monkeypatch.setattr("opencse.commands.recipes.recipe_names", press)
     assert opencse("recipes") == (130, "", "opencse: stopped\n")
