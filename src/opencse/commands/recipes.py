@@ -1,14 +1,20 @@
-"""`opencse.list_recipes`: the recipes that come with the package."""
+"""`opencse recipes`: list the recipes that come with the package, or show one in full."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rich.console import RenderableType
+import typer
+from rich.console import Console, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.table import Table
 
-from opencse.recipes import Recipe, load_recipe, recipe_names
+from opencse.commands.measuring_options import ShowOptions
+from opencse.encoder import backbone_config
+from opencse.foundation.decode import unknown_name_error
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import FAMILIES, Recipe, dump_recipe, family_of, load_recipe, recipe_names
+from opencse.recipes.published_settings import PUBLISHED_FAMILIES, conformity
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,3 +43,41 @@ class RecipeList(JupyterMixin):
 def list_recipes() -> RecipeList:
     """Return the recipes that come with the package."""
     return RecipeList({name: load_recipe(name) for name in recipe_names()})
+
+
+def show_list() -> None:
+    """Print the recipes with title, paper and the text columns that they need."""
+    Console().print(list_recipes())
+
+
+def command(options: ShowOptions) -> None:
+    """Print a recipe as it would be used, or its published settings."""
+    family = options.family
+    if options.backbone is not None and family is not None:
+        raise OpencseError("--backbone and --family exclude each other")
+    if family is not None and family not in (*FAMILIES, "other"):
+        raise unknown_name_error("family", family, (*FAMILIES, "other"))
+    if options.backbone is not None:
+        family = family_of(backbone_config(options.backbone))
+    if options.published:
+        _show_published(options.name, family)
+        return
+    recipe = load_recipe(options.name, family=family or "other", variant=options.variant, overrides=options.overrides)
+    typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
+    for warning in recipe.warnings():
+        typer.echo(f"# warning: {warning}")
+    typer.echo(dump_recipe(recipe))
+
+
+def _show_published(name: str, family: str | None) -> None:
+    """Print all published settings, for one family of backbones or for all."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("setting", "backbone", "published", "coded", "default", "faithful", "source"):
+        table.add_column(heading, overflow="fold")
+    for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
+        values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))
+        table.add_row(entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why))))
+    if not table.row_count:
+        typer.echo(f"nothing was published for {name} with the family {family}")
+    # Wide enough for whole cells if the output is not a terminal.
+    Console(width=None if Console().is_terminal else 240).print(table, markup=False)
