@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake_template
 from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.progress import note
 from opencse.foundation.reading import error_reason
 
 if TYPE_CHECKING:
@@ -65,13 +67,16 @@ def load_encoder(
         _load_config(source)  # an error if there is no such model
         raise OpencseError(
             f"{name}: a plain transformers encoder, which defines no pooling",
-            f"Choose a pooling: {', '.join(POOLINGS)} (for example --set encoder.pooling=cls).",
+            f"Choose a pooling: {', '.join(POOLINGS)} (--pooling, or --set encoder.pooling=cls). For commands with "
+            f"neither of them, save the model with it: `{_save_command(name)}`",
         )
     with readable_errors(name), quiet():
-        model = SentenceTransformer(source, device=device, config_kwargs=settings or None)
+        model = SentenceTransformer(source, device=device, config_kwargs=settings or None, trust_remote_code=False)
     if hasattr(model[0], "auto_model"):
         check_loaded(name, model[0].auto_model, model.tokenizer)
     if pooling == "backbone":
+        if model.default_prompt_name is None:
+            _note_prompts(str(name), ", ".join(key for key, prompt in model.prompts.items() if prompt))
         if device != "meta":
             _check_encoding(name, model)
         for module in model:
@@ -90,6 +95,17 @@ def load_encoder(
         tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
         transformer.processor = tokenizer
     return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer, mask)], device=device)
+
+
+@cache  # a model is loaded several times
+def _note_prompts(name: str, prompts: str) -> None:
+    if prompts:
+        note(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
+
+
+def _save_command(name: object) -> str:
+    code = f"save_encoder(load_encoder({str(name)!r}, pooling='mean'), 'with-pooling')"
+    return f'python -c "from opencse.encoder import load_encoder, save_encoder; {code}"'
 
 
 def _check_encoding(name: object, model: SentenceTransformer) -> None:
@@ -123,7 +139,7 @@ def _load_config(source: str) -> Any:
     if (folder / "modules.json").is_file():
         source = str(transformer_folder(folder))
     with readable_errors(source), quiet():
-        return AutoConfig.from_pretrained(source)
+        return AutoConfig.from_pretrained(source, trust_remote_code=False)
 
 
 @contextlib.contextmanager
