@@ -32,6 +32,7 @@ def hidden_states(model: SentenceTransformer, text: str) -> tuple[torch.Tensor, 
         ("cls", lambda h: h[-1][0, 0]),
         ("mean", lambda h: h[-1][0].mean(0)),
         ("first_last", lambda h: ((h[1] + h[-1]) / 2)[0].mean(0)),
+        ("embeddings_last", lambda h: ((h[0] + h[-1]) / 2)[0].mean(0)),
     ],
 )
 def test_pooling_and_its_export(backbone, tmp_path, pooling, expected) -> None:

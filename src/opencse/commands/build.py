@@ -102,7 +102,7 @@ def _show_statistics(views: str, model: str | None) -> None:
 
     encode = None
     if model is not None:
-        encode = SentenceTransformer(resolve(model)).encode
+        encode = SentenceTransformer(resolve(model), trust_remote_code=False).encode
     found = pair_statistics(views, encode=encode)
     console = Console()
     table = Table(title="Pairs of each sentence with its views")

@@ -58,7 +58,7 @@ def load_encoder(
     source = resolve(name)
     if os.path.isdir(source):
         check_model_folder(Path(source))
-    settings: dict[str, Any] = {"output_hidden_states": True} if pooling == "first_last" else {}
+    settings: dict[str, Any] = {"output_hidden_states": True} if pooling in ("first_last", "embeddings_last") else {}
     if dropout is not None:
         from opencse.encoder.dropout import dropout_config_overrides
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from opencse.commands.reproduction.entries import Entry
 from opencse.commands.reproduction.pair_cosines import Listing
+from opencse.evaluation.probes.published import SPLITS
 
 Scores = Mapping[str, float | str]
 """Scores by column, or why there are none."""
@@ -21,11 +22,13 @@ class Cell:
     Attributes:
         values: What was measured, one for each seed; empty if there is nothing.
         printed: What the paper has; None if it has nothing.
+        deviation: The standard deviation that the paper has beside it.
         missing: Why nothing was measured.
     """
 
     values: tuple[float, ...] = ()
     printed: float | None = None
+    deviation: float | None = None
     missing: str = ""
 
     def text(self, digits: int = 2) -> str:
@@ -34,7 +37,10 @@ class Cell:
         if self.values:
             shown = f"{statistics.fmean(self.values):.{digits}f}"
             shown += f" ± {statistics.stdev(self.values):.{digits}f}" if len(self.values) > 1 else ""
-        return f"{shown} ({self.printed:.{digits}f})" if self.printed is not None else shown
+        if self.printed is None:
+            return shown
+        deviation = "" if self.deviation is None else f" ± {self.deviation:.{digits}f}"
+        return f"{shown} ({self.printed:.{digits}f}{deviation})".strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,20 +97,27 @@ def scores_table(
         notes: How the scores came about.
     """
     rows: dict[str, tuple[Cell, ...]] = {}
+    sets: set[int] = set()
     for key, by_label in scores.items():
         family = key.partition(":")[0]
-        for system in entry.systems:
-            printed = _printed(system.printed.get(family, ()), len(entry.columns))
+        for system in entry.systems_of(family):
+            width = len(entry.columns)
+            printed = _printed(system.printed.get(family, ()), width)
+            deviations = _printed(system.deviations.get(family, ()), width)
             runs = by_label[system.label]
             cells = []
-            for column, value in zip(entry.columns, printed, strict=True):
+            for column, value, deviation in zip(entry.columns, printed, deviations, strict=True):
                 if isinstance(runs, str):
-                    cells.append(Cell(printed=value, missing=runs if column == entry.columns[-1] else ""))
+                    cell = Cell(missing=runs if column == entry.columns[-1] else "")
                 else:
-                    cells.append(_cell(entry, runs, column, value))
+                    cell = _cell(entry, runs, column)
+                    sets |= {sum(name.startswith(f"{column}: ") for name in run) for run in runs if column in run}
+                cells.append(replace(cell, printed=value, deviation=deviation))
             label = system.label if len(scores) == 1 else f"{system.label}, {key}"
             rows[label] = tuple(cells)
     every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
+    if {"Cont.", "Oppn."} & {*entry.columns} and (fewer := sets - {0, len(SPLITS)}):
+        every.append(f"Cont. and Oppn. are over {min(fewer)} sets of pairs; the paper's are over {len(SPLITS)}.")
     return ReproducedTable(
         entry=entry.name,
         title=entry.title,
@@ -121,22 +134,25 @@ def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
     return [*gap, *scores] if len(scores) == 1 else [*scores, *gap]
 
 
-def _cell(entry: Entry, runs: Sequence[Scores], column: str, printed: float | None) -> Cell:
+def _cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
     """Return one figure over the seeds, or the reason why there is none."""
+    average = column.startswith("Avg.")
     values = []
     for run in runs:
         found = [
             run.get(name, "not measured without --data")
-            for name in (_averaged(entry, run) if column == "Avg." else [column])
+            for name in (_averaged(entry, run, column) if average else [column])
         ]
         if missing := [value for value in found if isinstance(value, str)]:
-            return Cell(printed=printed, missing="not every column is there" if column == "Avg." else missing[0])
+            return Cell(missing="not every column is there" if average else missing[0])
         values.append(statistics.fmean(value for value in found if not isinstance(value, str)))
-    return Cell(values=tuple(values), printed=printed)
+    return Cell(values=tuple(values))
 
 
-def _averaged(entry: Entry, run: Scores) -> list[str]:
-    """Return what `Avg.` is the mean of: all sets of scored pairs, or the other columns."""
+def _averaged(entry: Entry, run: Scores, column: str) -> list[str]:
+    """Return what `Avg.` is the mean of, or `Avg. METRIC`: all sets of scored pairs, or the other columns."""
     if entry.kind == "scores":
         return [name for name in run if name.partition(":")[0] not in ("Cont.", "Oppn.", "cosine")]
-    return [name for name in entry.columns if name != "Avg."]
+    metric = column.removeprefix("Avg.").strip()
+    columns = [name for name in entry.columns if not name.startswith("Avg.")]
+    return [name for name in columns if name.endswith(f": {metric}")] if metric else columns
