@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.commands.option_fields import takes
 from opencse.commands.options import BuildCommand, BuildOptions
-from opencse.encoder.given import model_source
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.names import resolve
 from opencse.evaluation import read_pairs
 from opencse.foundation.errors import OpencseError
@@ -56,7 +56,7 @@ def build(options: BuildOptions) -> Path:
         options.notify(line)
     built = build_views(
         text.path,
-        language.pack.localise(with_models(specs, {"backbone": model_source(options.backbone)})),
+        language.pack.localise(with_models(specs, {"backbone": Backbone(options.backbone)})),
         options.out,
         seed=options.seed,
         engine=options.engine,
