@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import compress, islice
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from opencse.encoder.embedder import Embedder, Precision
@@ -133,18 +132,16 @@ class TrainingGeometry:
 def _splits(pairs: ScoredPairs) -> list[Task]:
     """Return tasks of OssCSE's consistent and opposed pairs of a set; a part without pairs is left out."""
     consistent = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores).consistent
-    parts = {"Cont.": np.flatnonzero(consistent).tolist(), "Oppn.": np.flatnonzero(~consistent).tolist()}
-    return [
-        PairsTask(
-            pairs=replace(
-                pairs,
-                name=name,
-                sentence1=[pairs.sentence1[i] for i in rows],
-                sentence2=[pairs.sentence2[i] for i in rows],
-                scores=[pairs.scores[i] for i in rows],
-                subsets=None,
-            )
+    parts = [
+        replace(
+            pairs,
+            name=name,
+            sentence1=list(compress(pairs.sentence1, part)),
+            sentence2=list(compress(pairs.sentence2, part)),
+            scores=list(compress(pairs.scores, part)),
+            subsets=None,
         )
-        for name, rows in parts.items()
-        if rows
+        for name, part in (("Cont.", consistent), ("Oppn.", ~consistent))
+        if part.any()
     ]
+    return [PairsTask(pairs=part) for part in parts]

@@ -30,10 +30,6 @@ class Limits:
     last_score: float | None
     measures: Measures
 
-    def least(self, before: float) -> float:
-        """Return the least acceptable score of a guard that the untouched encoder scores `before`."""
-        return before - (self.selection.guard_tolerance or 0.0)
-
 
 def draw_back(
     encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits, trained: Path, *, show: bool = False
@@ -56,46 +52,33 @@ def draw_back(
         that of the kept weights.
     """
     save_weights(encoder, trained)
+    measures, selection, known = limits.measures, limits.selection, limits.last_score
+    before: dict[str, float] = {}
     with timed("guards"), Phase("checking the guards", unit="evaluations", show=show) as phase:
-        return _acceptable_weights(encoder, untouched, limits, trained, phase)
-
-
-def _acceptable_weights(
-    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits, trained: Path, phase: Phase
-) -> tuple[float, float | None, dict[str, tuple[float, float]]]:
-    """Find and set the weights; arguments and result as of `draw_back`."""
-    before = _untouched_scores(encoder, untouched, limits)
-    phase.update()
-    kept: tuple[float | None, dict[str, float]] = limits.first_score, before
-    known = limits.last_score
-
-    def acceptable() -> bool:
-        nonlocal kept, known
-        score = limits.first_score
-        if limits.measures.development is not None:
-            score, known = limits.measures.development_score() if known is None else known, None
-            if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
-                return False
-        after = limits.measures.guard_scores()
+        if measures.guards is not None:
+            end = copy_weights(encoder)
+            interpolate(encoder, untouched, end, 0.0)
+            before = measures.guard_scores()
+            interpolate(encoder, untouched, end, 1.0)
         phase.update()
-        if any(after[name] < limits.least(first) for name, first in before.items()):
-            return False
-        kept = score, after
-        return True
+        kept = limits.first_score, before
 
-    share = longest_way(encoder, untouched, acceptable)
+        def acceptable() -> bool:
+            nonlocal kept, known
+            score = limits.first_score
+            if measures.development is not None:
+                score, known = measures.development_score() if known is None else known, None
+                if limits.first_score is not None and score < limits.first_score - selection.tolerance:
+                    return False
+            after = measures.guard_scores()
+            phase.update()
+            if any(after[name] < first - (selection.guard_tolerance or 0.0) for name, first in before.items()):
+                return False
+            kept = score, after
+            return True
+
+        share = longest_way(encoder, untouched, acceptable)
     if share == 1:
         trained.unlink()  # they are those of the model
     score, after = kept
     return share, score, {name: (first, after[name]) for name, first in before.items()}
-
-
-def _untouched_scores(encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits) -> dict[str, float]:
-    """Return the guards' scores of the untouched weights."""
-    if limits.measures.guards is None:
-        return {}
-    trained = copy_weights(encoder)
-    interpolate(encoder, untouched, trained, 0.0)
-    scores = limits.measures.guard_scores()
-    interpolate(encoder, untouched, trained, 1.0)
-    return scores
