@@ -12,9 +12,11 @@ from opencse.foundation.measure import Measures
 from opencse.foundation.progress import collect
 from opencse.recipes.optimization import Selection
 from opencse.training.blending import copy_weights
-from opencse.training.drawing_back import Limits, draw_back
+from opencse.training.checkpoint import TrainingState
+from opencse.training.drawing_back import draw_back
+from opencse.training.folder import TRAINED_WEIGHTS
 
-TRAINED = Path("trained.safetensors")
+TRAINED = Path(TRAINED_WEIGHTS)
 
 
 @pytest.fixture(autouse=True)
@@ -50,16 +52,12 @@ def draw(tolerance: float, guard_tolerance: float | None, dev: float | None, gua
     """Draw back where the scores fall linearly, by `dev` and `guards` points over the whole way."""
     encoder, untouched = trained_encoder()
     selection = Selection(keep="last", tolerance=tolerance, guard_tolerance=guard_tolerance)
-    limits = Limits(
-        selection=selection,
-        first_score=None if dev is None else 80.0,
-        last_score=None,
-        measures=Measures(
-            development=None if dev is None else Falling(encoder, 80.0, {"dev": dev}),
-            guards=None if guards is None else Falling(encoder, 90.0, guards),
-        ),
+    measures = Measures(
+        development=None if dev is None else Falling(encoder, 80.0, {"dev": dev}),
+        guards=None if guards is None else Falling(encoder, 90.0, guards),
     )
-    return encoder.weight, draw_back(encoder, untouched, limits, TRAINED)
+    state = TrainingState(first_score=None if dev is None else 80.0)
+    return encoder.weight, draw_back(encoder, untouched, state, selection, measures, Path())
 
 
 def test_all_is_kept_that_costs_nothing() -> None:
@@ -111,7 +109,7 @@ def test_every_share_is_found_within_six_trials(twentieths: int) -> None:
             return {"dev": 80.0 if encoder.weight.item() < (twentieths + 0.5) / 20 else 70.0}
 
     measures = Measures(development=Dev(encoder, 80.0, {}))
-    limits = Limits(Selection(keep="last", tolerance=0.5), 80.0, None, measures)
-    share, score, _ = draw_back(encoder, untouched, limits, TRAINED)
+    selection = Selection(keep="last", tolerance=0.5)
+    share, score, _ = draw_back(encoder, untouched, TrainingState(first_score=80.0), selection, measures, Path())
     assert [share, encoder.weight.item()] == pytest.approx([twentieths / 20] * 2)
     assert (score, len(tried) <= 6) == (80.0, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -11,30 +10,21 @@ from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Phase, timed
 from opencse.recipes.optimization import Selection
 from opencse.training.blending import copy_weights, interpolate, longest_way
-from opencse.training.checkpoint import save_weights
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Scores that the trained encoder must keep.
-
-    Attributes:
-        selection: How many points each score may fall.
-        first_score: The development score of the untouched encoder.
-        last_score: That of the trained one, where it is known.
-        measures: The development score and the guards' scores of the encoder, both optional.
-    """
-
-    selection: Selection
-    first_score: float | None
-    last_score: float | None
-    measures: Measures
+from opencse.training.checkpoint import TrainingState, save_weights
+from opencse.training.folder import TRAINED_WEIGHTS
 
 
 def draw_back(
-    encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits, trained: Path, *, show: bool = False
+    encoder: nn.Module,
+    untouched: dict[str, Tensor],
+    state: TrainingState,
+    selection: Selection,
+    measures: Measures,
+    folder: Path,
+    *,
+    show: bool = False,
 ) -> tuple[float, float | None, dict[str, tuple[float, float]]]:
-    """Give the encoder the weights that are as near to the trained ones as the limits allow.
+    """Give the encoder the weights that are as near to the trained ones as the scores allow.
 
     Costs one evaluation of the guards for the untouched weights, and one of the development pairs and of the guards
     for each share of the way that is tried, six at most.
@@ -42,17 +32,20 @@ def draw_back(
     Args:
         encoder: Holds the trained weights; holds those that are kept afterwards.
         untouched: The weights that the training began with.
-        limits: What must not be lost.
-        trained: File for the trained weights, which stays if others are kept: training is dear, and another tolerance
-            needs it.
+        state: The development scores of the untouched encoder (`first_score`) and of the trained one (`best_score`),
+            each where it is known.
+        selection: How many points each score may fall.
+        measures: The development score and the guards' scores, each of which may be missing.
+        folder: Folder of the run. The file of the trained weights stays there if others are kept: training is dear,
+            and another tolerance needs it.
         show: Show the progress: on a CPU this can take longer than a short training.
 
     Returns:
         The share of the way that is kept, its development score, and for each guard the score before training and
         that of the kept weights.
     """
+    trained, known = folder / TRAINED_WEIGHTS, state.best_score
     save_weights(encoder, trained)
-    measures, selection, known = limits.measures, limits.selection, limits.last_score
     before: dict[str, float] = {}
     with timed("guards"), Phase("checking the guards", unit="evaluations", show=show) as phase:
         if measures.guards is not None:
@@ -60,15 +53,16 @@ def draw_back(
             interpolate(encoder, untouched, end, 0.0)
             before = measures.guard_scores()
             interpolate(encoder, untouched, end, 1.0)
+            del end  # its memory
         phase.update()
-        kept = limits.first_score, before
+        kept = state.first_score, before
 
         def acceptable() -> bool:
             nonlocal kept, known
-            score = limits.first_score
+            score = state.first_score
             if measures.development is not None:
                 score, known = measures.development_score() if known is None else known, None
-                if limits.first_score is not None and score < limits.first_score - selection.tolerance:
+                if state.first_score is not None and score < state.first_score - selection.tolerance:
                     return False
             after = measures.guard_scores()
             phase.update()

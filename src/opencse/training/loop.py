@@ -24,8 +24,7 @@ from opencse.recipes import Recipe
 from opencse.training.batch_sampler import BatchSampler
 from opencse.training.blending import copy_weights
 from opencse.training.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
-from opencse.training.drawing_back import Limits, draw_back
-from opencse.training.folder import TRAINED_WEIGHTS
+from opencse.training.drawing_back import draw_back
 from opencse.training.log import MetricsLog
 from opencse.training.random_state import all_random_states, set_random_state
 from opencse.training.schedule import rate_factor
@@ -352,9 +351,9 @@ class TrainingLoop:
         state, share, encoder = self.state, 1.0, self.network.encoder
         guards: dict[str, tuple[float, float]] = {}
         if self.main and self._within_tolerance:
-            limits = Limits(self.recipe.selection, state.first_score, state.best_score, self.measures)
-            trained = self.folder / TRAINED_WEIGHTS
-            share, state.best_score, guards = draw_back(encoder, self._untouched, limits, trained, show=self.show)
+            share, state.best_score, guards = draw_back(
+                encoder, self._untouched, state, self.recipe.selection, self.measures, self.folder, show=self.show
+            )
         elif self.main and self.measures.development is not None:
             load_weights(encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
