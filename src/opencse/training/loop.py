@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,21 +16,22 @@ from torch import nn
 from opencse.encoder.precision import MixedPrecision, accelerator_autocast
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.measure import Measures
-from opencse.foundation.progress import Notify, Phase, timed
+from opencse.foundation.progress import Phase, timed
 from opencse.foundation.progress.phase import about
 from opencse.losses import Context
 from opencse.recipes import Recipe
 from opencse.training.batch_sampler import BatchSampler
 from opencse.training.blending import copy_weights
-from opencse.training.checkpoint import Checkpoints, TrainingState, check_weights, load_weights, save_weights
+from opencse.training.checkpoint import TrainingState, check_weights, load_weights, save_weights
 from opencse.training.drawing_back import draw_back
+from opencse.training.host import LoopHost
 from opencse.training.log import MetricsLog
 from opencse.training.random_state import all_random_states, set_random_state
 from opencse.training.schedule import rate_factor
 from opencse.training.stop_signal import StopSignal
 
 if TYPE_CHECKING:
-    from accelerate import Accelerator
+    pass
 
 MEASURED_STEPS = 20
 """Steps after which the time of the training is known, and is limited if there is a deadline."""
@@ -70,32 +70,6 @@ class Trainable(nn.Module):
 
     encoder: nn.Module
     auxiliary: nn.ModuleList
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoopHost:
-    """What a training loop runs in.
-
-    Attributes:
-        folder: Folder for metrics, checkpoints and the best weights.
-        accelerator: Devices and processes.
-        checkpoints: The checkpoints of the run.
-        progress: Show progress.
-        notify: Receives the expected time, after the first steps.
-        deadline: Time by `time.perf_counter` at which training is to end. The number of steps that fit is computed
-            once, after the first `MEASURED_STEPS`; the schedule then runs to its end by that number.
-        step_limit: That number, if the run is resumed and had it.
-        keep_step_limit: Receives the number when it is computed, in the main process.
-    """
-
-    folder: Path
-    accelerator: Accelerator
-    checkpoints: Checkpoints
-    progress: bool = True
-    notify: Notify = lambda _: None
-    deadline: float | None = None
-    step_limit: int | None = None
-    keep_step_limit: Callable[[int], None] = lambda _: None
 
 
 class TrainingLoop:

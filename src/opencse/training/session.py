@@ -26,8 +26,9 @@ from opencse.recipes.optimization import Training
 from opencse.training.batch_sampler import BatchSampler
 from opencse.training.checkpoint import Checkpoints
 from opencse.training.folder import begun_step_limit, check_folder, describe_environment, prepare_folder, read_record
+from opencse.training.host import LoopHost
 from opencse.training.log import check_trackers
-from opencse.training.loop import LoopHost, Trainable, TrainingLoop, TrainingOutcome
+from opencse.training.loop import Trainable, TrainingLoop, TrainingOutcome
 from opencse.training.memory import keep_freed_memory
 from opencse.training.settled_precision import settle_training_precision
 
