@@ -102,7 +102,6 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
     (MomentumContrastive, {"queue_size": 0}, ""),
     (MomentumContrastive, {"momentum": 1.5}, ""),
     (PairPreserving, {"pairs": ()}, "at least one pair"),
-    (PairPreserving, {"pairs": CLOSER, "less_overlap": 1.5}, "between 0 and 1"),
     (RankingConsistency, {"temperature": 0}, "temperature"),
     (Recall, {"gamma": 0.0}, "gamma"),
     *((ReplacedTokenDetection, {"sentences": views}, "") for views in ((), ("a", "a"))),

@@ -7,11 +7,11 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from opencse.foundation.tensors import move
 from opencse.losses.teacher_weights import LearnedWeights, Policy, PolicyWeights, TeacherWeights
-from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Distillation(Term):
         """Anchor and candidates."""
         return (self.anchor, self.candidates)
 
-    def module(self, build: TermBuildContext) -> nn.Module | None:
+    def module(self, build: TermBuildContext) -> TermModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
         if self.weighting == "learned":
             return LearnedWeights(len(self.teachers))
@@ -106,17 +106,18 @@ class Distillation(Term):
         """Return the loss of lists, a scalar."""
         raise NotImplementedError
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
         all_lists = self.lists(embeddings, present, context)
         module = context.modules.get(self.name)
         assert module is None or isinstance(module, TeacherWeights)
         if all_lists is None:
             zero = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
-            return zero if module is None else zero + module.zero_loss().to(zero.dtype)
+            return LossOutput(zero if module is None else zero + module.zero_loss().to(zero.dtype))
         lists = [Lists(all_lists.student, teacher, all_lists.kept) for teacher in all_lists.teachers]
-        if self.weights_from and self.weights_from in context.teacher_weights:
-            weights = context.teacher_weights[self.weights_from].to(all_lists.student)
+        reports: dict[str, Tensor] = {}
+        if context.teacher_weights is not None:
+            weights = context.teacher_weights.to(all_lists.student)
         elif module is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
             shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=all_lists.student.dtype, device="cpu")
@@ -127,16 +128,14 @@ class Distillation(Term):
                 relative = losses / losses.mean().clamp(min=1e-12)
                 features = torch.stack([relative, torch.stack([_correlation(each) for each in lists])], dim=1)
             weights = module.choose(features).to(all_lists.student.dtype)
-            for name, weight in zip(self.teachers, weights, strict=True):
-                context.report(f"{self.name}/weight_{name}", weight)
-        context.teacher_weights[self.name] = weights.detach()
+            reports = {f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)}
         mixed = Lists(all_lists.student, torch.einsum("k,kij->ij", weights, all_lists.teachers), all_lists.kept)
-        context.report(f"{self.name}/correlation", _correlation(mixed))
+        reports["correlation"] = _correlation(mixed)
         loss = self.list_loss(mixed)
-        if module is None:
-            return loss
-        weight_loss = module.learn(loss).to(loss.dtype)
-        return loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
+        if module is not None:
+            weight_loss = module.learn(loss).to(loss.dtype)
+            loss = loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
+        return LossOutput(loss, reports, weights.detach())
 
     def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
         """Return the lists of all anchors; None if no anchor has a candidate."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.edits import mask_tokens, sample_tokens
-from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 from opencse.losses.vocabulary import VocabularyModule
 
 
@@ -57,7 +57,7 @@ class MaskedLanguageModel(Term):
         """The views whose tokens are read."""
         return self.sentences
 
-    def module(self, build: TermBuildContext) -> nn.Module:
+    def module(self, build: TermBuildContext) -> TermModule:
         """Return the masked-LM head."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for masked language modelling")
@@ -67,12 +67,12 @@ class MaskedLanguageModel(Term):
             raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")
         return MaskedLanguageHead(build.transformer, head, build.tokenizer)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass of the encoder for each view."""
         module = context.modules[self.name]
         assert isinstance(module, MaskedLanguageHead)
         total = embeddings[self.sentences[0]].sum() * 0
-        count = total.new_zeros(())
+        count, reports = total.new_zeros(()), {}
         for view in self.sentences:
             ids, mask = context.tokens_on_host(view)
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
@@ -87,10 +87,8 @@ class MaskedLanguageModel(Term):
             labels = move(ids[chosen], total.device)
             total = total + F.cross_entropy(logits, labels, reduction="sum")
             count = count + len(labels)
-            with torch.no_grad():
-                accuracy = (logits.argmax(-1) == labels).sum() / max(len(labels), 1)
-                context.report(f"{self.name}/accuracy", accuracy)
-        return context.processes.mean(total, count)
+            reports["accuracy"] = (logits.argmax(-1) == labels).sum() / max(len(labels), 1)
+        return LossOutput(context.processes.mean(total, count), reports)
 
 
 class MaskedLanguageHead(VocabularyModule):

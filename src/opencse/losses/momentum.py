@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.tensors import HostInteger, true_cells
 from opencse.losses.contrastive import Contrastive
-from opencse.losses.term import Context, Embeddings, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,19 +57,19 @@ class MomentumContrastive(Contrastive):
         """The view that the momentum encoder reads."""
         return (self.queued or self.anchor,)
 
-    def module(self, build: TermBuildContext) -> nn.Module:
+    def module(self, build: TermBuildContext) -> TermModule:
         """Return the momentum encoder with its queue."""
         return MomentumQueue(build.encoder, build.projector, build.width, self.queue_size, self.momentum)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more forward pass over one view."""
         module = self._module(context)
         module.follow(context.step)
         (view,) = self.tokens
-        loss = super().__call__(embeddings, present, context)
+        loss = super().compute(embeddings, present, context)
         module.enqueue(self._encoded(module, context.rows(present, view), view, context))
-        context.report(f"{self.name}/queue", module.vectors.new_full((), float(len(module.vectors))))
-        return loss
+        queued = module.vectors.new_full((), float(len(module.vectors)))
+        return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
     def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
         queue = self._module(context).vectors.clone()  # the queue changes before the gradient is computed
@@ -92,7 +92,7 @@ class MomentumContrastive(Contrastive):
         return module.project(context.processes.gather(rows)[present])
 
 
-class MomentumQueue(nn.Module):
+class MomentumQueue(TermModule):
     """The momentum copy of the encoder, and the queue of its vectors.
 
     Args:

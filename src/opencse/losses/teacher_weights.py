@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
+from opencse.losses.term import TermModule
+
 _FEATURES = 2  # of each teacher: relative loss, correlation with the student
 
 
-class TeacherWeights(nn.Module):
+class TeacherWeights(TermModule):
     """Base class of modules that choose the weights of K teachers at each step and learn from its loss."""
 
     def choose(self, features: Tensor) -> Tensor:

@@ -10,6 +10,8 @@ from typing import Any
 from opencse.foundation.progress import Notify
 from opencse.recipes import FirstStage, Recipe, load_recipe
 from opencse.text.corpus import Corpus
+from opencse.text.mined.debiased_positives import DebiasedPositives
+from opencse.text.mined.mined_spec import MinedSpec
 from opencse.training.train import train_encoder
 
 
@@ -35,7 +37,8 @@ def train_first_stages(
         **options: `backbone`, `dev`, `progress`: as for `train_encoder`.
     """
     models = {}
-    for name in dict.fromkeys(getattr(spec, "model", "") for spec in specs.values()):
+    miners = (spec for spec in specs.values() if isinstance(spec, MinedSpec | DebiasedPositives))
+    for name in dict.fromkeys(miner.model for miner in miners):
         if name not in recipe.first_stages:
             continue
         stage, folder = _stage_recipe(recipe, recipe.first_stages[name]), out / "first_stages" / name

@@ -13,7 +13,7 @@ from opencse.encoder import load_encoder
 from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.masked_lm import load_masked_lm
 from opencse.foundation.errors import OpencseError
-from opencse.losses import TermBuildContext
+from opencse.losses import TermBuildContext, TermModule
 from opencse.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def term_modules(
     projector: nn.Module,
     backbone: str | Path,
     device: torch.device,
-) -> dict[str, nn.Module]:
+) -> dict[str, TermModule]:
     """Return the modules of the terms, by term name.
 
     Args:

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from opencse.encoder import build_projector
 from opencse.foundation.errors import OpencseError
-from opencse.losses import Context, Objective
+from opencse.losses import Objective
 from opencse.recipes import Recipe, Teacher, family_of, load_recipe
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
-from opencse.training.network import Network
+from opencse.training.network import LossHead, encode
 from opencse.training.term_modules import term_modules
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ class RecipeLoss(nn.Module):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
             projector = build_projector(recipe.encoder.projector, width)
             modules = term_modules(recipe, model, projector, backbone, model.device)
-        network = Network(model, projector, Objective(recipe.terms), modules)
-        del network.encoder  # it is `self.model`, and must not be found twice
-        self.network = network.to(model.device)
+        self.head = LossHead(projector, Objective(recipe.terms), modules).to(model.device)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """Return the weighted sum of the recipe's terms over the global batch.
@@ -114,15 +112,11 @@ class RecipeLoss(nn.Module):
                 f"{len(self.columns)} ({', '.join(self.columns)})",
                 "Pass dataset.select_columns(loss.columns).",
             )
-        self.network.train(self.model.training)  # the trainer leaves it in training mode while it evaluates
-        self.network.encoder = cast(Any, self.model)  # the trainer's wrapper of it
-        try:
-            context = Context(step=self._step)
-            loss, values = self.network(self._batch(dict(zip(self.columns, columns, strict=True))), context)
-        finally:
-            del self.network.encoder
+        self.head.train(self.model.training)  # the trainer leaves it in training mode while it evaluates
+        batch = self._batch(dict(zip(self.columns, columns, strict=True)))
+        loss, values, reports = self.head(encode(self.model, batch), batch, self._step)
         self._step += self.model.training
-        self.reports = {name: value.detach() for name, value in values.items()} | context.reports
+        self.reports = {name: value.detach() for name, value in values.items()} | reports
         return cast(Tensor, loss)
 
     def callback(self, resume_from: str | Path | None = None) -> TrainerCallback:
@@ -139,7 +133,7 @@ class RecipeLoss(nn.Module):
         class KeepLoss(TrainerCallback):
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if state.is_world_process_zero:
-                    save_weights(loss.network, _checkpoint(args, state) / _FILE)
+                    save_weights(loss.head, _checkpoint(args, state) / _FILE)
 
             def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 loss._step = state.global_step
@@ -151,11 +145,11 @@ class RecipeLoss(nn.Module):
                         f"{folder}: no {_FILE} in this folder, so that the weights of the loss would start anew",
                         "Train with loss.callback() from the start; for another folder, loss.callback(resume_from=…).",
                     )
-                load_weights(loss.network, folder / _FILE)
+                load_weights(loss.head, folder / _FILE)
 
             def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if dist.is_available() and dist.is_initialized():
-                    for parameter in loss.network.parameters():
+                    for parameter in loss.head.parameters():
                         if parameter.grad is not None:
                             dist.all_reduce(parameter.grad)
                             parameter.grad /= dist.get_world_size()
