@@ -132,6 +132,6 @@ def test_of_a_real_encoder(tmp_path) -> None:
     tokens = {"anchor": (encoded["input_ids"], encoded["attention_mask"])}
     context = Context(modules={term.name: term.module(facts).train()}, tokens=tokens)
     vectors = {v: torch.randn(3, 32) for v in ("anchor", "twin")}
-    term.compute(vectors, {v: torch.ones(3, dtype=torch.bool) for v in vectors}, context).value
+    term.compute(vectors, {v: torch.ones(3, dtype=torch.bool) for v in vectors}, context)
     found = context.modules[term.name].vectors
     torch.testing.assert_close(found, torch.tensor(facts.encoder.eval().encode(texts)), rtol=1e-4, atol=1e-5)

@@ -99,7 +99,7 @@ def test_gradient_equals_finite_differences(facts, settings) -> None:
 def test_published_labels_and_inputs(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, **FAITHFUL)
-    term.compute(vectors, everything(term), context).value
+    term.compute(vectors, everything(term), context)
     ids, mask, edit = seen["ids"], seen["mask"].bool(), seen["edit"]
     assert torch.equal(edit.ids[:, 0], ids[:, 0])  # the first token is never replaced
     assert seen["counted"].all()  # padding, [CLS] and [SEP] count
@@ -112,7 +112,7 @@ def test_published_labels_and_inputs(facts, monkeypatch) -> None:
 def test_sound_edits_only_hidden_tokens_and_counts_only_content(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, ratio=0.4)
-    term.compute(vectors, everything(term), context).value
+    term.compute(vectors, everything(term), context)
     special = torch.isin(seen["ids"], torch.tensor(facts.tokenizer.all_special_ids))
     assert torch.equal(seen["counted"], ~special & seen["mask"].bool())
     changed = seen["edit"].ids != seen["ids"]

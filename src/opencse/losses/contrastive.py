@@ -154,13 +154,8 @@ class Contrastive(Term):
         """Return the logarithms of the weights of in-batch candidates, (B, B), or a zero that broadcasts."""
         if self.false_negatives is None:
             return cosines.new_zeros(1, 1)
-        log_weights = self.false_negatives.log_weights(
-            context.teachers[self.false_negatives.teacher],
-            context.rows(present, self.anchor),
-            self.anchor,
-            self.positive,
-        )
-        return log_weights.to(cosines.dtype)
+        vectors, anchors = context.teachers[self.false_negatives.teacher], context.rows(present, self.anchor)
+        return self.false_negatives.log_weights(vectors, anchors, self.anchor, self.positive).to(cosines.dtype)
 
     def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
         return [] if self.noise is None else [self.noise.draw(anchors[rows], context.step)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -20,27 +20,13 @@ class Lists:
 
     Attributes:
         student: Cosines of the student over its temperature, (n, c).
-        teacher: Weighted cosines of the teachers over their temperature, (n, c).
+        teacher: Cosines of the teacher over its temperature, (n, c); of all K teachers, (K, n, c), before they are
+            weighted.
         kept: Mask of the candidates in each anchor's list, (n, c).
     """
 
     student: Tensor
     teacher: Tensor
-    kept: Tensor
-
-
-@dataclass(frozen=True)
-class TeacherLists:
-    """Lists of similarities of the student and of each teacher, one for each anchor.
-
-    Attributes:
-        student: Cosines of the student over its temperature, (n, c).
-        teachers: Cosines of each teacher over their temperature, (K, n, c).
-        kept: Mask of the candidates in each anchor's list, (n, c).
-    """
-
-    student: Tensor
-    teachers: Tensor
     kept: Tensor
 
 
@@ -109,12 +95,11 @@ class Distillation(Term):
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
         all_lists = self.lists(embeddings, present, context)
-        module = context.modules.get(self.name)
-        assert module is None or isinstance(module, TeacherWeights)
+        module: TeacherWeights | None = context.modules.get(self.name)
         if all_lists is None:
-            zero = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
-            return LossOutput(zero if module is None else zero + module.zero_loss().to(zero.dtype))
-        lists = [Lists(all_lists.student, teacher, all_lists.kept) for teacher in all_lists.teachers]
+            zero = self.zero(embeddings)
+            return zero if module is None else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
+        lists = [replace(all_lists, teacher=teacher) for teacher in all_lists.teacher]
         reports: dict[str, Tensor] = {}
         if context.teacher_weights is not None:
             weights = context.teacher_weights.to(all_lists.student)
@@ -129,7 +114,7 @@ class Distillation(Term):
                 features = torch.stack([relative, torch.stack([_correlation(each) for each in lists])], dim=1)
             weights = module.choose(features).to(all_lists.student.dtype)
             reports = {f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)}
-        mixed = Lists(all_lists.student, torch.einsum("k,kij->ij", weights, all_lists.teachers), all_lists.kept)
+        mixed = replace(all_lists, teacher=torch.einsum("k,kij->ij", weights, all_lists.teacher))
         reports["correlation"] = _correlation(mixed)
         loss = self.list_loss(mixed)
         if module is not None:
@@ -137,8 +122,8 @@ class Distillation(Term):
             loss = loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
         return LossOutput(loss, reports, weights.detach())
 
-    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
-        """Return the lists of all anchors; None if no anchor has a candidate."""
+    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Lists | None:
+        """Return the lists of all anchors and teachers; None if no anchor has a candidate."""
         rows, columns = (context.host_rows(present, view) for view in self.views)
         kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
         if not kept.any():
@@ -149,7 +134,7 @@ class Distillation(Term):
         student = _cosines(embeddings, self.views, rows, columns)
         each = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
         teachers = torch.stack(each).detach() / (self.teacher_temperature or self.temperature)
-        return TeacherLists(student / self.temperature, teachers, kept)
+        return Lists(student / self.temperature, teachers, kept)
 
 
 @torch.no_grad()

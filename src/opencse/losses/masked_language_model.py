@@ -69,8 +69,7 @@ class MaskedLanguageModel(Term):
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass of the encoder for each view."""
-        module = context.modules[self.name]
-        assert isinstance(module, MaskedLanguageHead)
+        module: MaskedLanguageHead = context.modules[self.name]
         total = embeddings[self.sentences[0]].sum() * 0
         count, reports = total.new_zeros(()), {}
         for view in self.sentences:

@@ -54,8 +54,7 @@ class Recall(Term):
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""
-        module = context.modules[self.name]
-        assert isinstance(module, InitialWeights)
+        module: InitialWeights = context.modules[self.name]
         squares = _SquaredDistance.apply(module.initial, *module.weights)
         return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 

@@ -104,8 +104,7 @@ class ReplacedTokenDetection(Term):
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one forward pass of the generator, and one forward and backward pass of the discriminator."""
-        module = context.modules[self.name]
-        assert isinstance(module, Discriminator)
+        module: Discriminator = context.modules[self.name]
         own = context.processes.own_rows
         pairs = list(zip(self.sentences, self.tokens, strict=True))
         vectors = torch.cat([own(embeddings[sentence]) for sentence, _ in pairs])

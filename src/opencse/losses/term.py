@@ -60,7 +60,7 @@ class Context:
     tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
     host_present: Mapping[str, Tensor] = field(default_factory=dict)
     host_tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    modules: Mapping[str, nn.Module] = field(default_factory=dict)
+    modules: Mapping[str, Any] = field(default_factory=dict)
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     teacher_weights: Tensor | None = None

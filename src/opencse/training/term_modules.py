@@ -44,7 +44,7 @@ def term_modules(
     if recipe.encoder.pooling == "mask":  # its own tokenizer no longer has the mask token
         tokenizer = load_encoder(backbone, pooling="cls").tokenizer
     build = TermBuildContext(
-        width=_width(encoder),
+        width=encoder.get_embedding_dimension() or 0,
         encoder=encoder,
         projector=projector,
         transformer=transformer,
@@ -62,12 +62,6 @@ def term_modules(
         if module is not None:
             modules[term.name] = module
     return modules
-
-
-def _width(encoder: SentenceTransformer) -> int:
-    width = encoder.get_embedding_dimension()
-    assert width is not None
-    return width
 
 
 def _masked_lm(tokenizer: Any, backbone: str | Path, device: torch.device, name: str) -> nn.Module:

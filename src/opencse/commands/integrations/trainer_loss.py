@@ -88,13 +88,12 @@ class RecipeLoss(nn.Module):
         if isinstance(pooler, nn.Module):  # unused: several processes would wait for its gradients
             pooler.requires_grad_(False)
         self._step = 0
-        self._bare = {view: _bare_length(model, view.prompt) for view in set(recipe.used_views.values())}
+        empty = {view: (view.prompt or "{}").replace("{}", "") for view in recipe.used_views.values()}
+        self._bare = {view: len(model.tokenizer(text)["input_ids"]) for view, text in empty.items()}
         self._teachers = {name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers}
-        width = model.get_embedding_dimension()
-        assert width is not None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
-            projector = build_projector(recipe.encoder.projector, width)
+            projector = build_projector(recipe.encoder.projector, model.get_embedding_dimension() or 0)
             modules = term_modules(recipe, model, projector, backbone, model.device)
         self.head = LossHead(projector, Objective(recipe.terms), modules).to(model.device)
 
@@ -160,26 +159,21 @@ class RecipeLoss(nn.Module):
         """Return the features of the columns as a batch, with one encoder pass for each view."""
         views = self.recipe.used_views
         rows = len(next(iter(columns.values()))["input_ids"])
-        present, passes, tokens = [], [], {}
+        present, passes, tokens = {}, [], {}
         for v, (name, view) in enumerate(views.items()):
             ids, mask = columns[view.text]["input_ids"], columns[view.text]["attention_mask"]
             valid = mask.sum(1) > self._bare[view] if view.optional else mask.new_ones(rows).bool()
-            present.append(valid)
+            present[name] = valid
             at = valid.nonzero().squeeze(1)
             if len(at):
                 passes.append(EncoderPass(view.dropout, [ids[at]], [mask[at]], at + v * rows))
             if any(name in term.tokens for term in self.recipe.terms):
                 tokens[name] = ids, mask * valid[:, None]
         teachers = {
-            name: {
-                view: self._teach(name, columns[views[view].text], present[list(views).index(view)]) for view in seen
-            }
+            name: {v: self._teachers[name](columns[views[v].text]) * present[v][:, None] for v in seen}
             for name, seen in self.recipe.used_teachers.items()
         }
-        return Batch(tuple(views), rows, passes, torch.stack(present), teachers, tokens)
-
-    def _teach(self, name: str, features: Mapping[str, Tensor], valid: Tensor) -> Tensor:
-        return self._teachers[name](features) * valid[:, None]
+        return Batch(tuple(views), rows, passes, torch.stack([*present.values()]), teachers, tokens)
 
 
 class _Teacher:
@@ -227,11 +221,6 @@ def _check(recipe: Recipe) -> None:
             )
     if recipe.encoder.denoising != "none":
         raise OpencseError("template denoising needs templates", "Train with `opencse train`.")
-
-
-def _bare_length(model: SentenceTransformer, prompt: str | None) -> int:
-    """Return the number of tokens of an empty text in a prompt."""
-    return len(model.tokenizer((prompt or "{}").replace("{}", ""))["input_ids"])
 
 
 def _checkpoint(args: Any, state: Any) -> Path:
