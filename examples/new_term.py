@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 from torch.nn.functional import normalize
 
 import opencse
-from opencse.losses import TERMS, Context, Embeddings, Term
+from opencse.losses import TERMS, Context, Embeddings, LossOutput, Term
 
 RECIPE = """
 extends = "simcse"
@@ -38,11 +37,13 @@ class Uniformity(Term):
         """The one view that the term reads."""
         return (self.anchor,)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """Return the logarithm of the mean Gaussian potential over all pairs of rows."""
         vectors = normalize(embeddings[self.anchor][context.rows(present, self.anchor)], dim=-1)
+        if len(vectors) < 2:
+            return self.zero(embeddings)
         potentials = torch.pdist(vectors).square().mul(-self.sharpness).exp()
-        return potentials.mean().log()
+        return LossOutput(potentials.mean().log(), {"nearest": potentials.detach().max()})
 
 
 TERMS[Uniformity.kind] = Uniformity

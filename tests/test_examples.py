@@ -4,6 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from opencse.encoder import load_encoder
+from opencse.text import demo
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
@@ -17,6 +21,18 @@ def test_runs_for_three_steps(example, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
+
+
+def test_a_loss_of_the_package_trains_in_a_plain_loop(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES[0].parent)
+    from plain_loop import train
+
+    torch.manual_seed(1)
+    encoder = load_encoder("mini-mlm", pooling="mean")
+    sentences = demo.corpus("demo").read_text(encoding="utf-8").splitlines()[:18]
+    first, last = (train(encoder, sentences, steps) for steps in (1, 6))
+    assert last["loss"] < first["loss"]
+    assert set(last) == {"loss", "accuracy", "cos_positive", "cos_other"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

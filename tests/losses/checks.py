@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.losses import Context, Term
+from opencse.losses import Context, LossOutput, Term
 from tests.reference.contrastive import numeric_gradient
 
 Arrays = dict[str, np.ndarray]
@@ -32,18 +32,18 @@ def run(
     dtype: torch.dtype = torch.float64,
     step: int = 0,
     **known_otherwise: Any,
-) -> tuple[float, Arrays, Context]:
-    """Loss, gradient by view, and the context with its reports; `known_otherwise` are further fields of it."""
+) -> tuple[float, Arrays, LossOutput]:
+    """Loss, gradient by view, and the output with its reports; `known_otherwise` are further fields of the context."""
     tensors = {v: torch.tensor(a, dtype=dtype, requires_grad=True) for v, a in arrays.items()}
     present = {v: torch.ones(len(a), dtype=torch.bool) for v, a in arrays.items()}
     present |= {v: torch.tensor(m) for v, m in (has or {}).items()}
     known = {name: {v: torch.tensor(a) for v, a in vectors.items()} for name, vectors in (teachers or {}).items()}
-    context = Context(step=step, teachers=known, **known_otherwise)
-    loss = term(tensors, present, context)
-    loss.backward()
-    assert loss.dtype == dtype
+    output = term.compute(tensors, present, Context(step=step, teachers=known, **known_otherwise))
+    output.value.backward()
+    assert output.value.dtype == dtype
+    assert not any(report.requires_grad for report in output.reports.values())
     gradients = {v: np.zeros(t.shape) if t.grad is None else t.grad.double().numpy() for v, t in tensors.items()}
-    return loss.item(), gradients, context
+    return output.value.item(), gradients, output
 
 
 def check(

@@ -127,4 +127,4 @@ def test_teachers_weights_are_scaled_and_equal_by_default() -> None:
 def test_it_reports_how_well_the_lists_correlate() -> None:
     arrays = draw(VIEWS, 6)
     reports = run(ListMLE(), arrays, teachers={"a": arrays})[2].reports
-    assert reports["list_mle/correlation"].item() == pytest.approx(1)
+    assert reports["correlation"].item() == pytest.approx(1)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
 from opencse.losses import (
     AlternatingNormalization,
+    Context,
     Contrastive,
     FalseNegatives,
     ListMLE,
@@ -71,6 +73,25 @@ def test_the_order_of_rows_changes_nothing(term: Term, teachers: tuple[str, ...]
     assert run(term, ordered, teachers=dict(zip(known, rest)))[0] == pytest.approx(loss, abs=1e-12)
 
 
+@pytest.mark.parametrize(("term", "teachers"), TERMS)
+def test_tensors_by_position(term: Term, teachers: tuple[str, ...]) -> None:
+    arrays, known = draw(term.views), {name: draw(term.views, seed=9) for name in teachers}
+    vectors = {view: torch.tensor(a) for view, a in arrays.items()}
+    context = Context(teachers={t: {v: torch.tensor(a) for v, a in known[t].items()} for t in known})
+    loss = term(*vectors.values(), context=context).value
+    assert loss.item() == run(term, arrays, teachers=known)[0]
+    assert torch.equal(term(vectors, context=context).value, loss)
+    with pytest.raises(ValueError, match="1 tensors, but the views are anchor"):
+        term(vectors["anchor"], context=context)
+
+
+def test_rows_that_lack_a_view_in_a_call_by_position() -> None:
+    arrays, rows = draw(("anchor", "twin")), np.arange(5) != 2
+    anchor, twin = (torch.tensor(a) for a in arrays.values())
+    loss = Contrastive()(anchor, twin, present={"twin": torch.tensor(rows)}).value
+    assert loss.item() == pytest.approx(run(Contrastive(), {v: a[rows] for v, a in arrays.items()})[0])
+
+
 IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
     (Contrastive, {"temperature": 0.0}, ""),
     (Contrastive, {"negative_temperature": 0.1}, ""),
@@ -102,7 +123,6 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
     (MomentumContrastive, {"queue_size": 0}, ""),
     (MomentumContrastive, {"momentum": 1.5}, ""),
     (PairPreserving, {"pairs": ()}, "at least one pair"),
-    (PairPreserving, {"pairs": CLOSER, "less_overlap": 1.5}, "between 0 and 1"),
     (RankingConsistency, {"temperature": 0}, "temperature"),
     (Recall, {"gamma": 0.0}, "gamma"),
     *((ReplacedTokenDetection, {"sentences": views}, "") for views in ((), ("a", "a"))),

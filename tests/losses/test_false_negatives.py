@@ -38,7 +38,7 @@ def test_it_asks_for_its_teacher_and_reports_how_many_there_were() -> None:
     term = Contrastive(false_negatives=LESS)
     assert term.teachers == ("c",)
     assert Contrastive().teachers == ()
-    share = run(term, draw(VIEWS, 6), teachers=TEACHER)[2].reports["contrastive/false_negatives"].item()
+    share = run(term, draw(VIEWS, 6), teachers=TEACHER)[2].reports["false_negatives"].item()
     found = [unit(PAIR[0])[i] @ unit(PAIR[1])[j] >= 0.3 for i in range(6) for j in range(6) if i != j]
     assert share == pytest.approx(np.mean(found))
     assert 0 < share < 1
@@ -55,7 +55,7 @@ def test_an_untrained_model_finds_all_alike_until_its_vectors_are_centred() -> N
     share = {}
     for center in (False, True):
         term = Contrastive(false_negatives=FalseNegatives(teacher="c", threshold=0.9, center=center))
-        share[center] = run(term, draw(VIEWS, 6), teachers=vectors)[2].reports["contrastive/false_negatives"].item()
+        share[center] = run(term, draw(VIEWS, 6), teachers=vectors)[2].reports["false_negatives"].item()
     assert share[False] == 1
     assert share[True] < 0.3
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -31,7 +33,7 @@ def build(facts, present=(True, True, True), **settings):
 def test_at_first_it_is_the_loss_of_the_masked_language_model(facts, masking: str) -> None:
     term, context, vectors, present = build(facts, masking=masking)
     torch.manual_seed(3)
-    loss = term(vectors, present, context)
+    loss = term.compute(vectors, present, context).value
     ids, mask = context.tokens["anchor"]
     special = torch.isin(ids, torch.tensor(facts.tokenizer.all_special_ids))
     torch.manual_seed(3)
@@ -46,7 +48,7 @@ def test_at_first_it_is_the_loss_of_the_masked_language_model(facts, masking: st
 def test_encoder_and_head_learn(facts) -> None:
     term, context, vectors, present = build(facts)
     facts.encoder.zero_grad()
-    term(vectors, present, context).backward()
+    term.compute(vectors, present, context).value.backward()
     assert facts.transformer.embeddings.word_embeddings.weight.grad.abs().sum() > 0
     assert all(p.grad is not None for p in context.modules[term.name].parameters())
     assert not any("embeddings" in name for name in context.modules[term.name].state_dict())
@@ -54,9 +56,9 @@ def test_encoder_and_head_learn(facts) -> None:
 
 def test_what_rows_lack_does_not_count(facts) -> None:
     term, context, vectors, present = build(facts, present=(False, True, False))
-    assert term(vectors, present, context) > 0
+    assert term.compute(vectors, present, context).value > 0
     term, context, vectors, present = build(facts, present=(False, False, False))
-    loss = term(vectors, present, context)
+    loss = term.compute(vectors, present, context).value
     loss.backward()
     assert loss == 0
 
@@ -72,7 +74,7 @@ def test_a_backbone_without_a_head_is_refused(tmp_path) -> None:
 
 def test_the_accuracy_is_that_of_all_views(facts) -> None:
     term, context, vectors, present = build(facts, sentences=("anchor", "twin"), ratio=0.99)
-    context.tokens = {**context.tokens, "twin": context.tokens["anchor"]}
+    context = replace(context, tokens={**context.tokens, "twin": context.tokens["anchor"]})
     vocabulary, views, counts = len(facts.tokenizer), iter(term.sentences), {}
 
     def forward(ids, mask, chosen):
@@ -84,6 +86,6 @@ def test_the_accuracy_is_that_of_all_views(facts) -> None:
         return 9 * torch.nn.functional.one_hot(labels if view == "anchor" else wrong, vocabulary).double()
 
     context.modules[term.name].forward = forward
-    term({**vectors, "twin": vectors["anchor"]}, {**present, "twin": present["anchor"]}, context)
+    found = term.compute({**vectors, "twin": vectors["anchor"]}, {**present, "twin": present["anchor"]}, context)
     expected = counts["anchor"] / sum(counts.values())
-    assert float(context.reports[f"{term.name}/accuracy"]) == pytest.approx(expected)
+    assert float(found.reports["accuracy"]) == pytest.approx(expected)

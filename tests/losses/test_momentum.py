@@ -61,8 +61,8 @@ def feed(term, context, seed: int, step: int, has: np.ndarray | None = None):
     if has is not None:
         present["anchor"] = torch.tensor(has)
         mask[~present["anchor"]] = 0
-    context.tokens, context.step = {"anchor": (ids, mask)}, step
-    loss = term(tensors, present, context)
+    context = replace(context, tokens={"anchor": (ids, mask)}, step=step)
+    loss = term.compute(tensors, present, context).value
     loss.backward()
     return arrays, tensors, loss.item(), ids
 
@@ -82,7 +82,7 @@ def test_an_empty_queue_leaves_the_contrastive_loss(world) -> None:
     term, context, _, _ = world
     arrays, _, loss, _ = feed(term, context, 0, 0)
     tensors = {v: torch.tensor(a) for v, a in arrays.items()}
-    plain = Contrastive()(tensors, {v: torch.ones(N, dtype=torch.bool) for v in tensors}, Context())
+    plain = Contrastive().compute(tensors, {v: torch.ones(N, dtype=torch.bool) for v in tensors}, Context()).value
     assert loss == pytest.approx(plain.item(), rel=1e-12)
 
 
@@ -127,11 +127,11 @@ def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
 def test_of_a_real_encoder(tmp_path) -> None:
     facts = build_context(tiny_bert(tmp_path))
     term = MomentumContrastive(queue_size=6)
-    context = Context(modules={term.name: term.module(facts).train()})
     texts = ["the cat sits", "a dog", "a bird sings"]
     encoded = facts.tokenizer(texts, padding=True, return_tensors="pt")
-    context.tokens = {"anchor": (encoded["input_ids"], encoded["attention_mask"])}
+    tokens = {"anchor": (encoded["input_ids"], encoded["attention_mask"])}
+    context = Context(modules={term.name: term.module(facts).train()}, tokens=tokens)
     vectors = {v: torch.randn(3, 32) for v in ("anchor", "twin")}
-    term(vectors, {v: torch.ones(3, dtype=torch.bool) for v in vectors}, context)
+    term.compute(vectors, {v: torch.ones(3, dtype=torch.bool) for v in vectors}, context)
     found = context.modules[term.name].vectors
     torch.testing.assert_close(found, torch.tensor(facts.encoder.eval().encode(texts)), rtol=1e-4, atol=1e-5)

@@ -47,7 +47,7 @@ def test_value_and_gradient_equal_the_transcription(toy) -> None:
     term, context = build(toy, gamma=0.3)
     before = move(toy)
     now = {n: p.detach().numpy().copy() for n, p in toy.named_parameters() if "pooler" not in n}
-    loss = term({}, {}, context)
+    loss = term.compute({}, {}, context).value
     loss.backward()
     assert loss.item() == pytest.approx(recall(now, before, 0.3), rel=1e-12)
     for name, parameter in toy.named_parameters():
@@ -61,7 +61,7 @@ def test_value_and_gradient_equal_the_transcription(toy) -> None:
 
 def test_it_is_nothing_at_the_first_step(toy) -> None:
     term, context = build(toy)
-    loss = term({}, {}, context)
+    loss = term.compute({}, {}, context).value
     loss.backward()
     assert loss.item() == 0
     assert not toy.layer.weight.grad.any()
@@ -71,7 +71,7 @@ def test_what_is_left_out(toy) -> None:
     term, context = build(toy, exclude=("embeddings", "bias"))
     assert context.modules["recall"].names == ("layer.weight", "pooler.weight")
     move(toy)
-    term({}, {}, context).backward()
+    term.compute({}, {}, context).value.backward()
     assert {n for n, p in toy.named_parameters() if p.grad is not None} == {"layer.weight", "pooler.weight"}
 
 
@@ -79,7 +79,7 @@ def test_frozen_weights_are_left_alone(toy) -> None:
     term, context = build(toy)
     toy.layer.requires_grad_(False)
     before = move(toy)
-    loss = term({}, {}, context)
+    loss = term.compute({}, {}, context).value
     loss.backward()
     assert toy.layer.weight.grad is None
     assert loss.item() == pytest.approx(
@@ -91,7 +91,7 @@ def test_the_graph_and_the_checkpoint_hold_no_copy(toy) -> None:
     term, context = build(toy)
     saved = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.numel()) or t, lambda t: t):
-        term({}, {}, context)
+        term.compute({}, {}, context)
     assert sum(saved) <= 2
     assert context.modules["recall"].state_dict() == {}
     assert list(context.modules["recall"].parameters()) == []
@@ -102,7 +102,7 @@ def test_the_copies_move_with_the_network(toy) -> None:
     network = nn.ModuleList([toy, context.modules["recall"]]).float()
     assert {t.dtype for t in context.modules["recall"].initial} == {torch.float32}
     move(toy)
-    term({}, {}, context).backward()
+    term.compute({}, {}, context).value.backward()
     assert network[0].layer.weight.grad.dtype == torch.float32
 
 

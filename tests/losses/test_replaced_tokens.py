@@ -35,10 +35,9 @@ def _seed() -> None:
 def build(facts, **settings):
     """The term, its context with the tokens of TEXTS, and random vectors."""
     term = ReplacedTokenDetection(**settings)
-    context = Context(modules={term.name: term.module(facts).double().train()})
-    for view in term.tokens:
-        encoded = facts.tokenizer(TEXTS[view], padding=True, return_tensors="pt")
-        context.tokens = {**context.tokens, view: (encoded["input_ids"], encoded["attention_mask"])}
+    encoded = {view: facts.tokenizer(TEXTS[view], padding=True, return_tensors="pt") for view in term.tokens}
+    tokens = {view: (each["input_ids"], each["attention_mask"]) for view, each in encoded.items()}
+    context = Context(modules={term.name: term.module(facts).double().train()}, tokens=tokens)
     random = np.random.default_rng(1)
     vectors = {v: torch.tensor(random.normal(size=(3, facts.width)), requires_grad=True) for v in term.views}
     return term, context, vectors
@@ -66,7 +65,7 @@ def watch(monkeypatch) -> dict:
 def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, **settings)
-    loss = term(vectors, everything(term), context)
+    loss = term.compute(vectors, everything(term), context).value
     edit, everywhere = seen["edit"], torch.ones_like(seen["counted"])
     parts = context.modules[term.name]
     whole = term.counted == "all"
@@ -83,12 +82,12 @@ def test_value_equals_the_transcription(facts, settings, monkeypatch) -> None:
 def test_gradient_equals_finite_differences(facts, settings) -> None:
     term, context, vectors = build(facts, **settings)
     state = torch.get_rng_state()
-    term(vectors, everything(term), context).backward()
+    term.compute(vectors, everything(term), context).value.backward()
 
     def value(x: np.ndarray) -> float:
         torch.set_rng_state(state)
         with torch.no_grad():
-            return term(vectors | {"twin": torch.tensor(x)}, everything(term), context).item()
+            return term.compute(vectors | {"twin": torch.tensor(x)}, everything(term), context).value.item()
 
     start = vectors["twin"].detach().numpy()
     few = start[:, :4]  # of the 32 dimensions
@@ -100,7 +99,7 @@ def test_gradient_equals_finite_differences(facts, settings) -> None:
 def test_published_labels_and_inputs(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, **FAITHFUL)
-    term(vectors, everything(term), context)
+    term.compute(vectors, everything(term), context)
     ids, mask, edit = seen["ids"], seen["mask"].bool(), seen["edit"]
     assert torch.equal(edit.ids[:, 0], ids[:, 0])  # the first token is never replaced
     assert seen["counted"].all()  # padding, [CLS] and [SEP] count
@@ -113,7 +112,7 @@ def test_published_labels_and_inputs(facts, monkeypatch) -> None:
 def test_sound_edits_only_hidden_tokens_and_counts_only_content(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, ratio=0.4)
-    term(vectors, everything(term), context)
+    term.compute(vectors, everything(term), context)
     special = torch.isin(seen["ids"], torch.tensor(facts.tokenizer.all_special_ids))
     assert torch.equal(seen["counted"], ~special & seen["mask"].bool())
     changed = seen["edit"].ids != seen["ids"]
@@ -125,7 +124,7 @@ def test_sound_edits_only_hidden_tokens_and_counts_only_content(facts, monkeypat
 def test_the_language_tasks_predict_what_was_hidden(facts, task, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, task=task)
-    loss = term(vectors, everything(term), context)
+    loss = term.compute(vectors, everything(term), context).value
     assert torch.equal(seen["labels"], seen["ids"])
     masked = seen["edit"].ids == facts.tokenizer.mask_token_id
     assert torch.equal(masked, seen["counted"]) == (task == "masked_lm")
@@ -138,7 +137,7 @@ def test_another_text_is_conditioned_on(facts) -> None:
     """DiffCSE §5, "use next sentence for x'"."""
     term, context, vectors = build(facts, sentences=("anchor",), texts=("twin",))
     assert (term.views, term.tokens) == (("anchor", "twin"), ("twin",))
-    term(vectors, everything(term), context).backward()
+    term.compute(vectors, everything(term), context).value.backward()
     assert vectors["anchor"].grad.abs().sum() > 0
     assert vectors["twin"].grad is None
 
@@ -151,21 +150,21 @@ def test_absent_rows_are_left_out(facts, monkeypatch) -> None:
     ids, mask = context.tokens["twin"]
     mask = mask.clone()
     mask[1] = 0
-    context.tokens = {**context.tokens, "twin": (ids, mask)}
-    loss = term(vectors, present, context)
+    context = replace(context, tokens={**context.tokens, "twin": (ids, mask)})
+    loss = term.compute(vectors, present, context).value
     loss.backward()
     assert not vectors["twin"].grad[1].any()
     few = {v: (i[[0, 2]], m[[0, 2]]) if v == "twin" else (i, m) for v, (i, m) in context.tokens.items()}
     again = replace(context, tokens=few)
     vectors = {"anchor": vectors["anchor"], "twin": vectors["twin"].detach()[[0, 2]]}
     present = {v: torch.ones(len(x), dtype=torch.bool) for v, x in vectors.items()}
-    assert term(vectors, present, again).item() == pytest.approx(loss.item(), rel=1e-12)
+    assert term.compute(vectors, present, again).value.item() == pytest.approx(loss.item(), rel=1e-12)
 
 
 def test_no_row_at_all_gives_zero_and_a_gradient_everywhere(facts) -> None:
     term, context, vectors = build(facts)
-    context.tokens = {v: (i, m * 0) for v, (i, m) in context.tokens.items()}
-    loss = term(vectors, {v: torch.zeros(3, dtype=torch.bool) for v in vectors}, context)
+    context = replace(context, tokens={v: (i, m * 0) for v, (i, m) in context.tokens.items()})
+    loss = term.compute(vectors, {v: torch.zeros(3, dtype=torch.bool) for v in vectors}, context).value
     loss.backward()
     assert loss.item() == 0
     assert all(v.grad is not None and not v.grad.any() for v in vectors.values())
@@ -174,7 +173,7 @@ def test_no_row_at_all_gives_zero_and_a_gradient_everywhere(facts) -> None:
 
 def test_only_the_discriminator_learns(facts) -> None:
     term, context, vectors = build(facts)
-    term(vectors, everything(term), context).backward()
+    term.compute(vectors, everything(term), context).value.backward()
     parts = context.modules[term.name]
     assert all(p.grad is not None for n, p in parts.named_parameters() if "pooler" not in n)
     assert all(p.grad is None for p in parts.generator.module.parameters())
@@ -212,7 +211,7 @@ def test_packed_batches_change_nothing(tmp_path) -> None:
 
 def test_vectors_of_another_width_are_mapped(facts) -> None:
     term, context, vectors = build(replace(facts, width=20))
-    term(vectors, everything(term), context).backward()
+    term.compute(vectors, everything(term), context).value.backward()
     assert vectors["anchor"].grad.abs().sum() > 0
 
 

@@ -30,10 +30,10 @@ def test_value_and_gradient_equal_the_transcription(bound, seed) -> None:
 def test_pairs_inside_the_bound_are_left_alone() -> None:
     arrays = draw(VIEWS, 6)
     for bound in ({"at_least": -1.0}, {"at_most": 1.0}):
-        loss, gradients, context = run(SimilarityBound(pairs=PAIRS, **bound), arrays)
+        loss, gradients, output = run(SimilarityBound(pairs=PAIRS, **bound), arrays)
         assert loss == 0
         assert not any(g.any() for g in gradients.values())
-        assert context.reports["similarity_bound/inside"] == 1
+        assert output.reports["inside"] == 1
 
 
 @pytest.mark.parametrize(

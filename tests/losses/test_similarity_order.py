@@ -40,10 +40,10 @@ def test_one_pair_each_is_the_lower_half_of_the_two_way_margin() -> None:
 def test_pairs_in_order_are_left_alone() -> None:
     anchor = np.eye(4)
     arrays = {"anchor": anchor, "denied": anchor + 0.1, "negation": -anchor, "antonym": -anchor + 0.1}
-    loss, gradients, context = run(SimilarityOrder(closer=CLOSER, farther=FARTHER, margin=0.1), arrays)
+    loss, gradients, output = run(SimilarityOrder(closer=CLOSER, farther=FARTHER, margin=0.1), arrays)
     assert loss == 0
     assert not any(g.any() for g in gradients.values())
-    assert context.reports["similarity_order/right"] == 1
+    assert output.reports["right"] == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from opencse.losses import Context, ListMLE, ListNet
+from opencse.losses import Context, ListMLE, ListNet, Objective
 from opencse.losses.teacher_weights import LearnedWeights, Policy, PolicyWeights, generalised_advantages
 from tests.losses.build_contexts import toy_build_context
 from tests.losses.checks import draw, run
@@ -19,9 +19,8 @@ TEACHERS = {"a": draw(VIEWS, 6, 3, seed=7), "b": draw(VIEWS, 6, 5, seed=8)}
 def step(term, module, arrays, number: int = 0):
     tensors = {v: torch.tensor(a, requires_grad=True) for v, a in arrays.items()}
     known = {n: {v: torch.tensor(a, dtype=torch.float32) for v, a in t.items()} for n, t in TEACHERS.items()}
-    context = Context(step=number, teachers=known, modules={term.name: module})
-    loss = term(tensors, {v: torch.ones(6, dtype=torch.bool) for v in VIEWS}, context)
-    return loss, tensors, context
+    output = term(tensors, context=Context(step=number, teachers=known, modules={term.name: module}))
+    return output, tensors
 
 
 @pytest.mark.parametrize("kind", [ListMLE, ListNet])
@@ -31,14 +30,14 @@ def test_the_students_loss_is_that_of_the_chosen_weights(kind, weighting) -> Non
     term = kind(teachers=("a", "b"), weighting=weighting)
     module = term.module(toy_build_context(nn.Linear(1, 1)))
     arrays = draw(VIEWS, 6)
-    loss, tensors, context = step(term, module, arrays)
-    loss.backward()
-    weights = tuple(context.reports[f"{term.name}/weight_{t}"].item() for t in "ab")
+    output, tensors = step(term, module, arrays)
+    output.value.backward()
+    weights = tuple(output.reports[f"weight_{t}"].item() for t in "ab")
     assert sum(weights) == pytest.approx(1)
     fixed = kind(teachers=("a", "b"), teacher_weights=weights)
     single = {n: {v: a.astype(np.float32) for v, a in t.items()} for n, t in TEACHERS.items()}
     expected, gradients, _ = run(fixed, arrays, teachers=single)
-    assert loss.item() == pytest.approx(expected, rel=1e-6)
+    assert output.value.item() == pytest.approx(expected, rel=1e-6)
     for view in VIEWS:
         np.testing.assert_allclose(tensors[view].grad.numpy(), gradients[view], rtol=1e-4, atol=1e-6)
     assert all(p.grad is not None for p in module.parameters())
@@ -141,7 +140,7 @@ def test_nothing_present_still_gives_every_parameter_a_gradient() -> None:
     module = term.module(toy_build_context(nn.Linear(1, 1)))
     arrays = {v: torch.zeros(6, 4, requires_grad=True) for v in VIEWS}
     context = Context(modules={term.name: module})
-    loss = term(arrays, {v: torch.zeros(6, dtype=torch.bool) for v in VIEWS}, context)
+    loss = term.compute(arrays, {v: torch.zeros(6, dtype=torch.bool) for v in VIEWS}, context).value
     loss.backward()
     assert loss.item() == 0
     assert all(p.grad is not None for p in module.parameters())
@@ -153,9 +152,18 @@ def test_another_term_serves_its_weights_to_a_second_list() -> None:
     teachers = {t: draw(tuple(arrays), rows=4, seed=seed) for t, seed in (("a", 5), ("b", 6))}
     second = ListMLE(name="second", candidates="negative", teachers=("a", "b"), weights_from="first")
     weights = torch.tensor([0.9, 0.1], dtype=torch.float64)
-    loss, _, context = run(second, arrays, teachers=teachers, teacher_weights={"first": weights})
+    loss, _, output = run(second, arrays, teachers=teachers, teacher_weights=weights)
     fixed = ListMLE(name="second", candidates="negative", teachers=("a", "b"), teacher_weights=(9.0, 1.0))
     expected, _, _ = run(fixed, arrays, teachers=teachers)
     assert loss == pytest.approx(expected)
     assert loss != pytest.approx(run(replace(fixed, teacher_weights=()), arrays, teachers=teachers)[0])
-    torch.testing.assert_close(context.teacher_weights["second"], weights)
+    torch.testing.assert_close(output.teacher_weights, weights)
+    first = ListMLE(name="first", teachers=("a", "b"), teacher_weights=(9.0, 1.0))
+    vectors, present = ({v: make(a) for v, a in arrays.items()} for make in (torch.tensor, everywhere))
+    known = {name: {v: torch.tensor(a) for v, a in each.items()} for name, each in teachers.items()}
+    _, values, _ = Objective([first, second])(vectors, present, Context(teachers=known))
+    assert values["second"].item() == pytest.approx(expected)
+
+
+def everywhere(rows: np.ndarray) -> torch.Tensor:
+    return torch.ones(len(rows), dtype=torch.bool)

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.measure import Measure, Measures
-from opencse.losses import Term
+from opencse.losses import LossOutput, Term
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store
 from opencse.text.corpus import Corpus
@@ -132,7 +132,7 @@ class Imitate(Term):
     def teachers(self) -> tuple[str, ...]:
         return (self.teacher,)
 
-    def __call__(self, embeddings, present, context):
+    def compute(self, embeddings, present, context):
         both = present["anchor"] & present[self.other]
 
         def cosines(vectors):
@@ -140,6 +140,6 @@ class Imitate(Term):
             return a @ b.T
 
         wise = context.teachers[self.teacher]
-        context.report("wise", sum(v.abs().sum() for v in wise.values()))
         assert all(not wise[v][~present[v]].any() for v in wise)
-        return (cosines(embeddings) - cosines(wise)).square().mean()
+        loss = (cosines(embeddings) - cosines(wise)).square().mean()
+        return LossOutput(loss, {"wise": sum(v.abs().sum() for v in wise.values())})

@@ -20,7 +20,6 @@ from torch.nn.parallel import DistributedDataParallel
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.losses import (
     AlternatingNormalization,
-    Context,
     Contrastive,
     FalseNegatives,
     ListMLE,
@@ -33,7 +32,7 @@ from opencse.losses import (
 )
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.gather import gather_rows
-from opencse.training.network import Network
+from opencse.training.network import LossHead, Network
 from tests.tiny import tiny_bert
 from tests.training.helpers import Imitate, metrics, token_store, weights, write_corpus
 from tests.trials.processes import free_port, of_two
@@ -75,7 +74,7 @@ def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -
     names = dict(zip(VIEWS, ("anchor", "positive", "negative"), strict=True))
     views = {names[v]: ViewTokens(i, Frame((2,), (3,)), 18, 0.0) for i, v in enumerate(VIEWS)}
     torch.manual_seed(0)
-    network = Network(encoder, build_projector(projector, 32), Objective(TERMS[terms])).double().train()
+    network = Network(encoder, LossHead(build_projector(projector, 32), Objective(TERMS[terms]), {})).double().train()
     for parameter in encoder[0].auto_model.pooler.parameters():
         parameter.requires_grad_(False)
     share = 16 // world
@@ -84,7 +83,7 @@ def gradients(folder: Path, terms: str, projector: str, rank: int, world: int) -
     teachers = {"wise": {"anchor": wise[0], "positive": wise[1]}}
     batch = Assembler(store, views, 0, 16.0, teachers)(range(rank * share, (rank + 1) * share))
     model = DistributedDataParallel(network) if world > 1 else network
-    loss, _ = model(batch, Context())
+    loss, _, _ = model(batch)
     loss.backward()
     found = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
     return found | {n: b for n, b in network.named_buffers() if "running" in n} | {"loss": loss.detach()}

@@ -18,7 +18,6 @@ from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.masked_lm import load_masked_lm
 from opencse.losses import (
-    Context,
     Contrastive,
     ListMLE,
     ListNet,
@@ -32,7 +31,7 @@ from opencse.losses import (
 from opencse.losses import replaced_tokens as module
 from opencse.losses.teacher_weights import Policy
 from opencse.training.batches import Assembler, ViewTokens
-from opencse.training.network import Network
+from opencse.training.network import LossHead, Network
 from tests.tiny import tiny_bert
 from tests.training.helpers import token_store, write_corpus
 
@@ -90,7 +89,7 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     denoisers = (
         {v: TemplateDenoising(transformer, Frame((2,), (4, 3), mask=0)) for v in views} if case == "denoising" else {}
     )
-    network = Network(encoder, head, Objective(terms), modules, denoisers).double().train()
+    network = Network(encoder, LossHead(head, Objective(terms), modules), denoisers).double().train()
     for name, parameter in network.named_parameters():
         if "pooler" in name:
             parameter.requires_grad_(False)
@@ -104,7 +103,7 @@ def gradients(folder: Path, case: str, rank: int, world: int) -> dict[str, torch
     optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)
     for step in range(4):
         optimizer.zero_grad()
-        loss, _ = model(part, Context(step=step))
+        loss, _, _ = model(part, step)
         loss.backward()
         if step < 3:
             optimizer.step()

@@ -166,7 +166,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, student, wise, corpus,
     monkeypatch.setattr(module.LoadedTeacher, "encode", None)
     run(corpus, student, tmp_path / "out", recipe=made, resume=True)
     assert metrics(tmp_path / "out") == metrics(tmp_path / "straight")
-    assert metrics(tmp_path / "out")[0]["wise"] > 0
+    assert metrics(tmp_path / "out")[0]["imitate/wise"] > 0
     expected = weights(tmp_path / "straight")
     for name, tensor in weights(tmp_path / "out").items():
         np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
@@ -197,7 +197,7 @@ def test_accumulated_parts_see_their_own_rows(tmp_path, student, wise, corpus) -
         recipe=replace(made, training=replace(made.training, accumulate=2)),
     )
     one, two = metrics(whole.folder)[0], metrics(parts.folder)[0]
-    assert two["wise"] == pytest.approx(one["wise"] / 2, rel=1e-6)  # a mean of two halves
+    assert two["imitate/wise"] == pytest.approx(one["imitate/wise"] / 2, rel=1e-6)  # a mean of two halves
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from opencse.losses.recall import Recall
 from opencse.losses.replaced_tokens import ReplacedTokenDetection
 from opencse.losses.similarity_bound import SimilarityBound
 from opencse.losses.similarity_order import SimilarityOrder
-from opencse.losses.term import Context, Embeddings, Processes, Term, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, Processes, Term, TermBuildContext, TermModule
 from opencse.losses.two_way_margin import TwoWayMargin
 
 _TERM_CLASSES: tuple[type[Term], ...] = (
@@ -49,6 +49,7 @@ __all__ = [
     "FalseNegatives",
     "ListMLE",
     "ListNet",
+    "LossOutput",
     "Margin",
     "MaskedLanguageModel",
     "MomentumContrastive",
@@ -64,5 +65,6 @@ __all__ = [
     "SimilarityPreserving",
     "Term",
     "TermBuildContext",
+    "TermModule",
     "TwoWayMargin",
 ]

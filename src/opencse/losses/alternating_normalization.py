@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 _EPSILON = 1e-5  # that of batch_norm
 
@@ -72,7 +72,7 @@ class AlternatingNormalization(Term):
         """Anchor, positives, negatives."""
         return (self.anchor, *self.positives, *self.negatives)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(m B² d) for m positives."""
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         host = self._known(present, context)
@@ -92,14 +92,14 @@ class AlternatingNormalization(Term):
             cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[both])
         pairs = torch.cat(cosines)
         if pairs.numel() == 0:
-            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
+            return self.zero(embeddings)
+        reports = {"cos_positive": pairs.detach().mean()}
         with torch.no_grad():
-            context.report(f"{self.name}/cos_positive", pairs.mean())
             for view, (mined, _) in zip(self.negatives, negatives, strict=True):
                 both = true_cells(host[self.anchor] & host[view], device)
                 own = (target[self.anchor] * mined).sum(dim=-1)[both]
-                context.report(f"{self.name}/cos_{view}", own.sum() / max(len(own), 1))
-        return torch.cat(losses).sum() / pairs.numel()
+                reports[f"cos_{view}"] = own.sum() / max(len(own), 1)
+        return LossOutput(torch.cat(losses).sum() / pairs.numel(), reports)
 
     def _known(self, present: Embeddings, context: Context) -> dict[str, Tensor]:
         """Return the mask of the rows of each view that are used, on the host; none if they have no variance."""

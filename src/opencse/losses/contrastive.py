@@ -13,7 +13,7 @@ from torch import Tensor
 from opencse.losses.angular import add_angle
 from opencse.losses.false_negatives import FalseNegatives, NoiseNegatives
 from opencse.losses.margin import Margin
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,16 +104,18 @@ class Contrastive(Term):
             ]
         return []
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory."""
         unit = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
         cosines = unit[self.anchor] @ unit[self.positive].T
         hard = [unit[self.anchor] @ unit[view].T for view in self.negatives]
         rows = context.rows(present, self.anchor, self.positive)
         if not len(rows):
-            return cosines.sum() * 0
-        self._report(cosines, hard, present, rows, context)
+            return LossOutput(cosines.sum() * 0)
+        reports = self._reports(cosines, hard, present, rows, context)
         weights = self._log_weights(cosines, present, context)
+        if self.false_negatives is not None:
+            reports["false_negatives"] = (weights < 0).sum() / max(weights.numel() - len(weights), 1)
         noise = self._noise(unit[self.anchor], rows, context)
         temperatures = self.negative_temperatures[: len(self.negatives)]
         if self.angular_margin:
@@ -138,9 +140,8 @@ class Contrastive(Term):
             blocks += [unit[self.positive] @ v.T / self.temperature for v in noise]
             return (forward + self._cross_entropy(blocks, present[self.anchor], rows)) / 2
 
-        if self.margin is None:
-            return loss(None)
-        return (loss(None) + loss(self.margin)) / 2 if self.margin.mix else loss(self.margin)
+        mixed = self.margin is not None and self.margin.mix
+        return LossOutput((loss(None) + loss(self.margin)) / 2 if mixed else loss(self.margin), reports)
 
     def _shifted(
         self, cosines: Tensor, margin: Margin | None, present: Embeddings, candidates: str, context: Context
@@ -153,16 +154,8 @@ class Contrastive(Term):
         """Return the logarithms of the weights of in-batch candidates, (B, B), or a zero that broadcasts."""
         if self.false_negatives is None:
             return cosines.new_zeros(1, 1)
-        log_weights = self.false_negatives.log_weights(
-            context.teachers[self.false_negatives.teacher],
-            context.rows(present, self.anchor),
-            self.anchor,
-            self.positive,
-        )
-        context.report(
-            f"{self.name}/false_negatives", (log_weights < 0).sum() / max(log_weights.numel() - len(log_weights), 1)
-        )
-        return log_weights.to(cosines.dtype)
+        vectors, anchors = context.teachers[self.false_negatives.teacher], context.rows(present, self.anchor)
+        return self.false_negatives.log_weights(vectors, anchors, self.anchor, self.positive).to(cosines.dtype)
 
     def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
         return [] if self.noise is None else [self.noise.draw(anchors[rows], context.step)]
@@ -180,16 +173,20 @@ class Contrastive(Term):
         allowed = present.expand_as(own) if self.negative_scope == "all" else own & present
         return logits.masked_fill(~allowed, -math.inf)
 
-    def _report(self, cosines: Tensor, hard: list[Tensor], present: Embeddings, rows: Tensor, context: Context) -> None:
-        """Report the cosines of positives, other pairs and hard negatives, and the accuracy over candidates."""
+    def _reports(
+        self, cosines: Tensor, hard: list[Tensor], present: Embeddings, rows: Tensor, context: Context
+    ) -> dict[str, Tensor]:
+        """Return the cosines of positives, other pairs and hard negatives, and the accuracy over candidates."""
         with torch.no_grad():
             block = cosines.detach()[rows][:, rows]
             count = len(block)
             nearest = block.argmax(dim=1) == torch.arange(len(block), device=block.device)
-            context.report(f"{self.name}/accuracy", nearest.sum() / count)
-            context.report(f"{self.name}/cos_positive", block.diagonal().sum() / count)
-            others = (block.sum() - block.diagonal().sum()) / max(count * (count - 1), 1)
-            context.report(f"{self.name}/cos_other", others)
+            reports = {
+                "accuracy": nearest.sum() / count,
+                "cos_positive": block.diagonal().sum() / count,
+                "cos_other": (block.sum() - block.diagonal().sum()) / max(count * (count - 1), 1),
+            }
             for view, own in zip(self.negatives, hard, strict=True):
                 both = context.rows(present, self.anchor, self.positive, view)
-                context.report(f"{self.name}/cos_{view}", own.diagonal()[both].sum() / max(len(both), 1))
+                reports[f"cos_{view}"] = own.diagonal()[both].sum() / max(len(both), 1)
+        return reports

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from opencse.foundation.tensors import move
 from opencse.losses.teacher_weights import LearnedWeights, Policy, PolicyWeights, TeacherWeights
-from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True)
@@ -20,27 +20,13 @@ class Lists:
 
     Attributes:
         student: Cosines of the student over its temperature, (n, c).
-        teacher: Weighted cosines of the teachers over their temperature, (n, c).
+        teacher: Cosines of the teacher over its temperature, (n, c); of all K teachers, (K, n, c), before they are
+            weighted.
         kept: Mask of the candidates in each anchor's list, (n, c).
     """
 
     student: Tensor
     teacher: Tensor
-    kept: Tensor
-
-
-@dataclass(frozen=True)
-class TeacherLists:
-    """Lists of similarities of the student and of each teacher, one for each anchor.
-
-    Attributes:
-        student: Cosines of the student over its temperature, (n, c).
-        teachers: Cosines of each teacher over their temperature, (K, n, c).
-        kept: Mask of the candidates in each anchor's list, (n, c).
-    """
-
-    student: Tensor
-    teachers: Tensor
     kept: Tensor
 
 
@@ -96,7 +82,7 @@ class Distillation(Term):
         """Anchor and candidates."""
         return (self.anchor, self.candidates)
 
-    def module(self, build: TermBuildContext) -> nn.Module | None:
+    def module(self, build: TermBuildContext) -> TermModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
         if self.weighting == "learned":
             return LearnedWeights(len(self.teachers))
@@ -106,17 +92,17 @@ class Distillation(Term):
         """Return the loss of lists, a scalar."""
         raise NotImplementedError
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
         all_lists = self.lists(embeddings, present, context)
-        module = context.modules.get(self.name)
-        assert module is None or isinstance(module, TeacherWeights)
+        module: TeacherWeights | None = context.modules.get(self.name)
         if all_lists is None:
-            zero = (embeddings[self.anchor].sum() + embeddings[self.candidates].sum()) * 0
-            return zero if module is None else zero + module.zero_loss().to(zero.dtype)
-        lists = [Lists(all_lists.student, teacher, all_lists.kept) for teacher in all_lists.teachers]
-        if self.weights_from and self.weights_from in context.teacher_weights:
-            weights = context.teacher_weights[self.weights_from].to(all_lists.student)
+            zero = self.zero(embeddings)
+            return zero if module is None else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
+        lists = [replace(all_lists, teacher=teacher) for teacher in all_lists.teacher]
+        reports: dict[str, Tensor] = {}
+        if context.teacher_weights is not None:
+            weights = context.teacher_weights.to(all_lists.student)
         elif module is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
             shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=all_lists.student.dtype, device="cpu")
@@ -127,19 +113,17 @@ class Distillation(Term):
                 relative = losses / losses.mean().clamp(min=1e-12)
                 features = torch.stack([relative, torch.stack([_correlation(each) for each in lists])], dim=1)
             weights = module.choose(features).to(all_lists.student.dtype)
-            for name, weight in zip(self.teachers, weights, strict=True):
-                context.report(f"{self.name}/weight_{name}", weight)
-        context.teacher_weights[self.name] = weights.detach()
-        mixed = Lists(all_lists.student, torch.einsum("k,kij->ij", weights, all_lists.teachers), all_lists.kept)
-        context.report(f"{self.name}/correlation", _correlation(mixed))
+            reports = {f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)}
+        mixed = replace(all_lists, teacher=torch.einsum("k,kij->ij", weights, all_lists.teacher))
+        reports["correlation"] = _correlation(mixed)
         loss = self.list_loss(mixed)
-        if module is None:
-            return loss
-        weight_loss = module.learn(loss).to(loss.dtype)
-        return loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
+        if module is not None:
+            weight_loss = module.learn(loss).to(loss.dtype)
+            loss = loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
+        return LossOutput(loss, reports, weights.detach())
 
-    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> TeacherLists | None:
-        """Return the lists of all anchors; None if no anchor has a candidate."""
+    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Lists | None:
+        """Return the lists of all anchors and teachers; None if no anchor has a candidate."""
         rows, columns = (context.host_rows(present, view) for view in self.views)
         kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
         if not kept.any():
@@ -150,7 +134,7 @@ class Distillation(Term):
         student = _cosines(embeddings, self.views, rows, columns)
         each = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
         teachers = torch.stack(each).detach() / (self.teacher_temperature or self.temperature)
-        return TeacherLists(student / self.temperature, teachers, kept)
+        return Lists(student / self.temperature, teachers, kept)
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.edits import mask_tokens, sample_tokens
-from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 from opencse.losses.vocabulary import VocabularyModule
 
 
@@ -57,7 +57,7 @@ class MaskedLanguageModel(Term):
         """The views whose tokens are read."""
         return self.sentences
 
-    def module(self, build: TermBuildContext) -> nn.Module:
+    def module(self, build: TermBuildContext) -> TermModule:
         """Return the masked-LM head."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for masked language modelling")
@@ -67,10 +67,9 @@ class MaskedLanguageModel(Term):
             raise ValueError(f"a {type(model).__name__} has no supported masked-LM head")
         return MaskedLanguageHead(build.transformer, head, build.tokenizer)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more pass of the encoder for each view."""
-        module = context.modules[self.name]
-        assert isinstance(module, MaskedLanguageHead)
+        module: MaskedLanguageHead = context.modules[self.name]
         total = embeddings[self.sentences[0]].sum() * 0
         count, correct = total.new_zeros(()), total.new_zeros(())
         for view in self.sentences:
@@ -87,8 +86,8 @@ class MaskedLanguageModel(Term):
             labels = move(ids[chosen], total.device)
             total = total + F.cross_entropy(logits, labels, reduction="sum")
             count, correct = count + len(labels), correct + (logits.argmax(-1) == labels).sum()
-        context.report(f"{self.name}/accuracy", correct / count.clamp(min=1))
-        return context.processes.mean(total, count)
+        reports = {"accuracy": correct / count.clamp(min=1)}
+        return LossOutput(context.processes.mean(total, count), reports)
 
 
 class MaskedLanguageHead(VocabularyModule):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.tensors import HostInteger, true_cells
 from opencse.losses.contrastive import Contrastive
-from opencse.losses.term import Context, Embeddings, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,28 +57,23 @@ class MomentumContrastive(Contrastive):
         """The view that the momentum encoder reads."""
         return (self.queued or self.anchor,)
 
-    def module(self, build: TermBuildContext) -> nn.Module:
+    def module(self, build: TermBuildContext) -> TermModule:
         """Return the momentum encoder with its queue."""
         return MomentumQueue(build.encoder, build.projector, build.width, self.queue_size, self.momentum)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one more forward pass over one view."""
-        module = self._module(context)
+        module: MomentumQueue = context.modules[self.name]
         module.follow(context.step)
         (view,) = self.tokens
-        loss = super().__call__(embeddings, present, context)
+        loss = super().compute(embeddings, present, context)
         module.enqueue(self._encoded(module, context.rows(present, view), view, context))
-        context.report(f"{self.name}/queue", module.vectors.new_full((), float(len(module.vectors))))
-        return loss
+        queued = module.vectors.new_full((), float(len(module.vectors)))
+        return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
     def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
-        queue = self._module(context).vectors.clone()  # the queue changes before the gradient is computed
+        queue = context.modules[self.name].vectors.clone()  # the queue changes before the gradient is computed
         return [*super()._noise(anchors, rows, context), F.normalize(queue, dim=-1).to(anchors.dtype)]
-
-    def _module(self, context: Context) -> MomentumQueue:
-        module = context.modules[self.name]
-        assert isinstance(module, MomentumQueue)
-        return module
 
     @torch.no_grad()
     def _encoded(self, module: MomentumQueue, present: Tensor, view: str, context: Context) -> Tensor:
@@ -87,12 +82,12 @@ class MomentumContrastive(Contrastive):
         nonempty = true_cells(context.tokens_on_host(view)[1].any(dim=1), ids.device)
         with context.precision():
             vectors = module.encode(ids[nonempty], mask[nonempty])
-        rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.dtype)
+        rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.vectors.dtype)
         rows[nonempty] = vectors.to(rows.dtype)
         return module.project(context.processes.gather(rows)[present])
 
 
-class MomentumQueue(nn.Module):
+class MomentumQueue(TermModule):
     """The momentum copy of the encoder, and the queue of its vectors.
 
     Args:
@@ -113,21 +108,16 @@ class MomentumQueue(nn.Module):
         self.register_buffer("queue", torch.zeros(size, width))
         for name in ("count", "followed"):
             self.register_buffer(name, torch.zeros((), dtype=torch.long))
-        self._integers = {name: HostInteger(0, self._buffer(name)) for name in ("count", "followed")}
-
-    def _buffer(self, name: str) -> Tensor:
-        found = getattr(self, name)
-        assert isinstance(found, Tensor)
-        return found
+        self._integers = {name: HostInteger(0, self.get_buffer(name)) for name in ("count", "followed")}
 
     def _integer(self, name: str) -> int:
-        return self._integers[name].get(self._buffer(name))
+        return self._integers[name].get(self.get_buffer(name))
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> MomentumQueue:
         values = {name: self._integer(name) for name in self._integers}
         super()._apply(fn, recurse)
         for name, value in values.items():  # on another device it would have to be read
-            self._integers[name].moved(self._buffer(name), value)
+            self._integers[name].moved(self.get_buffer(name), value)
         return self
 
     def train(self, mode: bool = True) -> MomentumQueue:
@@ -135,21 +125,16 @@ class MomentumQueue(nn.Module):
         return super().train(False)
 
     @property
-    def dtype(self) -> torch.dtype:
-        """Data type of the queue."""
-        return self.vectors.dtype
-
-    @property
     def vectors(self) -> Tensor:
         """Embeddings in the queue, oldest first, (n, width)."""
-        return self._buffer("queue")[: self._integer("count")]
+        return self.get_buffer("queue")[: self._integer("count")]
 
     @torch.no_grad()
     def follow(self, step: int) -> None:
         """Move towards the trained weights, once for each optimiser step."""
         if step == self._integer("followed"):
             return
-        self._integers["followed"].set(self._buffer("followed"), step)
+        self._integers["followed"].set(self.get_buffer("followed"), step)
         parts: Any = self._online[0]
         for average, current in zip(self.encoder, parts, strict=True):
             for weight, new in zip(average.parameters(), current.parameters(), strict=True):
@@ -171,7 +156,7 @@ class MomentumQueue(nn.Module):
     @torch.no_grad()
     def enqueue(self, vectors: Tensor) -> None:
         """Add vectors (n, width) to the queue; the oldest leave."""
-        queue = self._buffer("queue")
-        kept = torch.cat([self.vectors, vectors.to(self.dtype)])[-len(queue) :]
+        queue = self.get_buffer("queue")
+        kept = torch.cat([self.vectors, vectors.to(queue.dtype)])[-len(queue) :]
         queue[: len(kept)] = kept
-        self._integers["count"].set(self._buffer("count"), len(kept))
+        self._integers["count"].set(self.get_buffer("count"), len(kept))

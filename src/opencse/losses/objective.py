@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 class Objective:
@@ -22,15 +23,20 @@ class Objective:
 
     def __call__(
         self, embeddings: Embeddings, present: Embeddings, context: Context
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Compute the objective.
 
         Returns:
-            The weighted sum, and the unweighted value of each term by name.
+            The weighted sum, the unweighted value of each term by name, and what the terms report, as `term/report`.
         """
-        values = {term.name: term(embeddings, present, context) for term in self.terms}
+        outputs: dict[str, LossOutput] = {}
+        for term in self.terms:
+            weights = outputs[term.weights_from].teacher_weights if term.weights_from else None
+            outputs[term.name] = term.compute(embeddings, present, replace(context, teacher_weights=weights))
+        values = {name: output.value for name, output in outputs.items()}
         total = torch.stack([term.weight * values[term.name] for term in self.terms]).sum()
-        return total, values
+        reports = {f"{name}/{key}": report for name in outputs for key, report in outputs[name].reports.items()}
+        return total, values, reports
 
     def gradient_norms(self, values: dict[str, Tensor], embeddings: Embeddings) -> dict[str, Tensor]:
         """Return the gradient norm of each weighted term with respect to the concatenated embeddings.

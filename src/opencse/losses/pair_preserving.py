@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +45,7 @@ class PairPreserving(Term):
         """The teacher."""
         return (self.teacher,)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d) for each pair."""
         teacher = context.teachers[self.teacher]
         errors = []
@@ -57,7 +56,6 @@ class PairPreserving(Term):
             errors.append(cosines - target.to(cosines.dtype))
         error = torch.cat(errors)
         if len(error) == 0:
-            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
+            return self.zero(embeddings)
         mean = error.square().mean()
-        context.report(f"{self.name}/rms", mean.sqrt())
-        return mean
+        return LossOutput(mean, {"rms": mean.detach().sqrt()})

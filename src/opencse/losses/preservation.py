@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.tensors import move
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,19 +49,18 @@ class SimilarityPreserving(Term):
         """The teacher."""
         return (self.teacher,)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(n² d) for the n vectors of the kept views."""
         student, teacher = self._unit_vectors(embeddings, present, context)
         rows = torch.cat([context.host_rows(present, view) for view in self.views])
         kept = rows[:, None] != rows
         count = int(kept.sum())
         if count == 0:
-            return student.sum() * 0
+            return LossOutput(student.sum() * 0)
         kept = move(kept, student.device)
         error = student @ student.T - teacher @ teacher.T
         mean = error.square().masked_fill(~kept, 0).sum() / count
-        context.report(f"{self.name}/rms", mean.sqrt())
-        return mean
+        return LossOutput(mean, {"rms": mean.detach().sqrt()})
 
     def _unit_vectors(self, embeddings: Embeddings, present: Embeddings, context: Context) -> tuple[Tensor, Tensor]:
         """Return the unit vectors (n, d) and (n, d_t) of student and teacher for the present rows of all views."""

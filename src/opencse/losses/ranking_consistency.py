@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 _CODE_FLOOR = 1e-7
 
@@ -57,22 +57,20 @@ class RankingConsistency(Term):
             return ["the form 'entropy' maximises the entropy of the lists; it does not make them agree"]
         return []
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory."""
         rows = context.rows(present, self.anchor, self.positive)
         if not len(rows):
-            return (embeddings[self.anchor].sum() + embeddings[self.positive].sum()) * 0
+            return self.zero(embeddings)
         a, b = (F.normalize(embeddings[view][rows], dim=-1) for view in self.views)
         scores = a @ b.T / self.temperature
         log_p, log_q = F.log_softmax(scores, dim=1), F.log_softmax(scores.T, dim=1)
         if self.form == "entropy":
-            return (_negative_entropy(log_p) + _negative_entropy(log_q)) / 2
+            return LossOutput((_negative_entropy(log_p) + _negative_entropy(log_q)) / 2)
         log_m = torch.logaddexp(log_p, log_q) - math.log(2)
         divergence = (log_p.exp() * (log_p - log_m) + log_q.exp() * (log_q - log_m)).sum(dim=1) / 2
-        with torch.no_grad():
-            agree = log_p.argmax(dim=1) == log_q.argmax(dim=1)
-            context.report(f"{self.name}/same_first", agree.to(scores.dtype).mean())
-        return divergence.mean()
+        agree = log_p.argmax(dim=1) == log_q.argmax(dim=1)
+        return LossOutput(divergence.mean(), {"same_first": agree.to(scores.dtype).mean()})
 
 
 def _negative_entropy(log_probabilities: Tensor) -> Tensor:

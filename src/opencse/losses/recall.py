@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.losses.frozen import Frozen
-from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,21 +47,19 @@ class Recall(Term):
         """No views: the term reads weights."""
         return ()
 
-    def module(self, build: TermBuildContext) -> nn.Module:
+    def module(self, build: TermBuildContext) -> TermModule:
         """Return the weights with copies of their initial values."""
         named = [(n, p) for n, p in build.encoder.named_parameters() if not any(part in n for part in self.exclude)]
         return InitialWeights(dict(named))
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""
-        module = context.modules[self.name]
-        assert isinstance(module, InitialWeights)
+        module: InitialWeights = context.modules[self.name]
         squares = _SquaredDistance.apply(module.initial, *module.weights)
-        context.report(f"{self.name}/distance", squares.sqrt())
-        return self.gamma / 2 * squares
+        return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 
 
-class InitialWeights(nn.Module):
+class InitialWeights(TermModule):
     """Weights of the encoder, with frozen copies of their initial values.
 
     Args:

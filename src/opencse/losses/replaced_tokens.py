@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.conditional import ConditionalTransformer, TokenGenerator
 from opencse.losses.edits import EditedTokens, delete_tokens, insert_tokens, mask_tokens, sample_tokens
-from opencse.losses.term import Context, Embeddings, Term, TermBuildContext
+from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 from opencse.losses.vocabulary import VocabularyModule
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
@@ -89,7 +89,7 @@ class ReplacedTokenDetection(Term):
         """The views whose tokens are edited."""
         return self.texts or self.sentences
 
-    def module(self, build: TermBuildContext) -> nn.Module:
+    def module(self, build: TermBuildContext) -> TermModule:
         """Return generator and discriminator."""
         if build.transformer is None:
             raise ValueError("the encoder has no transformer for a discriminator")
@@ -102,10 +102,9 @@ class ReplacedTokenDetection(Term):
         outputs = None if self.task in _LANGUAGE_TASKS else 2
         return Discriminator(ConditionalTransformer(build.transformer, build.width, outputs), generator, tokenizer)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; one forward pass of the generator, and one forward and backward pass of the discriminator."""
-        module = context.modules[self.name]
-        assert isinstance(module, Discriminator)
+        module: Discriminator = context.modules[self.name]
         own = context.processes.own_rows
         pairs = list(zip(self.sentences, self.tokens, strict=True))
         vectors = torch.cat([own(embeddings[sentence]) for sentence, _ in pairs])
@@ -128,9 +127,9 @@ class ReplacedTokenDetection(Term):
         logits = logits if logits.dtype == torch.float64 else logits.float()
         labels = labels.flatten()[true_cells(counted, device)]
         total = F.cross_entropy(logits, labels, reduction="sum")
-        self._report(logits, labels, context)
         count = total.new_full((), len(labels) if any_valid else 0, dtype=torch.long)
-        return context.processes.mean(total if any_valid else total * 0, count)
+        mean = context.processes.mean(total if any_valid else total * 0, count)
+        return LossOutput(mean, self._reports(logits, labels))
 
     def _edit(self, ids: Tensor, mask: Tensor, module: Discriminator) -> tuple[EditedTokens, Tensor, Tensor]:
         """Return the discriminator's input ids, the label of every token, and the mask of tokens that count.
@@ -175,15 +174,15 @@ class ReplacedTokenDetection(Term):
         content = module.is_content(ids) | (edit.marked if self.task == "delete" else torch.zeros_like(edit.marked))
         return content & edit.mask.bool()
 
-    def _report(self, logits: Tensor, labels: Tensor, context: Context) -> None:
-        """Report the accuracy on the counted tokens, and on the changed ones."""
-        with torch.no_grad():
-            correct = (logits.argmax(-1) == labels).to(logits.dtype)
-            context.report(f"{self.name}/accuracy", correct.sum() / max(len(correct), 1))
-            if self.task not in _LANGUAGE_TASKS:
-                changed = labels.to(logits.dtype)
-                context.report(f"{self.name}/changed", changed.sum() / max(len(changed), 1))
-                context.report(f"{self.name}/found", (correct * changed).sum() / changed.sum().clamp(min=1))
+    def _reports(self, logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """Return the accuracy on the counted tokens, and on the changed ones."""
+        correct = (logits.argmax(-1) == labels).to(logits.dtype)
+        reports = {"accuracy": correct.sum() / max(len(correct), 1)}
+        if self.task not in _LANGUAGE_TASKS:
+            changed = labels.to(logits.dtype)
+            reports["changed"] = changed.sum() / max(len(changed), 1)
+            reports["found"] = (correct * changed).sum() / changed.sum().clamp(min=1)
+        return reports
 
 
 class Discriminator(VocabularyModule):

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +52,18 @@ class SimilarityBound(Term):
         """All views in a pair."""
         return tuple(dict.fromkeys(view for pair in self.pairs for view in pair))
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d) for each pair."""
-        by_pair = []
+        by_pair, reports = [], {}
         for first, second in self.pairs:
             both = context.rows(present, first, second)
             cosines = F.cosine_similarity(embeddings[first][both], embeddings[second][both], dim=-1)
             by_pair.append(cosines)
             if len(cosines):
-                context.report(f"{self.name}/cos_{first}_{second}", cosines.mean())
+                reports[f"cos_{first}_{second}"] = cosines.detach().mean()
         cosines = torch.cat(by_pair)
         if len(cosines) == 0:
-            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
+            return self.zero(embeddings)
         beyond = self._bound - cosines if self.at_least is not None else cosines - self._bound
-        context.report(f"{self.name}/inside", (beyond <= 0).to(cosines.dtype).mean())
-        return F.relu(beyond).mean()
+        reports["inside"] = (beyond <= 0).to(cosines.dtype).mean()
+        return LossOutput(F.relu(beyond).mean(), reports)

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ class SimilarityOrder(Term):
         """All views in a pair."""
         return tuple(dict.fromkeys(view for pair in (*self.closer, *self.farther) for view in pair))
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d) for each pair, and O(B) for each closer and farther one."""
         pairs = dict.fromkeys([*self.closer, *self.farther])  # a fixed order, in which gradients are summed
         cosines = {(a, b): F.cosine_similarity(embeddings[a], embeddings[b], dim=-1) for a, b in pairs}
@@ -56,8 +55,6 @@ class SimilarityOrder(Term):
             gaps.append((cosines[near] - cosines[far])[context.rows(present, *near, *far)])
         gap = torch.cat(gaps)
         if len(gap) == 0:
-            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
-        with torch.no_grad():
-            context.report(f"{self.name}/gap", gap.mean())
-            context.report(f"{self.name}/right", (gap > 0).to(gap.dtype).mean())
-        return F.relu(self.margin - gap).mean()
+            return self.zero(embeddings)
+        reports = {"gap": gap.detach().mean(), "right": (gap > 0).to(gap.dtype).mean()}
+        return LossOutput(F.relu(self.margin - gap).mean(), reports)

@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
+from opencse.losses.term import TermModule
+
 _FEATURES = 2  # of each teacher: relative loss, correlation with the student
 
 
-class TeacherWeights(nn.Module):
+class TeacherWeights(TermModule):
     """Base class of modules that choose the weights of K teachers at each step and learn from its loss."""
 
     def choose(self, features: Tensor) -> Tensor:
@@ -146,8 +148,8 @@ class PolicyWeights(TeacherWeights):
     @torch.no_grad()
     def choose(self, features: Tensor) -> Tensor:
         """See the base class."""
-        counts = self._buffer("counts")
-        state = features.to(self._buffer("new_states"))
+        counts = self.get_buffer("counts")
+        state = features.to(self.get_buffer("new_states"))
         if counts[1] == self.policy.horizon:
             self._end_horizon(state)
         distribution = self.distribution(state)
@@ -161,11 +163,11 @@ class PolicyWeights(TeacherWeights):
     def learn(self, loss: Tensor) -> Tensor:
         """See the base class."""
         assert self._chosen is not None
-        counts = self._buffer("counts")
+        counts = self.get_buffer("counts")
         at = int(counts[1])
         for name, value in zip(("states", "actions", "log_probs"), self._chosen, strict=True):
-            self._buffer(f"new_{name}")[at] = value
-        self._buffer("new_rewards")[at] = -loss.detach() / 2
+            self.get_buffer(f"new_{name}")[at] = value
+        self.get_buffer("new_rewards")[at] = -loss.detach() / 2
         counts[1] += 1
         if not counts[2]:
             return self.zero_loss()
@@ -175,29 +177,24 @@ class PolicyWeights(TeacherWeights):
     def _end_horizon(self, following: Tensor) -> None:
         """End a horizon: store its experience with advantages and returns for the next updates."""
         for name in ("states", "actions", "log_probs", "rewards"):
-            self._buffer(f"old_{name}").copy_(self._buffer(f"new_{name}"))
-        rewards = self._buffer("old_rewards")
+            self.get_buffer(f"old_{name}").copy_(self.get_buffer(f"new_{name}"))
+        rewards = self.get_buffer("old_rewards")
         rewards = (rewards - rewards.mean()) / rewards.std().clamp(min=1e-8)
-        values = self.value(torch.cat([self._buffer("old_states"), following[None]]))
+        values = self.value(torch.cat([self.get_buffer("old_states"), following[None]]))
         advantages = generalised_advantages(rewards, values, self.policy.discount, self.policy.trace)
-        self._buffer("old_advantages").copy_(advantages)
-        self._buffer("old_returns").copy_(advantages + values[:-1])
-        self._buffer("counts")[1:] = torch.tensor([0, self.policy.updates])
+        self.get_buffer("old_advantages").copy_(advantages)
+        self.get_buffer("old_returns").copy_(advantages + values[:-1])
+        self.get_buffer("counts")[1:] = torch.tensor([0, self.policy.updates])
 
     def _surrogate(self) -> Tensor:
         """Return PPO's clipped objective plus the error of the critic on the last horizon."""
-        states, advantages = self._buffer("old_states").clone(), self._buffer("old_advantages").clone()
+        states, advantages = self.get_buffer("old_states").clone(), self.get_buffer("old_advantages").clone()
         advantages = (advantages - advantages.mean()) / advantages.std().clamp(min=1e-8)
-        log_probs = self.distribution(states).log_prob(self._buffer("old_actions").clone())
-        ratio = (log_probs - self._buffer("old_log_probs").clone()).exp()
+        log_probs = self.distribution(states).log_prob(self.get_buffer("old_actions").clone())
+        ratio = (log_probs - self.get_buffer("old_log_probs").clone()).exp()
         clipped = ratio.clamp(1 - self.policy.clip, 1 + self.policy.clip)
         actor = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-        return actor + (self.value(states) - self._buffer("old_returns").clone()).square().mean() / 2
-
-    def _buffer(self, name: str) -> Tensor:
-        found = getattr(self, name)
-        assert isinstance(found, Tensor)
-        return found
+        return actor + (self.value(states) - self.get_buffer("old_returns").clone()).square().mean() / 2
 
 
 def generalised_advantages(rewards: Tensor, values: Tensor, discount: float, trace: float) -> Tensor:

@@ -36,9 +36,9 @@ class Processes:
     mean: Callable[[Tensor, Tensor], Tensor] = lambda total, count: total / count.clamp(min=1)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Context:
-    """Inputs of a term in addition to the embeddings, and its diagnostics.
+    """Inputs of a term in addition to embeddings and masks, the same for all terms of a step.
 
     Attributes:
         step: The optimiser step, from 0.
@@ -51,8 +51,7 @@ class Context:
         modules: Modules built by `Term.module`, by term name.
         processes: Communication for terms that compute on the rows of this process.
         precision: Autocast context of the encoder; losses are computed in full precision.
-        reports: Diagnostics by name, set by the terms (detached scalars).
-        teacher_weights: Teacher weights (K,) of each earlier distillation term, by term name.
+        teacher_weights: Teacher weights (K,) of the earlier term named in `Term.weights_from`, from the objective.
     """
 
     step: int = 0
@@ -61,15 +60,10 @@ class Context:
     tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
     host_present: Mapping[str, Tensor] = field(default_factory=dict)
     host_tokens: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    modules: Mapping[str, nn.Module] = field(default_factory=dict)
+    modules: Mapping[str, Any] = field(default_factory=dict)
     processes: Processes = field(default_factory=Processes)
     precision: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
-    reports: dict[str, Tensor] = field(default_factory=dict)
-    teacher_weights: dict[str, Tensor] = field(default_factory=dict)
-
-    def report(self, name: str, value: Tensor) -> None:
-        """Record a diagnostic, such as an in-batch accuracy, for the log."""
-        self.reports[name] = value.detach()
+    teacher_weights: Tensor | None = None
 
     def rows(self, present: Embeddings, *views: str) -> Tensor:
         """Return the numbers (n,) of the rows that have all of these views, on the device of the masks.
@@ -101,6 +95,33 @@ class Context:
 
 
 @dataclass(frozen=True)
+class LossOutput:
+    """The result of a term.
+
+    Attributes:
+        value: The unweighted loss, a scalar; zero if no row has the needed views.
+        reports: Diagnostics for the log by name, such as an in-batch accuracy (detached scalars).
+        teacher_weights: The teacher weights (K,) that the term used, for terms that reuse them.
+    """
+
+    value: Tensor
+    reports: Mapping[str, Tensor] = field(default_factory=dict)
+    teacher_weights: Tensor | None = None
+
+
+class TermModule(nn.Module):
+    """Base class of the modules of terms.
+
+    Attributes:
+        learning_rate: Learning rate of the parameters; None for that of the encoder.
+        digest: Hash of models that are used but not saved, which a resumed run must share with its start.
+    """
+
+    learning_rate: float | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True)
 class TermBuildContext:
     """Inputs from which a term builds its module, before the first step.
 
@@ -127,7 +148,10 @@ class TermBuildContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """A loss as a pure function of named embeddings.
+    """A loss as a pure function of embeddings, from which it returns its value and reports.
+
+    In a training loop of your own, call it with tensors in the order of `views`:
+    `Contrastive(temperature=0.05)(anchor, twin).value.backward()`.
 
     A term neither owns nor calls the encoder, so it can be tested against a plain transcription of its paper, computed
     on gathered embeddings of all processes, and combined with any other term. If a term has parameters or a memory,
@@ -167,26 +191,51 @@ class Term:
         """The views whose token ids the term reads too."""
         return ()
 
-    def module(self, build: TermBuildContext) -> nn.Module | None:
-        """Return the parameters, frozen models and memory of the term; they are passed back in `context.modules`.
+    @property
+    def weights_from(self) -> str:
+        """Name of the earlier term whose teacher weights the term reuses; empty for none."""
+        return ""
 
-        The parameters are trained with the learning rate `module.learning_rate`, or with that of the encoder if the
-        module has no such attribute.
-        """
+    def module(self, build: TermBuildContext) -> TermModule | None:
+        """Return the parameters, frozen models and memory of the term; they are passed back in `context.modules`."""
         return None
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
-        """Compute the unweighted loss.
+    def __call__(
+        self, *embeddings: Tensor | Embeddings, present: Embeddings | None = None, context: Context | None = None
+    ) -> LossOutput:
+        """Compute the loss of tensors in the order of `views`.
+
+        Args:
+            *embeddings: Embeddings (B, d), one tensor for each of `views`, or a mapping by view.
+            present: Masks as for `compute`; by default every row has every view.
+            context: Further inputs, for terms that read teachers, tokens or modules.
+
+        Raises:
+            ValueError: There are more or fewer tensors than views.
+        """
+        by_position = not (len(embeddings) == 1 and isinstance(embeddings[0], Mapping))
+        if by_position and len(embeddings) != len(self.views):
+            raise ValueError(f"{len(embeddings)} tensors, but the views are {', '.join(self.views) or 'none'}")
+        named: Any = dict(zip(self.views, embeddings, strict=True)) if by_position else embeddings[0]
+        everywhere = {view: vectors.new_ones(len(vectors), dtype=torch.bool) for view, vectors in named.items()}
+        return self.compute(named, {**everywhere, **(present or {})}, context or Context())
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """Compute the loss of embeddings by view; this is the method that a term implements.
 
         Args:
             embeddings: Embeddings by view, (B, d), fp32 or fp64, over the global batch.
             present: Boolean mask (B,) of the rows that have the view, by view. The embedding of an absent row is zero.
-            context: Further inputs, and diagnostics.
+            context: Further inputs.
 
         Returns:
-            A scalar that is differentiable with respect to the embeddings; zero if no row has the needed views.
+            The loss, differentiable with respect to the embeddings, and what the term reports.
         """
         raise NotImplementedError
+
+    def zero(self, embeddings: Embeddings) -> LossOutput:
+        """Return a zero loss with zero gradients, for a batch in which no row has the needed views."""
+        return LossOutput(torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0)
 
     def warnings(self) -> list[str]:
         """Return warnings about settings that are valid but probably unintended."""

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor
 
-from opencse.losses.term import Context, Embeddings, Term
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +49,11 @@ class TwoWayMargin(Term):
         """Anchor and the two others."""
         return (self.anchor, self.closer, self.farther)
 
-    def __call__(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Tensor:
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d)."""
         rows = context.rows(present, *self.views)
         if not len(rows):
-            return torch.stack([embeddings[view].sum() for view in self.views]).sum() * 0
+            return self.zero(embeddings)
         unit = {view: F.normalize(embeddings[view][rows], dim=-1) for view in self.views}
         near = (unit[self.anchor] * unit[self.closer]).sum(dim=-1)
         far = (unit[self.anchor] * unit[self.farther]).sum(dim=-1)
@@ -63,7 +61,5 @@ class TwoWayMargin(Term):
         loss = F.relu(lower - gap)
         if not math.isinf(upper):
             loss = loss + F.relu(gap - upper)
-        with torch.no_grad():
-            context.report(f"{self.name}/gap", gap.mean())
-            context.report(f"{self.name}/inside", ((gap >= lower) & (gap <= upper)).to(gap.dtype).mean())
-        return loss.mean()
+        inside = ((gap >= lower) & (gap <= upper)).to(gap.dtype).mean()
+        return LossOutput(loss.mean(), {"gap": gap.detach().mean(), "inside": inside})

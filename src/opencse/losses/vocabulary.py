@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from opencse.losses.term import TermModule
 
 
-class VocabularyModule(nn.Module):
+class VocabularyModule(TermModule):
     """A module that knows the mask token and the special tokens of a tokenizer.
 
     Args:

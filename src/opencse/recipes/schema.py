@@ -195,7 +195,7 @@ class Recipe:
                         f"term '{term.name}' needs the view '{view}', which is not defined "
                         f"(views: {', '.join(self.views) or 'none'})"
                     )
-            other = getattr(term, "weights_from", "")
+            other = term.weights_from
             if other and not any(t.name == other and t.teachers == term.teachers for t in before(term)):
                 raise ValueError(
                     f"term '{term.name}' takes the weights of '{other}', which is no earlier term with its teachers"

@@ -11,6 +11,8 @@ from opencse.encoder.backbone import Backbone
 from opencse.foundation.measure import Measures
 from opencse.recipes import FirstStage, Recipe, load_recipe
 from opencse.text.corpus import Corpus
+from opencse.text.mined.debiased_positives import DebiasedPositives
+from opencse.text.mined.mined_spec import MinedSpec
 from opencse.training.session import RunControl
 from opencse.training.train import train_encoder
 
@@ -34,7 +36,8 @@ def train_first_stages(
         control: That of the run; the models are trained in `first_stages/` below its folder.
     """
     models = {}
-    for name in dict.fromkeys(getattr(spec, "model", "") for spec in specs.values()):
+    miners = (spec for spec in specs.values() if isinstance(spec, MinedSpec | DebiasedPositives))
+    for name in dict.fromkeys(miner.model for miner in miners):
         if name not in recipe.first_stages:
             continue
         stage, folder = _stage_recipe(recipe, recipe.first_stages[name]), control.folder / "first_stages" / name

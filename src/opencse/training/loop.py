@@ -8,17 +8,15 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from torch import nn
 
 from opencse.encoder.precision import MixedPrecision, accelerator_autocast
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.progress.phase import about
-from opencse.losses import Context
 from opencse.recipes import Recipe
 from opencse.training.batch_sampler import BatchSampler
 from opencse.training.blending import copy_weights
@@ -26,12 +24,10 @@ from opencse.training.checkpoint import TrainingState, check_weights, load_weigh
 from opencse.training.drawing_back import draw_back
 from opencse.training.host import LoopHost
 from opencse.training.log import MetricsLog
+from opencse.training.network import Network
 from opencse.training.random_state import all_random_states, set_random_state
 from opencse.training.schedule import rate_factor
 from opencse.training.stop_signal import StopSignal
-
-if TYPE_CHECKING:
-    pass
 
 MEASURED_STEPS = 20
 """Steps after which the time of the training is known, and is limited if there is a deadline."""
@@ -60,18 +56,6 @@ class TrainingOutcome:
     guards: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
-class Trainable(nn.Module):
-    """Base class of networks that the loop trains: from a batch and a `Context` to the loss and logged values.
-
-    Attributes:
-        encoder: The encoder, which is selected and exported.
-        auxiliary: Modules of the terms, which are trained with it and saved in checkpoints only.
-    """
-
-    encoder: nn.Module
-    auxiliary: nn.ModuleList
-
-
 class TrainingLoop:
     """The training loop of a run in its folder.
 
@@ -86,7 +70,7 @@ class TrainingLoop:
 
     def __init__(
         self,
-        network: Trainable,
+        network: Network,
         assembler: Callable[[Any], Any],
         sampler: BatchSampler,
         recipe: Recipe,
@@ -212,14 +196,14 @@ class TrainingLoop:
         parts = self._parts(self.sampler.batch(state.step))
         every = training.gradient_norms_every
         for i, rows in enumerate(parts):
-            context = Context(step=state.step, progress=state.step / self.steps)
             batch = self.assembler(rows).to(self.accelerator.device)
             last = i == len(parts) - 1
             with self.accelerator.no_sync(self.model) if self._distributed and not last else contextlib.nullcontext():
                 with self.precision.forward():
-                    loss, values = self.model(batch, context, bool(every) and state.step % every == 0)
+                    with_norms = bool(every) and state.step % every == 0
+                    loss, values, reports = self.model(batch, state.step, state.step / self.steps, with_norms)
                 self.precision.backward(loss / len(parts))
-            self._count({"loss": loss, **values, **context.reports})
+            self._count({"loss": loss, **values, **reports})
         if self.accelerator.device.type == "cpu":
             self._check_finite()  # elsewhere it would wait for the device at every step
         norm = self.precision.collect_gradients(self.optimizer, self.recipe.optimizer.max_grad_norm or math.inf)
@@ -337,9 +321,9 @@ class TrainingLoop:
     def _optimizer(self) -> torch.optim.Optimizer:
         settings = self.recipe.optimizer
         own_rate = {
-            id(p): float(rate)
-            for module in self.network.auxiliary
-            if (rate := getattr(module, "learning_rate", None)) is not None
+            id(p): module.learning_rate
+            for module in self.network.head.modules_by_term.values()
+            if module.learning_rate is not None
             for p in module.parameters()
         }
         groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
@@ -367,7 +351,7 @@ class TrainingLoop:
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
             with accelerator_autocast(self.recipe.training.precision, self.accelerator.device):
-                loss, _ = self.network(batch, Context())
+                loss, _, _ = self.network(batch)
             loss.backward()
         for parameter in self.network.parameters():
             if parameter.grad is None:
@@ -378,6 +362,6 @@ class TrainingLoop:
 
     def _memory(self) -> dict[str, torch.Tensor]:
         """Return the buffers that terms keep from step to step, which the discarded step must not change."""
-        buffers = {name for name, _ in self.network.auxiliary.named_buffers()}
-        state = self.network.auxiliary.state_dict()
+        buffers = {name for name, _ in self.network.head.auxiliary.named_buffers()}
+        state = self.network.head.auxiliary.state_dict()
         return {name: state[name] for name in buffers if name in state}

@@ -28,8 +28,9 @@ from opencse.training.checkpoint import Checkpoints
 from opencse.training.folder import begun_step_limit, check_folder, describe_environment, prepare_folder, read_record
 from opencse.training.host import LoopHost
 from opencse.training.log import check_trackers
-from opencse.training.loop import Trainable, TrainingLoop, TrainingOutcome
+from opencse.training.loop import TrainingLoop, TrainingOutcome
 from opencse.training.memory import keep_freed_memory
+from opencse.training.network import Network
 from opencse.training.settled_precision import settle_training_precision
 
 _MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
@@ -155,7 +156,7 @@ class TrainingSession:
 
     def train(
         self,
-        network: Trainable,
+        network: Network,
         assembler: Callable[[Any], Any],
         rows: int,
         recipe: Recipe,

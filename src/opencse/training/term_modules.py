@@ -12,7 +12,7 @@ from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.masked_lm import load_masked_lm
 from opencse.foundation.errors import OpencseError
-from opencse.losses import TermBuildContext
+from opencse.losses import TermBuildContext, TermModule
 from opencse.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def term_modules(
     projector: nn.Module,
     backbone: Backbone,
     device: torch.device,
-) -> dict[str, nn.Module]:
+) -> dict[str, TermModule]:
     """Return the modules of the terms, by term name.
 
     Args:
@@ -43,7 +43,7 @@ def term_modules(
     if recipe.encoder.pooling == "mask":  # its own tokenizer no longer has the mask token
         tokenizer = backbone.tokenizer
     build = TermBuildContext(
-        width=_width(encoder),
+        width=encoder.get_embedding_dimension() or 0,
         encoder=encoder,
         projector=projector,
         transformer=transformer,
@@ -61,12 +61,6 @@ def term_modules(
         if module is not None:
             modules[term.name] = module
     return modules
-
-
-def _width(encoder: SentenceTransformer) -> int:
-    width = encoder.get_embedding_dimension()
-    assert width is not None
-    return width
 
 
 def _masked_lm(tokenizer: Any, backbone: Backbone, device: torch.device, name: str) -> nn.Module:

@@ -28,7 +28,7 @@ from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.loop import TrainingOutcome
-from opencse.training.network import Network
+from opencse.training.network import LossHead, Network
 from opencse.training.session import RunControl, TrainingSession
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
@@ -212,10 +212,8 @@ def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> d
         "backbone": weights_hash(model.encoder),
     }
     found |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
-    for term, module in zip(model.network.module_names, model.network.auxiliary, strict=True):
-        if hasattr(module, "digest"):
-            found[f"model of the term {term}"] = str(module.digest)
-    return found
+    modules = model.network.head.modules_by_term
+    return found | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}
 
 
 def _record(
@@ -259,4 +257,4 @@ def _network(
     kind = "none" if recipe.encoder.keep_projector else recipe.encoder.projector
     projector = build_projector(kind, width)
     modules = term_modules(recipe, encoder, projector, backbone, device)
-    return Network(encoder, projector, Objective(recipe.terms), modules, denoisers)
+    return Network(encoder, LossHead(projector, Objective(recipe.terms), modules), denoisers)

@@ -22,7 +22,7 @@ from sentence_transformers import (
 import opencse
 from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
-from opencse.losses import Context, Contrastive
+from opencse.losses import Contrastive
 from tests.tiny import WORDS, tiny_bert
 
 
@@ -98,7 +98,7 @@ def test_the_value_is_that_of_the_terms(folder) -> None:
     present = {"anchor": torch.ones(6).bool(), "twin": torch.ones(6).bool(), "negative": there}
     (term,) = loss.recipe.terms
     assert isinstance(term, Contrastive)
-    expected = term(embeddings, present, Context())
+    expected = term(embeddings, present=present).value
     assert loss(features).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
@@ -112,7 +112,7 @@ def test_what_the_loss_owns_follows_the_models_mode(folder) -> None:
         loss.train()
         model.train(training)
         loss(features)
-        counts.append(int(loss.network.projector[1].num_batches_tracked))
+        counts.append(int(loss.head.projector[1].num_batches_tracked))
     assert counts == [1, 1]
 
 
@@ -135,7 +135,7 @@ def test_with_the_callback_a_resumed_run_is_the_straight_one(folder, tmp_path) -
 
 def test_without_the_callback_the_projector_starts_anew(folder, tmp_path) -> None:
     straight, resumed = checkpointed(folder, tmp_path, keep=False)
-    name = "network.projector.0.weight"
+    name = "head.projector.0.weight"
     assert not torch.equal(straight[name], resumed[name])
 
 

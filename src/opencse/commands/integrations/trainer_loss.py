@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from opencse.encoder import build_projector
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
-from opencse.losses import Context, Objective
+from opencse.losses import Objective
 from opencse.recipes import Recipe, Teacher, family_of, load_recipe
 from opencse.training.batches import Batch, EncoderPass
 from opencse.training.checkpoint import load_weights, save_weights
-from opencse.training.network import Network
+from opencse.training.network import LossHead, encode
 from opencse.training.term_modules import term_modules
 
 if TYPE_CHECKING:
@@ -89,17 +89,14 @@ class RecipeLoss(nn.Module):
         if isinstance(pooler, nn.Module):  # unused: several processes would wait for its gradients
             pooler.requires_grad_(False)
         self._step = 0
-        self._bare = {view: _bare_length(model, view.prompt) for view in set(recipe.used_views.values())}
+        empty = {view: (view.prompt or "{}").replace("{}", "") for view in recipe.used_views.values()}
+        self._bare = {view: len(model.tokenizer(text)["input_ids"]) for view, text in empty.items()}
         self._teachers = {name: _Teacher(recipe.teachers[name], model) for name in recipe.used_teachers}
-        width = model.get_embedding_dimension()
-        assert width is not None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
-            projector = build_projector(recipe.encoder.projector, width)
+            projector = build_projector(recipe.encoder.projector, model.get_embedding_dimension() or 0)
             modules = term_modules(recipe, model, projector, Backbone(backbone), model.device)
-        network = Network(model, projector, Objective(recipe.terms), modules)
-        del network.encoder  # it is `self.model`, and must not be found twice
-        self.network = network.to(model.device)
+        self.head = LossHead(projector, Objective(recipe.terms), modules).to(model.device)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """Return the weighted sum of the recipe's terms over the global batch.
@@ -115,15 +112,11 @@ class RecipeLoss(nn.Module):
                 f"{len(self.columns)} ({', '.join(self.columns)})",
                 "Pass dataset.select_columns(loss.columns).",
             )
-        self.network.train(self.model.training)  # the trainer leaves it in training mode while it evaluates
-        self.network.encoder = cast(Any, self.model)  # the trainer's wrapper of it
-        try:
-            context = Context(step=self._step)
-            loss, values = self.network(self._batch(dict(zip(self.columns, columns, strict=True))), context)
-        finally:
-            del self.network.encoder
+        self.head.train(self.model.training)  # the trainer leaves it in training mode while it evaluates
+        batch = self._batch(dict(zip(self.columns, columns, strict=True)))
+        loss, values, reports = self.head(encode(self.model, batch), batch, self._step)
         self._step += self.model.training
-        self.reports = {name: value.detach() for name, value in values.items()} | context.reports
+        self.reports = {name: value.detach() for name, value in values.items()} | reports
         return cast(Tensor, loss)
 
     def callback(self, resume_from: str | Path | None = None) -> TrainerCallback:
@@ -140,7 +133,7 @@ class RecipeLoss(nn.Module):
         class KeepLoss(TrainerCallback):
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if state.is_world_process_zero:
-                    save_weights(loss.network, _checkpoint(args, state) / _FILE)
+                    save_weights(loss.head, _checkpoint(args, state) / _FILE)
 
             def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 loss._step = state.global_step
@@ -152,11 +145,11 @@ class RecipeLoss(nn.Module):
                         f"{folder}: no {_FILE} in this folder, so that the weights of the loss would start anew",
                         "Train with loss.callback() from the start; for another folder, loss.callback(resume_from=…).",
                     )
-                load_weights(loss.network, folder / _FILE)
+                load_weights(loss.head, folder / _FILE)
 
             def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if dist.is_available() and dist.is_initialized():
-                    for parameter in loss.network.parameters():
+                    for parameter in loss.head.parameters():
                         if parameter.grad is not None:
                             dist.all_reduce(parameter.grad)
                             parameter.grad /= dist.get_world_size()
@@ -167,26 +160,21 @@ class RecipeLoss(nn.Module):
         """Return the features of the columns as a batch, with one encoder pass for each view."""
         views = self.recipe.used_views
         rows = len(next(iter(columns.values()))["input_ids"])
-        present, passes, tokens = [], [], {}
+        present, passes, tokens = {}, [], {}
         for v, (name, view) in enumerate(views.items()):
             ids, mask = columns[view.text]["input_ids"], columns[view.text]["attention_mask"]
             valid = mask.sum(1) > self._bare[view] if view.optional else mask.new_ones(rows).bool()
-            present.append(valid)
+            present[name] = valid
             at = valid.nonzero().squeeze(1)
             if len(at):
                 passes.append(EncoderPass(view.dropout, [ids[at]], [mask[at]], at + v * rows))
             if any(name in term.tokens for term in self.recipe.terms):
                 tokens[name] = ids, mask * valid[:, None]
         teachers = {
-            name: {
-                view: self._teach(name, columns[views[view].text], present[list(views).index(view)]) for view in seen
-            }
+            name: {v: self._teachers[name](columns[views[v].text]) * present[v][:, None] for v in seen}
             for name, seen in self.recipe.used_teachers.items()
         }
-        return Batch(tuple(views), rows, passes, torch.stack(present), teachers, tokens)
-
-    def _teach(self, name: str, features: Mapping[str, Tensor], valid: Tensor) -> Tensor:
-        return self._teachers[name](features) * valid[:, None]
+        return Batch(tuple(views), rows, passes, torch.stack([*present.values()]), teachers, tokens)
 
 
 class _Teacher:
@@ -234,11 +222,6 @@ def _check(recipe: Recipe) -> None:
             )
     if recipe.encoder.denoising != "none":
         raise OpencseError("template denoising needs templates", "Train with `opencse train`.")
-
-
-def _bare_length(model: SentenceTransformer, prompt: str | None) -> int:
-    """Return the number of tokens of an empty text in a prompt."""
-    return len(model.tokenizer((prompt or "{}").replace("{}", ""))["input_ids"])
 
 
 def _checkpoint(args: Any, state: Any) -> Path:
