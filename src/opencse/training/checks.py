@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.dropout import dropout_rates
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import Recipe
+from opencse.recipes import Selection, Training, ViewSettings
 from opencse.training.loop import TrainingOutcome
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-def check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: Backbone) -> None:
+def check_dropout(views: Mapping[str, ViewSettings], encoder: SentenceTransformer, backbone: Backbone) -> None:
     """Check that no two views are identical: the same text and prompt, without dropout.
 
     Raises:
@@ -23,7 +24,7 @@ def check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: Backbo
     rates = dropout_rates(encoder)
     base = max(rates, default=0.0)
     seen: dict[tuple[str, str | None], float] = {}
-    for view in recipe.used_views.values():
+    for view in views.values():
         key, rate = (view.text, view.prompt), base if view.dropout is None else (view.dropout if rates else 0.0)
         if key in seen and max(rate, seen[key]) == 0:
             raise OpencseError(
@@ -33,25 +34,25 @@ def check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: Backbo
         seen[key] = max(rate, seen.get(key, 0.0))
 
 
-def check_batch(recipe: Recipe, processes: int) -> None:
+def check_batch(training: Training, processes: int) -> None:
     """Check that the batch divides evenly among the processes.
 
     Raises:
         OpencseError: It does not.
     """
-    part = recipe.training.batch_size // recipe.training.accumulate
+    part = training.batch_size // training.accumulate
     if part % processes:
         raise OpencseError(
-            f"training.batch_size {recipe.training.batch_size} does not divide among {processes} processes "
-            f"(times accumulate {recipe.training.accumulate})",
+            f"training.batch_size {training.batch_size} does not divide among {processes} processes "
+            f"(times accumulate {training.accumulate})",
             "Choose a multiple.",
         )
 
 
-def score_warnings(outcome: TrainingOutcome, recipe: Recipe) -> list[str]:
+def score_warnings(outcome: TrainingOutcome, selection: Selection) -> list[str]:
     """Return warnings about scores below those of the untouched backbone."""
-    first, best, selection = outcome.first_score, outcome.best_score, recipe.selection
-    if recipe.selection.keep == "best":
+    first, best = outcome.first_score, outcome.best_score
+    if selection.keep == "best":
         if first is None or best is None or best >= first:
             return []
         message = f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"

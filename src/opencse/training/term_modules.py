@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,37 +12,38 @@ from torch import nn
 from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.pooling import pools_the_mask
 from opencse.foundation.errors import OpencseError
-from opencse.losses import TermBuildContext, TermModule
-from opencse.recipes import Recipe
+from opencse.losses import Term, TermBuildContext, TermModule
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
 def term_modules(
-    recipe: Recipe,
+    terms: Sequence[Term],
     encoder: SentenceTransformer,
     projector: nn.Module,
     backbone: Backbone,
+    seed: int,
     device: torch.device,
 ) -> dict[str, TermModule]:
     """Return the modules of the terms, by term name.
 
     Args:
-        recipe: Recipe with the terms.
+        terms: The terms.
         encoder: The encoder with its initial weights.
         projector: The projector after the encoder.
         backbone: The model that the encoder was loaded from.
+        seed: Seed of the run.
         device: The device of the training steps.
 
     Raises:
         OpencseError: A term cannot be built with this encoder; the message names it.
     """
     transformer = getattr(encoder[0], "auto_model", None)
-    tokenizer = encoder.tokenizer
-    if recipe.encoder.pooling == "mask":  # its own tokenizer no longer has the mask token
-        tokenizer = backbone.tokenizer
+    # A template's mask token is no longer in the encoder's own tokenizer.
+    tokenizer = backbone.tokenizer if any(map(pools_the_mask, encoder)) else encoder.tokenizer
     build = TermBuildContext(
         width=encoder.get_embedding_dimension() or 0,
         encoder=encoder,
@@ -49,10 +51,10 @@ def term_modules(
         transformer=transformer,
         tokenizer=tokenizer,
         masked_lm=partial(_masked_lm, tokenizer, backbone, device),
-        seed=recipe.training.seed,
+        seed=seed,
     )
     modules = {}
-    for term in recipe.terms:
+    for term in terms:
         try:
             module = term.module(build)
         except (OpencseError, ValueError) as error:

@@ -85,7 +85,7 @@ def train_encoder(
         session = TrainingSession(control)
         for warning in recipe.warnings():
             session.notify(f"warning: {warning}")
-        check_batch(recipe, session.accelerator.num_processes)
+        check_batch(recipe.training, session.accelerator.num_processes)
         recipe = replace(recipe, training=session.settle(recipe.training, backbone))
         model = _TrainedModel(recipe, backbone, session)
         text = _TrainingText(recipe, corpus, backbone, model, session)
@@ -106,7 +106,7 @@ def train_encoder(
         measures.start(model.scored)
         assembler = text.assembler(model, session)
         outcome = session.train(network, assembler, text.store.rows, recipe, measures, record, save)
-        warnings = (*text.warnings, *score_warnings(outcome, recipe))
+        warnings = (*text.warnings, *score_warnings(outcome, recipe.selection))
         return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
 
 
@@ -118,7 +118,7 @@ class _TrainedModel:
         self._denoising = recipe.encoder.denoising
         backbone.seed = recipe.training.seed
         self.encoder = backbone.encoder(**recipe.pooling, dropout=recipe.encoder.dropout)
-        check_dropout(recipe, self.encoder, backbone)
+        check_dropout(recipe.used_views, self.encoder, backbone)
         if recipe.encoder.keep_projector:
             width = self.encoder.get_embedding_dimension()
             assert width is not None
@@ -256,5 +256,5 @@ def _network(
     torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
     kind = "none" if recipe.encoder.keep_projector else recipe.encoder.projector
     projector = build_projector(kind, width)
-    modules = term_modules(recipe, encoder, projector, backbone, device)
+    modules = term_modules(recipe.terms, encoder, projector, backbone, recipe.training.seed, device)
     return Network(encoder, LossHead(projector, Objective(recipe.terms), modules), denoisers)

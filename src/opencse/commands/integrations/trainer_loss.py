@@ -95,7 +95,9 @@ class RecipeLoss(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
             projector = build_projector(recipe.encoder.projector, model.get_embedding_dimension() or 0)
-            modules = term_modules(recipe, model, projector, Backbone(backbone), model.device)
+            modules = term_modules(
+                recipe.terms, model, projector, Backbone(backbone), recipe.training.seed, model.device
+            )
         self.head = LossHead(projector, Objective(recipe.terms), modules).to(model.device)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
