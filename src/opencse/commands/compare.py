@@ -16,7 +16,6 @@ from opencse.commands.comparison import (
     pair_cosines,
     read_run,
 )
-from opencse.commands.comparison.comparison_table import markdown
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
@@ -59,7 +58,7 @@ def compare(
         cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
     comparison = compare_groups(groups, sets=sets, cosines=cosines, resamples=resamples)
     if out is not None:
-        write_text(Path(out) / "comparison.md", markdown(comparison))
+        write_text(Path(out) / "comparison.md", comparison.table().markdown())
         write_json(Path(out) / "comparison.json", asdict(comparison))
     return comparison
 

@@ -80,8 +80,11 @@ def build(
         notify=progress.note,
     )
     if stats:
-        _show_statistics(str(out), model)
-        _show_draws(str(out), pairs, near)
+        from opencse.commands.display import draws_table, statistics_tables
+        from opencse.foundation.result_table import show
+
+        drawn = draws_table(out, pairs, near)
+        show(*statistics_tables(out, model), *([] if drawn is None else [drawn]))
 
 
 def _engine(name: str, address: str, workers: int | None) -> Engine:
@@ -93,66 +96,3 @@ def _engine(name: str, address: str, workers: int | None) -> Engine:
     if name == "local" and address:
         raise OpencseError("--address goes with --engine ray", "Add --engine ray, or leave the address out.")
     return Ray(address=address, processes=workers) if name == "ray" else Local(processes=workers)
-
-
-def _show_statistics(views: str, model: str | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from opencse.text.views.pair_statistics import PUBLISHED, bar_chart, pair_statistics
-
-    encode = None
-    if model is not None:
-        from sentence_transformers import SentenceTransformer
-
-        from opencse.encoder.names import resolve
-
-        encode = SentenceTransformer(resolve(model)).encode
-    found = pair_statistics(views, encode=encode)
-    console = Console()
-    table = Table(title="Pairs of each sentence with its views")
-    for head in ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1"):
-        table.add_column(head, justify="right" if head in ("rows", "null") else "left")
-    for column in found:
-        cells = [column.column, str(column.rows), f"{100 * column.nulls / max(column.rows, 1):.1f} %"]
-        for distribution in (column.overlap, column.error_rate, column.cosine):
-            cells += [f"{distribution.mean:.3f}", bar_chart(distribution)] if distribution else ["", ""]
-        table.add_row(*cells)
-    console.print(table)
-    published = Table(title="Mean lexical overlap as published (DebCSE, Tables 1 and 4)")
-    for head in ("training pairs", "positive", "negative"):
-        published.add_column(head)
-    for name, (positive, negative) in PUBLISHED.items():
-        published.add_row(name, f"{positive:.2f}", f"{negative:.2f}")
-    console.print(published)
-    for column in found:
-        if column.rules:
-            rules = ", ".join(f"{rule} {count}" for rule, count in column.rules.items())
-            console.print(f"{column.column}: {rules}", markup=False)
-
-
-def _show_draws(views: str, pairs: str | None, near: float) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from opencse.evaluation import read_pairs
-    from opencse.text import demo
-    from opencse.text.mined import draw_report
-
-    known = []
-    if pairs is not None:
-        scored = read_pairs(demo.pairs(pairs))
-        known = list(zip(scored.sentence1, scored.sentence2, scored.scores, strict=True))
-    found = draw_report(views, pairs=known, near=near)
-    if not found:
-        return
-    table = Table(title="Drawn sentences: mean (5th to 95th percentile)")
-    for head in ("column", "drawn", "cosine", "MER", "overlap", *(["scored", f"score ≥ {near:g}"] if known else [])):
-        table.add_column(head)
-    for column in found:
-        cells = [column.column, f"{column.drawn} of {column.rows}"]
-        for measure, values in column.quantiles.items():
-            cells.append(f"{column.mean[measure]:.3f} ({values[0]:.2f} to {values[-1]:.2f})")
-        cells += [""] * (5 - len(cells))
-        table.add_row(*cells, *([str(column.known), str(column.near_duplicates)] if known else []))
-    Console().print(table)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from opencse.foundation.result_table import Number, Table, show
+
 
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove the cached files; the next run takes longer.")] = False,
@@ -27,10 +29,9 @@ def cache(
         typer.echo(f"removed {_size(clear_cache(only or KINDS))} from {cache_root()}")
         return
     sizes = cache_sizes()
-    for kind, size in sizes.items():
-        typer.echo(f"{kind:<10} {_size(size):>9}")
-    typer.echo(f"{'all':<10} {_size(sum(sizes.values())):>9}  in {cache_root()}")
+    rows = [(kind, _size(size)) for kind, size in (*sizes.items(), ("all", sum(sizes.values())))]
+    show(Table(("kind", "size"), rows, notes=[f"in {cache_root()}"], totals=1))
 
 
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
+def _size(count: int) -> Number:
+    return Number(count / 2**30, 1, " GiB") if count >= 2**30 else Number(count / 2**20, 1, " MiB")

@@ -9,6 +9,7 @@ import typer
 
 from opencse.commands.cli import options
 from opencse.commands.cli.evaluate import PrecisionName
+from opencse.foundation.result_table import show
 
 
 def check(
@@ -54,8 +55,6 @@ def check(
     opencse check out/model --texts articles.csv --column body --queries log.txt
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from rich.console import Console
-
     from opencse.commands.check import check as run
     from opencse.foundation import progress
 
@@ -74,7 +73,7 @@ def check(
         seed=seed,
         notify=progress.note,
     )
-    Console().print(result)
+    show(result)
     if out is None:
         progress.note("-o FOLDER writes a page with more examples")
     else:

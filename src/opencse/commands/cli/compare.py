@@ -10,6 +10,7 @@ import typer
 from opencse.commands.cli import options
 from opencse.commands.cli.evaluate import TextVariant
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.result_table import show
 
 
 def compare(
@@ -73,21 +74,17 @@ def compare(
     if queries is not None:
         raise OpencseError("--queries goes with --texts", "Add --texts DOCS.")
     from opencse.commands.compare import compare as run
-    from opencse.commands.comparison.comparison_table import markdown
 
-    comparison = run(runs, out=out, data=data, pairs=pairs or (), text=text.value, resamples=resamples)
-    typer.echo(markdown(comparison), nl=False)
+    show(run(runs, out=out, data=data, pairs=pairs or (), text=text.value, resamples=resamples))
 
 
 def _compare_search(models: list[str], texts: str, queries: Path | None, column: str | None, out: Path | None) -> None:
-    from rich.console import Console
-
     from opencse.commands.compare_search import compare_search
 
     if len(models) != 2:
         raise OpencseError(
             f"--texts compares two models, not {len(models)}", "Name the one in use, then the one that may replace it."
         )
-    Console().print(compare_search(models[0], models[1], texts, queries=queries, column=column, out=out))
+    show(compare_search(models[0], models[1], texts, queries=queries, column=column, out=out))
     if out is not None:
         typer.echo(f"page: {out / 'search.html'}")

@@ -10,6 +10,7 @@ import typer
 
 from opencse.commands.cli import options
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.result_table import show
 
 if TYPE_CHECKING:
     from opencse.evaluation.results_table import Evaluation
@@ -155,12 +156,7 @@ def evaluate(
     written = _written(result, format, output)
     if format is OutputFormat.json and output is None:
         return
-    from rich.console import Console
-
-    console = Console()
-    console.print(result)
-    if written is not None:
-        console.print(f"written to {written}", markup=False)
+    show(result, *([] if written is None else [f"written to {written}"]))
 
 
 def _written(result: Evaluation, output_format: OutputFormat, output: Path | None) -> Path | None:

@@ -9,6 +9,7 @@ import typer
 
 from opencse.commands.cli import options
 from opencse.commands.cli.evaluate import PrecisionName, TextVariant
+from opencse.foundation.result_table import show
 
 
 def probe(
@@ -62,8 +63,6 @@ def probe(
     opencse probe minilm --sentences out/views -o probe/
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from rich.console import Console
-
     from opencse.commands.probe import probe as run
 
     result = run(
@@ -77,4 +76,4 @@ def probe(
         pooling=pooling,
         limit=limit,
     )
-    Console().print(result)
+    show(result)

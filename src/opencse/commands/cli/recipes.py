@@ -16,11 +16,10 @@ def list_recipes(context: typer.Context) -> None:
     """List the recipes with title, paper and the text columns that they need."""
     if context.invoked_subcommand is not None:
         return
-    from rich.console import Console
-
     from opencse.commands.recipes import list_recipes as listed
+    from opencse.foundation.result_table import show
 
-    Console().print(listed())
+    show(listed())
 
 
 @app.command("show")
@@ -60,29 +59,13 @@ def show(
 
         family = family_of(backbone_config(backbone))
     if published:
-        _show_published(name, family)
+        from opencse.commands.recipes import published_table
+        from opencse.foundation.result_table import show as show_table
+
+        show_table(published_table(name, family))
         return
     recipe = load_recipe(name, family=family or "other", variant=variant, overrides=overrides)
     typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
     for warning in recipe.warnings():
         typer.echo(f"# warning: {warning}")
     typer.echo(dump_recipe(recipe))
-
-
-def _show_published(name: str, family: str | None) -> None:
-    """Print all published settings, for one family of backbones or for all."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from opencse.recipes.published_settings import PUBLISHED_FAMILIES, conformity
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("setting", "backbone", "published", "coded", "default", "faithful", "source"):
-        table.add_column(heading, overflow="fold")
-    for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
-        values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))
-        table.add_row(entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why))))
-    if not table.row_count:
-        typer.echo(f"nothing was published for {name} with the family {family}")
-    # Wide enough for whole cells if the output is not a terminal.
-    Console(width=None if Console().is_terminal else 240).print(table, markup=False)

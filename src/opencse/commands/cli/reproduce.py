@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from opencse.commands.cli import options
+from opencse.foundation.result_table import Table, show
 
 
 class Scale(StrEnum):
@@ -62,8 +63,7 @@ def reproduce(
     from opencse.foundation.errors import OpencseError
 
     if table is None:
-        for name in entry_names():
-            typer.echo(f"{name:24} {load_entry(name).title}")
+        show(Table(("table", "title"), [(name, load_entry(name).title) for name in entry_names()]))
         return
     from opencse.commands.reproduce import reproduce as run
     from opencse.foundation.progress import note

@@ -9,6 +9,7 @@ import typer
 from opencse.commands.cli import options
 from opencse.foundation import progress
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.result_table import show
 
 
 def run(
@@ -98,8 +99,6 @@ def run(
     resolved recipe and environment beside them.
     """
     options.begin(device, quiet=quiet, verbose=verbose)
-    from rich.console import Console
-
     from opencse.commands.run import run as run_pipeline
 
     if tolerance is not None and (dev == "none" or (dev is None and data is None)):
@@ -141,4 +140,4 @@ def run(
         track=track,
         notify=progress.note,
     )
-    Console().print(result)
+    show(result)

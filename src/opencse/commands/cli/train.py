@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opencse.commands.cli import options
 from opencse.foundation import progress
+from opencse.foundation.result_table import show
 
 
 def train(
@@ -33,7 +34,6 @@ def train(
     """
     options.begin(device, quiet=quiet, verbose=verbose)
     from accelerate import PartialState
-    from rich.console import Console
 
     from opencse.commands.comparison import parse_seeds, seed_folders
     from opencse.commands.display import run_lines
@@ -63,4 +63,4 @@ def train(
             notify=progress.note,
         )
         if PartialState().is_main_process:
-            Console().print(run_lines(result))
+            show(run_lines(result))

@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from opencse.commands.reproduction.entries import Entry
+from opencse.commands.reproduction.entries import Entry, System
 from opencse.commands.reproduction.pair_cosines import Listing
+from opencse.evaluation import ScoredPairs
+from opencse.evaluation.probes.published import SPLITS, PublishedSplit
+from opencse.foundation.result_table import Cell as TableCell
+from opencse.foundation.result_table import Number, Table
+from opencse.text.surface.consistency import consistency_opposition
+
+PARTS = ("Cont.", "Oppn.")
 
 Scores = Mapping[str, float | str]
 """Scores by column, or why there are none."""
@@ -28,13 +35,15 @@ class Cell:
     printed: float | None = None
     missing: str = ""
 
-    def text(self, digits: int = 2) -> str:
+    def shown(self, digits: int = 2) -> TableCell:
         """Return the mean ± standard deviation over the seeds, and the printed value in brackets."""
-        shown = f"not had: {self.missing}" if self.missing else ""
+        printed = "" if self.printed is None else str(Number(self.printed, digits))
         if self.values:
-            shown = f"{statistics.fmean(self.values):.{digits}f}"
-            shown += f" ± {statistics.stdev(self.values):.{digits}f}" if len(self.values) > 1 else ""
-        return f"{shown} ({self.printed:.{digits}f})" if self.printed is not None else shown
+            deviation = statistics.stdev(self.values) if len(self.values) > 1 else None
+            return Number(statistics.fmean(self.values), digits, aside=printed, deviation=deviation)
+        return " ".join(
+            [*([f"not had: {self.missing}"] if self.missing else []), *([f"({printed})"] if printed else [])]
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,16 +70,13 @@ class ReproducedTable:
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
-        lines = [f"# {self.entry}: {self.title}", "", f"| | {' | '.join(self.columns)} |"]
-        lines.append("|---|" + "---:|" * len(self.columns))
-        for label, cells in self.rows.items():
-            digits = self.digits or (2,) * len(cells)
-            texts = [cell.text(places) for cell, places in zip(cells, digits, strict=True)]
-            lines.append(f"| {label} | {' | '.join(texts)} |")
-        for row, shown in enumerate(self.listing):
-            lines += [""] if row == 0 else ["|" + "---|" * len(shown)] if row == 1 else []
-            lines.append(f"| {' | '.join(text.replace('|', '/') for text in shown)} |")
-        return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
+        digits = self.digits or (2,) * len(self.columns)
+        rows = [
+            (label, *(cell.shown(places) for cell, places in zip(cells, digits, strict=True)))
+            for label, cells in self.rows.items()
+        ]
+        figures = Table(("", *self.columns), rows, f"{self.entry}: {self.title}", self.notes).markdown()
+        return f"{figures}\n{Table(self.listing[0], self.listing[1:]).markdown()}" if self.listing else figures
 
     def plain(self) -> dict[str, Any]:
         """Return the table as plain data for JSON."""
@@ -96,23 +102,79 @@ def scores_table(
         for system in entry.systems:
             printed = _printed(system.printed.get(family, ()), len(entry.columns))
             runs = by_label[system.label]
-            cells = []
-            for column, value in zip(entry.columns, printed, strict=True):
-                if isinstance(runs, str):
-                    cells.append(Cell(printed=value, missing=runs if column == entry.columns[-1] else ""))
-                else:
-                    cells.append(_cell(entry, runs, column, value))
             label = system.label if len(scores) == 1 else f"{system.label}, {key}"
-            rows[label] = tuple(cells)
-    every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
-    return ReproducedTable(
-        entry=entry.name,
-        title=entry.title,
-        columns=entry.columns,
-        rows=rows,
-        notes=tuple(every),
-        digits=tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns),
+            if isinstance(runs, str):
+                reasons = [*[""] * (len(printed) - 1), runs]
+                rows[label] = tuple(Cell(printed=p, missing=r) for p, r in zip(printed, reasons, strict=True))
+            else:
+                columns = zip(entry.columns, printed, strict=True)
+                rows[label] = tuple(_column_cell(entry, runs, column, value) for column, value in columns)
+    digits = tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns)
+    return _reproduced(entry, entry.columns, rows, digits, notes)
+
+
+def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
+    """OssCSE Table 2: consistent and opposed pairs of each set, and the medians that divide them.
+
+    Args:
+        entry: The table.
+        sets: Scored pairs by the name of the set.
+        lacking: Why other sets are not there, by name.
+    """
+    rows = {}
+    for name, known in SPLITS.items():
+        values: list[tuple[float, ...]] = [()] * 4
+        reasons = [lacking.get(name, "no data"), "", "", ""]
+        if name in sets:
+            pairs = sets[name]
+            found = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
+            counts = (found.consistent.sum(), (~found.consistent).sum())
+            values = [(float(v),) for v in (*counts, found.median_score, found.median_error_rate)]
+            reasons = [""] * 4
+        printed = (*known.pairs, known.median_score, known.median_error_rate)
+        rows[name] = tuple(
+            Cell(values=v, printed=p, missing=r) for v, p, r in zip(values, printed, reasons, strict=True)
+        )
+    return _reproduced(entry, (*PARTS, "median score", "median error rate"), rows, (0, 0, 2, 4), ())
+
+
+def split_scores_table(
+    entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
+) -> ReproducedTable:
+    """OssCSE Table 6: Spearman times 100 on both parts of each set, a row for each set.
+
+    Args:
+        entry: The table; what it printed of each system is the weighted average.
+        scores: As for `scores_table`; those of the first family are shown.
+        notes: How the scores came about.
+    """
+    by_label = next(iter(scores.values()))
+    rows = {
+        name: tuple(
+            _cell(by_label[system.label], [f"{part}: {name}"], printed)
+            for system in entry.systems
+            for part, printed in zip(PARTS, _printed_split(system, known), strict=True)
+        )
+        for name, known in SPLITS.items()
+    }
+    rows["weighted average"] = tuple(
+        _cell(by_label[system.label], [part], printed)
+        for system in entry.systems
+        for part, printed in zip(PARTS, system.printed.get(entry.families[0], (None, None)), strict=True)
     )
+    columns = tuple(f"{part} {system.label}" for system in entry.systems for part in PARTS)
+    return _reproduced(entry, columns, rows, (entry.digits,) * len(columns), notes)
+
+
+def _reproduced(
+    entry: Entry,
+    columns: tuple[str, ...],
+    rows: dict[str, tuple[Cell, ...]],
+    digits: tuple[int, ...],
+    notes: Sequence[str],
+) -> ReproducedTable:
+    every = (*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints.")
+    return ReproducedTable(entry=entry.name, title=entry.title, columns=columns, rows=rows, notes=every, digits=digits)
 
 
 def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
@@ -121,22 +183,29 @@ def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
     return [*gap, *scores] if len(scores) == 1 else [*scores, *gap]
 
 
-def _cell(entry: Entry, runs: Sequence[Scores], column: str, printed: float | None) -> Cell:
-    """Return one figure over the seeds, or the reason why there is none."""
-    values = []
-    for run in runs:
-        found = [
-            run.get(name, "not measured without --data")
-            for name in (_averaged(entry, run) if column == "Avg." else [column])
-        ]
-        if missing := [value for value in found if isinstance(value, str)]:
-            return Cell(printed=printed, missing="not every column is there" if column == "Avg." else missing[0])
-        values.append(statistics.fmean(value for value in found if not isinstance(value, str)))
-    return Cell(values=tuple(values), printed=printed)
+def _printed_split(system: System, known: PublishedSplit) -> tuple[float | None, float | None]:
+    """Return what the paper printed for SimCSE or supervised SimCSE on one set, times 100."""
+    pair = {"simcse": known.unsupervised, "simcse-sup": known.supervised}.get(system.recipe)
+    return (None, None) if pair is None else (round(100 * pair[0], 2), round(100 * pair[1], 2))
 
 
-def _averaged(entry: Entry, run: Scores) -> list[str]:
-    """Return what `Avg.` is the mean of: all sets of scored pairs, or the other columns."""
+def _column_cell(entry: Entry, runs: Sequence[Scores], column: str, printed: float | None) -> Cell:
+    """Return a column of a row; `Avg.` is the mean of all sets of scored pairs, or of the other columns."""
+    if column != "Avg.":
+        return _cell(runs, [column], printed)
+    names = [name for name in entry.columns if name != "Avg."]
     if entry.kind == "scores":
-        return [name for name in run if name.partition(":")[0] not in ("Cont.", "Oppn.", "cosine")]
-    return [name for name in entry.columns if name != "Avg."]
+        names = [name for name in runs[0] if name.partition(":")[0] not in ("Cont.", "Oppn.", "cosine")]
+    cell = _cell(runs, names, printed)
+    return Cell(printed=printed, missing="not every column is there") if cell.missing else cell
+
+
+def _cell(runs: Sequence[Scores] | str, names: Sequence[str], printed: float | None) -> Cell:
+    """Return the mean of some scores of each run, or the reason why one of them is missing."""
+    if isinstance(runs, str):
+        return Cell(printed=printed, missing=runs)
+    found = [[run.get(name, "not measured without --data") for name in names] for run in runs]
+    missing = [value for row in found for value in row if isinstance(value, str)]
+    if missing:
+        return Cell(printed=printed, missing=missing[0])
+    return Cell(values=tuple(statistics.fmean(map(float, row)) for row in found), printed=printed)
