@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import typer
+from opencse.commands.cli.build import build
 from typer.testing import CliRunner
 
-from opencse.commands.cli.build import build
 from opencse.foundation.errors import OpencseError
 
 RECIPE = """

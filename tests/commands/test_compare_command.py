@@ -4,10 +4,10 @@ import json
 
 import pytest
 import typer
+from opencse.commands.cli.compare import compare
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-from opencse.commands.cli.compare import compare
 from opencse.foundation.errors import OpencseError
 from tests.commands.comparison.folders import seven, write_run
 from tests.tiny import tiny_bert

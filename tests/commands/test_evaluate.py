@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import typer
+from opencse.commands.cli.evaluate import evaluate
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-from opencse.commands.cli.evaluate import evaluate
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 import typer
+from opencse.commands.cli.probe import probe
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
-from opencse.commands.cli.probe import probe
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences
 from tests.tiny import tiny_bert

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
+from opencse.commands.display import statistics_tables
+from opencse.commands.option_fields import takes
+from opencse.commands.options import BuildCommand, BuildOptions
 from opencse.encoder.given import model_source
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Notify
-from opencse.foundation.workers import Engine
+from opencse.foundation.progress import note
+from opencse.foundation.result_table import show
+from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
 from opencse.recipes.rows.columns import chosen_specs, with_models
 from opencse.text.language import ENOUGH_TEXTS
@@ -20,72 +24,59 @@ from opencse.text.user_text import open_corpus
 from opencse.text.views.registry import ConstructorSpec, build_views
 
 
-def build(
-    recipe: str | Path,
-    corpus: Any,
-    out: str | Path,
-    *,
-    only: Sequence[str] = (),
-    backbone: Any = "minilm",
-    variant: str = "sound",
-    overrides: Sequence[str] = (),
-    seed: int = 0,
-    column: str | None = None,
-    engine: Engine | None = None,
-    resume: bool = True,
-    progress: bool = True,
-    notify: Notify = lambda _: None,
-) -> Path:
-    """Build the text columns that a recipe's views read, such as negations and mined negatives.
-
-    Args:
-        recipe: A name or a TOML file.
-        corpus: As for `train`.
-        out: Folder for the Parquet parts.
-        only: Build these columns and those that they are made from; all by default.
-        backbone: The mining model of constructors with `model = "backbone"`.
-        variant: `sound` or `faithful`.
-        overrides: `key=value` settings of the recipe.
-        seed: Seed of all sampling.
-        column: As for `train`.
-        engine: Runs the work; by default one process per core.
-        resume: Keep the parts of an interrupted build.
-        progress: Show a progress bar.
-        notify: Receives short notes for the user.
+@takes(BuildOptions)
+def build(options: BuildOptions) -> Path:
+    """Build text columns.
 
     Returns:
-        `out`.
+        The folder.
 
     Raises:
         OpencseError: The recipe builds no column, or one cannot be built; the message says how to fix it.
     """
-    loaded = load_recipe(recipe, variant=variant, overrides=overrides)
+    loaded = load_recipe(options.recipe, variant=options.variant, overrides=options.overrides)
     if not loaded.build:
-        raise OpencseError(f"the recipe {recipe} builds no column", "It trains on the sentences as they are.")
-    specs = chosen_specs(loaded.build, only) if only else loaded.build
+        raise OpencseError(f"the recipe {options.recipe} builds no column", "It trains on the sentences as they are.")
+    specs = chosen_specs(loaded.build, options.only) if options.only else loaded.build
     for name, spec in specs.items():
         if (model := getattr(spec, "model", None)) in loaded.first_stages:
             raise OpencseError(
                 f"build.{name} mines with '{model}', which `opencse run` trains first",
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
-    text = open_corpus(corpus, column=column)
+    text = open_corpus(options.corpus, column=options.column)
     language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS), loaded.corpus.syntax)
     if line := language.line(specs):
-        notify(line)
+        options.notify(line)
     built = build_views(
         text.path,
-        language.pack.localise(with_models(specs, {"backbone": model_source(backbone)})),
-        out,
-        seed=seed,
-        engine=engine,
-        resume=resume,
-        progress=progress,
-        notify=notify,
+        language.pack.localise(with_models(specs, {"backbone": model_source(options.backbone)})),
+        options.out,
+        seed=options.seed,
+        engine=options.engine,
+        resume=options.resume,
+        progress=options.progress,
+        notify=options.notify,
     )
     for line in _built_lines(built, specs):
-        notify(line)
+        options.notify(line)
     return built
+
+
+def command(options: BuildCommand) -> None:
+    """Build, and print statistics of the pairs if they are asked for."""
+    asked = {each.name: getattr(options, each.name) for each in fields(BuildOptions)}
+    build(**{**asked, "engine": _engine(options), "notify": note})
+    if options.stats:
+        show(*statistics_tables(options.out, options.model, options.pairs, options.near))
+
+
+def _engine(options: BuildCommand) -> Engine:
+    if options.engine == "ray":
+        return Ray(address=options.address, processes=options.workers)
+    if options.address:
+        raise OpencseError("--address goes with --engine ray", "Add --engine ray, or leave the address out.")
+    return Local(processes=options.workers)
 
 
 def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[str]:

@@ -4,64 +4,35 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import typer
 
+from opencse.commands.measuring_options import CheckOptions
+from opencse.commands.option_fields import takes
 from opencse.commands.reports.check_page import write_check
 from opencse.commands.reports.templates import output_folder
-from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.embedder import Embedder
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.evaluation.check.text_check import TextCheck
 from opencse.evaluation.probes.probe_models import short_names
 from opencse.foundation.numbers import check_minutes, check_seed
+from opencse.foundation.progress import note
+from opencse.foundation.result_table import show
 from opencse.text.documents import DocumentPassage
-from opencse.text.languages import AUTO
 from opencse.text.user_text import collect_passages, collect_queries
 
 _TIMED = 24  # passages whose encoding is timed
 _VERSIONS = 8  # short texts per rewritten sentence: itself, its contradictions and rewordings
 
 
-def check(
-    model: Any,
-    texts: Any,
-    *,
-    queries: Any = None,
-    out: str | Path | None = None,
-    column: str | None = None,
-    words: int = 200,
-    minutes: float = 2.0,
-    pooling: str | None = None,
-    precision: Precision = "auto",
-    seed: int = 0,
-    language: str = AUTO,
-    syntax: str = "",
-    notify: Callable[[str], None] = lambda _: None,
-) -> TextCheck:
-    """Measure how often a model ranks a contradiction above a rewording, on your own texts.
-
-    Rules of grammar make contradictions and rewordings of the sentences, which are ranked among the texts.
-
-    Args:
-        model: A folder, a hub id, a bundled name or a `SentenceTransformer`.
-        texts: Documents or sentences: a path (Markdown, HTML, plain text, CSV, JSONL, Parquet, or a folder of these),
-            a list of strings, a pandas DataFrame or a `datasets.Dataset`.
-        queries: Searches that users make: a file with one per line or a column `query`, or a list.
-        out: Folder for `check.html` and `check.json`; nothing is written by default.
-        column: The column of tables that holds the text; by default the likeliest by its name.
-        words: Maximum number of words in a passage, as in your index.
-        minutes: Approximate time limit; fewer texts are used if all would take longer.
-        pooling: Pooling of an encoder that defines none.
-        precision: See `opencse.encoder.embedder.Embedder`.
-        seed: Seed of all sampling.
-        language: Code of the language whose rules rewrite the texts; `auto` for the one that they look like.
-        syntax: A spaCy pipeline for this language, by name or folder; by default the one that its rules come with.
-        notify: Receives short notes for the user.
+@takes(CheckOptions)
+def check(options: CheckOptions) -> TextCheck:
+    """Check a model on texts.
 
     Returns:
         The result, which prints its headline and displays examples and a table in a notebook.
@@ -74,17 +45,20 @@ def check(
         >>> opencse.check("minilm", ["Refunds are allowed.", "Members can edit pages."])  # doctest: +SKIP
     """
     started = time.perf_counter()
-    check_seed(seed)
-    check_minutes(minutes)
-    if out is not None:
-        output_folder(out)
-    found = collect_passages(texts, column=column, words=words)
-    asked = collect_queries(queries) if queries is not None else []
-    source = model_source(model)
-    embedder = Embedder(load_encoder(source, pooling=pooling or "backbone"), precision=precision, progress="encoding")
-    documents, limit = _sizes(embedder, found, 60 * minutes, seed)
+    check_seed(options.seed)
+    check_minutes(options.minutes)
+    if options.out is not None:
+        output_folder(options.out)
+    found = collect_passages(options.texts, column=options.column, words=options.words)
+    asked = collect_queries(options.queries) if options.queries is not None else []
+    source = model_source(options.model)
+    encoder = load_encoder(source, pooling=options.pooling or "backbone")
+    embedder = Embedder(encoder, precision=options.precision, progress="encoding")
+    documents, limit = _sizes(embedder, found, 60 * options.minutes, options.seed)
     if documents < len(found):
-        notify(f"{documents:,} of {len(found):,} texts are searched, to keep within {minutes:g} minutes")
+        options.notify(
+            f"{documents:,} of {len(found):,} texts are searched, to keep within {options.minutes:g} minutes"
+        )
     result = check_texts(
         embedder,
         found,
@@ -92,15 +66,24 @@ def check(
         queries=asked,
         limit=limit,
         documents=documents,
-        deadline=started + 0.45 * 60 * minutes,
-        seed=seed,
-        language=language,
-        syntax=syntax,
-        notify=notify,
+        deadline=started + 0.45 * 60 * options.minutes,
+        seed=options.seed,
+        language=options.language,
+        syntax=options.syntax,
+        notify=options.notify,
     )
-    if out is not None:
-        write_check(result, out)
+    if options.out is not None:
+        write_check(result, options.out)
     return result
+
+
+def command(options: CheckOptions) -> None:
+    """Check, and print the result."""
+    show(check(**{**vars(options), "notify": note}))
+    if options.out is None:
+        note("-o FOLDER writes a page with more examples")
+    else:
+        typer.echo(f"page: {Path(options.out) / 'check.html'}")
 
 
 def _sizes(embedder: Embedder, found: Sequence[DocumentPassage], budget: float, seed: int) -> tuple[int, int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Literal
 
+import typer
+
+from opencse.commands.compare_search import compare_search
 from opencse.commands.comparison import (
     Comparison,
     RunRecord,
@@ -16,32 +18,20 @@ from opencse.commands.comparison import (
     pair_cosines,
     read_run,
 )
+from opencse.commands.measuring_options import CompareCommand, CompareOptions
+from opencse.commands.option_fields import takes
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
+from opencse.foundation.result_table import show
 from opencse.text import demo
 
 
-def compare(
-    runs: Sequence[str | Path],
-    *,
-    out: str | Path | None = None,
-    data: str | Path | None = None,
-    pairs: Sequence[str | Path] = (),
-    text: Literal["senteval", "raw"] = "senteval",
-    resamples: int = 1000,
-) -> Comparison:
-    """Group runs that differ only in their seed, and compare the groups with the first.
-
-    Args:
-        runs: Run folders, or folders that contain them; the group of the first run is the baseline.
-        out: Folder for `comparison.md` and `comparison.json`; nothing is written by default.
-        data: STS tasks to evaluate the models on now, which allows a bootstrap over pairs; by default the scores
-            that the runs wrote are compared.
-        pairs: Files of scored pairs to evaluate on instead.
-        text: Text variant of the STS tasks.
-        resamples: Bootstrap samples.
+@takes(CompareOptions)
+def compare(options: CompareOptions) -> Comparison:
+    """Compare groups of runs.
 
     Returns:
         Mean and standard deviation over seeds, differences from the baseline with an interval over pairs (paired
@@ -50,17 +40,44 @@ def compare(
     Raises:
         OpencseError: A folder holds no run, or runs were scored on different tasks.
     """
-    groups = group_runs([read_run(folder) for folder in find_runs([Path(run) for run in runs])])
+    groups = group_runs([read_run(folder) for folder in find_runs([Path(run) for run in options.runs])])
     sets: list[ScoredPairs] = []
     cosines = None
-    if data is not None or pairs:
-        sets = [read_pairs(demo.pairs(path)) for path in pairs] if pairs else load_sts(str(data), text=text)
+    if options.pairs:
+        sets = [read_pairs(demo.pairs(path)) for path in options.pairs]
+    elif options.data is not None:
+        sets = load_sts(str(options.data), text=options.text)
+    if sets:
         cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
-    comparison = compare_groups(groups, sets=sets, cosines=cosines, resamples=resamples)
-    if out is not None:
-        write_text(Path(out) / "comparison.md", comparison.table().markdown())
-        write_json(Path(out) / "comparison.json", asdict(comparison))
+    comparison = compare_groups(groups, sets=sets, cosines=cosines, resamples=options.resamples)
+    if options.out is not None:
+        write_text(Path(options.out) / "comparison.md", comparison.table().markdown())
+        write_json(Path(options.out) / "comparison.json", asdict(comparison))
     return comparison
+
+
+def command(options: CompareCommand) -> None:
+    """Compare runs, or the searches of two models, and print what differs."""
+    if options.texts is not None:
+        _compare_search(options)
+        return
+    if options.queries is not None:
+        raise OpencseError("--queries goes with --texts", "Add --texts DOCS.")
+    asked = {each.name: getattr(options, each.name) for each in fields(CompareOptions)}
+    show(compare(**asked))
+
+
+def _compare_search(options: CompareCommand) -> None:
+    if len(options.runs) != 2:
+        raise OpencseError(
+            f"--texts compares two models, not {len(options.runs)}",
+            "Name the one in use, then the one that may replace it.",
+        )
+    old, new = options.runs
+    found = compare_search(old, new, options.texts, queries=options.queries, column=options.column, out=options.out)
+    show(found)
+    if options.out is not None:
+        typer.echo(f"page: {Path(options.out) / 'search.html'}")
 
 
 def _loader(run: RunRecord) -> Callable[[], Encode]:

@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
 
+import typer
+
+from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
+from opencse.commands.option_fields import takes
 from opencse.encoder import load_encoder
-from opencse.encoder.embedder import Precision
 from opencse.encoder.given import model_source
 from opencse.encoder.precision_choice import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
 from opencse.evaluation.development import sts_text
-from opencse.evaluation.results_table import Evaluation
+from opencse.evaluation.mteb_format import write_mteb
+from opencse.evaluation.results_table import Evaluation, as_json
 from opencse.evaluation.run_suites import evaluate_model
 from opencse.evaluation.suites import load_suites
 from opencse.evaluation.task import Task
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import write_json
 from opencse.foundation.progress import note
+from opencse.foundation.result_table import show
 from opencse.text import demo
 
 
-def evaluate(
-    model: Any,
-    *,
-    data: str | Path | None = None,
-    tasks: Sequence[str] = ("sts",),
-    pairs: Sequence[str | Path] = (),
-    text: Literal["senteval", "raw"] | None = None,
-    classifier: Literal["senteval", "sklearn"] = "senteval",
-    precision: Precision = "auto",
-    pooling: str | None = None,
-    whiten: str | Path | None = None,
-    whiten_dimension: int | None = None,
-) -> Evaluation:
-    """Score a sentence encoder on tasks or on scored pairs; each distinct sentence is encoded once.
-
-    Args:
-        model: A folder, a run, a hub id, a bundled name or a `SentenceTransformer`.
-        data: The folder of the tasks (`STS12/test.tsv.gz`, …, or SentEval's `data/downstream`), or `"hub"`.
-        tasks: Suites (`sts`, `transfer`, `classification`, `reranking`, `retrieval`, `geometry`) and tasks by name.
-        pairs: Files of scored pairs, scored in place of `tasks`.
-        text: `senteval`, the text behind published scores, or `raw`, as released; by default `senteval`, or `raw` with
-            `data="hub"`, which has no other.
-        classifier: Classifier of the transfer tasks.
-        precision: Number format of the encoder.
-        pooling: Pooling of an encoder that defines none.
-        whiten: Corpus to fit a whitening of the vectors on.
-        whiten_dimension: Number of whitened dimensions; all by default.
+@takes(EvaluateOptions)
+def evaluate(options: EvaluateOptions) -> Evaluation:
+    """Score a model.
 
     Returns:
         Scores by suite, with every setting that they depend on; it displays as tables in a notebook.
@@ -54,20 +37,48 @@ def evaluate(
     Raises:
         OpencseError: A file or the model cannot be read, or there is no such task.
     """
-    suites: dict[str, list[Task]]
-    if pairs:
-        suites = {"pairs": [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in pairs]}
+    data, suites = options.data, dict[str, list[Task]]()
+    if options.pairs:
+        suites["pairs"] = [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in options.pairs]
     else:
-        suites = load_suites(list(tasks), data, text=text or sts_text(data), classifier=classifier)
+        text = options.text or sts_text(data)
+        suites = load_suites(list(options.tasks), data, text=text, classifier=options.classifier)
     # The model is loaded last, because a mistake in the data shows sooner.
-    model = model_source(model)
-    encoder = load_encoder(model, pooling=pooling or "backbone")
-    note(f"evaluating {describe(precision, model_config(encoder), encoder.device)}")
+    model = model_source(options.model)
+    encoder = load_encoder(model, pooling=options.pooling or "backbone")
+    note(f"evaluating {describe(options.precision, model_config(encoder), encoder.device)}")
     return evaluate_model(
         encoder,
         suites,
         name=str(model),
-        precision=precision,
-        whiten=None if whiten is None else Path(whiten),
-        whiten_dimension=whiten_dimension,
+        precision=options.precision,
+        whiten=None if options.whiten is None else Path(options.whiten),
+        whiten_dimension=options.whiten_dimension,
     )
+
+
+def command(options: EvaluateCommand) -> None:
+    """Evaluate, and print or write the scores."""
+    if options.format == "mteb" and options.output is None:
+        raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
+    names = [name.strip() for name in str(options.tasks).split(",") if name.strip()]
+    asked = {each.name: getattr(options, each.name) for each in fields(EvaluateOptions)}
+    result = evaluate(**{**asked, "tasks": names})
+    written = _written(result, options)
+    if options.format == "json" and options.output is None:
+        return
+    show(result, *([] if written is None else [f"written to {written}"]))
+
+
+def _written(result: Evaluation, options: EvaluateCommand) -> Path | None:
+    """Write the result to a file or folder, or print it as JSON; return the path written."""
+    document = as_json(result, {"suite": ",".join(result.results)})
+    if options.output is None:
+        if options.format == "json":
+            typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        return None
+    if options.format == "mteb":
+        names = {name: document[name] for name in ("model", "revision", "dimension")}
+        return write_mteb(result.results.values(), options.output, **names)
+    write_json(options.output, document)
+    return options.output

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencse.commands.options import RunOptions
 from opencse.encoder import backbone_config
 from opencse.encoder.device import choose_device
 from opencse.encoder.given import model_source
@@ -54,40 +54,32 @@ class RunInputs:
         return self.language.line(self.missing_specs)
 
 
-def resolve_inputs(
-    recipe: str | Path | Recipe,
-    corpus: Any,
-    *,
-    backbone: Any,
-    paraphrases: str | Path | None,
-    llm: str | None,
-    column: str | None,
-    variant: str,
-    overrides: Sequence[str],
-    seed: int | None,
-    quick: bool,
-    labels: str | Path | None = None,
-    label_share: float = 0.1,
-) -> RunInputs:
-    """Return the inputs of a run; the arguments are those of `opencse.run`.
+def resolve_inputs(options: RunOptions) -> RunInputs:
+    """Return the inputs of a run.
 
     Documents are split into sentences, unless they are a table with columns that the recipe's views read.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
+    recipe = options.recipe
     needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
-    backbone = model_source(backbone)
-    corpus = open_corpus(corpus, column=column, needed=needed)
-    source = Paraphrases(table=None if paraphrases is None else Path(paraphrases), llm=llm)
+    backbone = model_source(options.backbone)
+    corpus = open_corpus(options.corpus, column=options.column, needed=needed)
+    table = None if options.paraphrases is None else Path(options.paraphrases)
+    source = Paraphrases(table=table, llm=options.llm)
     if not isinstance(recipe, Recipe):
-        family = family_of(backbone_config(backbone))
         recipe = recipe_for_corpus(
-            recipe, corpus, family=family, variant=variant, overrides=with_seed(overrides, seed), paraphrases=source
+            recipe,
+            corpus,
+            family=options.family or family_of(backbone_config(backbone)),
+            variant=options.variant,
+            overrides=options.settings,
+            paraphrases=source,
         )
-    if quick:
+    if options.quick:
         recipe = shortened(recipe)
-    own = None if labels is None else read_labels(labels, label_share)
+    own = None if options.labels is None else read_labels(options.labels, options.label_share)
     if own is not None:
         recipe = with_labels(recipe, own)
     language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
@@ -108,8 +100,3 @@ def with_precision(inputs: RunInputs, begun: str | None = None) -> tuple[RunInpu
     line = f"{inputs.recipe.name} {describe(precision, config, device)}"
     training = replace(inputs.recipe.training, precision=resolve_precision(precision, config, device))
     return replace(inputs, recipe=replace(inputs.recipe, training=training)), line
-
-
-def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
-    """Return the overrides followed by the override of the seed, if one is given."""
-    return [*overrides, *([] if seed is None else [f"training.seed={seed}"])]

@@ -8,7 +8,9 @@ import sys
 
 import typer
 
-from opencse.commands.cli import build, cache, check, compare, evaluate, export, probe, recipes, reproduce, run, train
+from opencse.commands import measuring_options as measuring
+from opencse.commands import options
+from opencse.commands.command_line import add_command
 from opencse.commands.failure import shortage, write_failure_report
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.version import __version__
@@ -25,17 +27,30 @@ app = typer.Typer(
     help="Sentence embeddings that follow meaning instead of wording, learned without labels.",
     epilog="Start with: `opencse run debias DOCUMENTS --backbone minilm -o out/`",
 )
-app.command()(run.run)
-app.command()(train.train)
-app.command()(build.build)
-app.command()(evaluate.evaluate)
-app.command()(probe.probe)
-app.command()(cache.cache)
-app.command()(check.check)
-app.command()(compare.compare)
-app.command()(reproduce.reproduce)
-app.command()(export.export)
-app.add_typer(recipes.app, name="recipes")
+add_command(app, "run", options.RunCommand, options.RunOptions)
+add_command(app, "train", options.TrainCommand, options.TrainOptions)
+add_command(app, "build", options.BuildCommand, options.BuildOptions)
+add_command(app, "evaluate", measuring.EvaluateCommand, measuring.EvaluateOptions)
+add_command(app, "probe", measuring.ProbeCommand, measuring.ProbeOptions)
+add_command(app, "check", measuring.CheckOptions)
+add_command(app, "compare", measuring.CompareCommand, measuring.CompareOptions)
+add_command(app, "reproduce", measuring.ReproduceOptions)
+add_command(app, "export", measuring.ExportOptions)
+add_command(app, "cache", measuring.CacheOptions)
+recipes = typer.Typer(
+    invoke_without_command=True, help="List the recipes that come with opencse, or show one (`recipes show NAME`)."
+)
+add_command(recipes, "show", measuring.ShowOptions, module="recipes", common=False)
+app.add_typer(recipes, name="recipes")
+
+
+@recipes.callback()
+def _list_recipes(context: typer.Context) -> None:
+    """List the recipes with title, paper and the text columns that they need."""
+    if context.invoked_subcommand is None:
+        from opencse.commands.recipes import show_list
+
+        show_list()
 
 
 @app.callback(invoke_without_command=True)

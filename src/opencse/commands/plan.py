@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any
 
 from opencse.commands.before_after import read_probe_data
 from opencse.commands.inputs import resolve_inputs
+from opencse.commands.options import RunOptions
 from opencse.commands.validation import read_validation
-from opencse.recipes import Recipe
 
 
-def plan(
-    recipe: str | Path | Recipe,
-    corpus: Any,
-    *,
-    dev: str | Path | None = None,
-    data: str | Path | None = None,
-    guard: str | Path | None = None,
-    pairs: str | Path | None = None,
-    **options: Any,
-) -> list[str]:
-    """Return what `opencse.run` does with the same arguments, a line for each step.
+def plan(options: RunOptions) -> list[str]:
+    """Return what `opencse.run` does with these options, a line for each step.
 
     The corpus is read and converted, and the conversion is cached for `run`. Nothing is built or trained.
-
-    Args:
-        recipe: As for `opencse.run`, like all arguments.
-        corpus: As for `opencse.run`.
-        dev: As for `opencse.run`.
-        data: As for `opencse.run`.
-        guard: As for `opencse.run`.
-        pairs: As for `opencse.run`.
-        **options: As for `resolve_inputs`.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    inputs = resolve_inputs(recipe, corpus, **options)
-    read_probe_data(data, pairs)  # a mistake in a path is found now
+    inputs = resolve_inputs(options)
+    read_probe_data(options.data, options.pairs)  # a mistake in a path is found now
     found, name = inputs.recipe, inputs.corpus.name
-    read_validation(found, inputs.corpus.texts, dev=dev, data=data, guard=guard)
+    read_validation(found, inputs.corpus.texts, dev=options.dev, data=options.data, guard=options.guard)
     sentences = sum(1 for _ in inputs.corpus.texts())
     lines = [f"reads {sentences:,} sentences of {name}"]
     if language := inputs.language_line():

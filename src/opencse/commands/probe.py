@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
 from opencse.commands.display import probe_tables
+from opencse.commands.measuring_options import ProbeCommand, ProbeOptions
+from opencse.commands.option_fields import takes
 from opencse.commands.reports import write_report
-from opencse.encoder.embedder import Precision
 from opencse.encoder.given import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
 from opencse.evaluation.probes.probe_models import probe_models
+from opencse.foundation.result_table import show
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,37 +40,23 @@ class ProbeResult(JupyterMixin):
         return probe_tables(self.scores, self.report)
 
 
-def probe(
-    models: Any,
-    *,
-    out: str | Path | None = None,
-    data: str | Path | None = None,
-    sentences: str | Path | None = None,
-    pairs: Sequence[str | Path] = (),
-    text: Literal["senteval", "raw"] = "senteval",
-    precision: Precision = "auto",
-    pooling: str | None = None,
-    limit: int = 2000,
-) -> ProbeResult:
-    """Measure how far models follow wording instead of meaning.
-
-    Args:
-        models: One or several folders, runs, hub ids, bundled names or `SentenceTransformer`s; the first is the
-            baseline.
-        out: Folder for `report.html`, `probe.json` and the figures; nothing is written by default.
-        data: The STS tasks, as for `evaluate`.
-        sentences: Your own sentences: a table or built views with transformations as columns.
-        pairs: Files of scored pairs.
-        text: Text variant of the STS tasks.
-        precision: Number format of the encoders.
-        pooling: Pooling of encoders that define none.
-        limit: Maximum number of sentences; more are sampled at random.
+@takes(ProbeOptions)
+def probe(options: ProbeOptions) -> ProbeResult:
+    """Probe models.
 
     Raises:
         OpencseError: A file or a model cannot be read.
     """
-    names = [model_source(each) for each in (models if isinstance(models, list | tuple) else [models])]
-    probe_data = load_probe_data(data=data, pairs=pairs, sentences=sentences, text=text, limit=limit)
-    scores, settings = probe_models(names, probe_data, precision=precision, pooling=pooling)
-    report = None if out is None else write_report(scores, Path(out), settings=settings, notes=probe_data.notes)
-    return ProbeResult(scores, settings, report)
+    models = options.models if isinstance(options.models, list | tuple) else [options.models]
+    names = [model_source(each) for each in models]
+    probe_data = load_probe_data(
+        data=options.data, pairs=options.pairs, sentences=options.sentences, text=options.text, limit=options.limit
+    )
+    scores, settings = probe_models(names, probe_data, precision=options.precision, pooling=options.pooling)
+    report = options.out and write_report(scores, Path(options.out), settings=settings, notes=probe_data.notes)
+    return ProbeResult(scores, settings, report or None)
+
+
+def command(options: ProbeCommand) -> None:
+    """Probe, and print the headline figures."""
+    show(probe(**vars(options)))

@@ -1,14 +1,20 @@
-"""`opencse.list_recipes`: the recipes that come with the package."""
+"""`opencse recipes`: list the recipes that come with the package, or show one in full."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import typer
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
-from opencse.foundation.result_table import Table
-from opencse.recipes import Recipe, load_recipe, recipe_names
+from opencse.commands.measuring_options import ShowOptions
+from opencse.encoder import backbone_config
+from opencse.foundation.decode import unknown_name_error
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.result_table import Table, show
+from opencse.recipes import FAMILIES, Recipe, dump_recipe, family_of, load_recipe, recipe_names
+from opencse.recipes.published_settings import PUBLISHED_FAMILIES, conformity
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,18 +43,35 @@ def list_recipes() -> RecipeList:
     return RecipeList({name: load_recipe(name) for name in recipe_names()})
 
 
-def published_table(name: str, family: str | None = None) -> Table:
-    """Return the published settings of a recipe with their sources, beside those that it has.
+def show_list() -> None:
+    """Print the recipes with title, paper and the text columns that they need."""
+    show(list_recipes())
 
-    Args:
-        name: The recipe.
-        family: One family of backbones; None for all.
-    """
-    from opencse.recipes.published_settings import PUBLISHED_FAMILIES, conformity
 
+def command(options: ShowOptions) -> None:
+    """Print a recipe as it would be used, or its published settings."""
+    family = options.family
+    if options.backbone is not None and family is not None:
+        raise OpencseError("--backbone and --family exclude each other")
+    if family is not None and family not in (*FAMILIES, "other"):
+        raise unknown_name_error("family", family, (*FAMILIES, "other"))
+    if options.backbone is not None:
+        family = family_of(backbone_config(options.backbone))
+    if options.published:
+        _show_published(options.name, family)
+        return
+    recipe = load_recipe(options.name, family=family or "other", variant=options.variant, overrides=options.overrides)
+    typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
+    for warning in recipe.warnings():
+        typer.echo(f"# warning: {warning}")
+    typer.echo(dump_recipe(recipe))
+
+
+def _show_published(name: str, family: str | None) -> None:
+    """Print all published settings, for one family of backbones or for all."""
     rows = []
     for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
         values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))
         rows.append((entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why)))))
     none = () if rows else (f"nothing was published for {name} with the family {family}",)
-    return Table(("setting", "backbone", "published", "coded", "default", "faithful", "source"), rows, notes=none)
+    show(Table(("setting", "backbone", "published", "coded", "default", "faithful", "source"), rows, notes=none))

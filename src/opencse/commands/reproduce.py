@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
+import typer
+
+from opencse.commands.measuring_options import ReproduceOptions
+from opencse.commands.option_fields import takes
 from opencse.commands.reports.curves import draw_curves
 from opencse.commands.reports.drawing import save
 from opencse.commands.reproduced_models import model_measure
@@ -15,6 +18,7 @@ from opencse.commands.reproduced_runs import Measured, SharedSettings, measure_s
 from opencse.commands.reproduction import (
     Entry,
     ReproducedTable,
+    entry_names,
     load_entry,
     scores_table,
     split_scores_table,
@@ -27,9 +31,10 @@ from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.probes.sets import load_probe_sts
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
+from opencse.foundation.progress import note
+from opencse.foundation.result_table import Table, show
 from opencse.text import demo
 from opencse.text.corpus import Corpus
-from opencse.training.session import Notify
 
 FULL = {
     "bert-base": "bert-base-uncased",
@@ -44,38 +49,9 @@ SMALL_SETTINGS = ("training.epochs=1", "training.max_steps=200", "training.batch
 """Settings of a small run; a setting in which the compared systems differ must not be among them."""
 
 
-def reproduce(
-    table: str,
-    *,
-    out: str | Path,
-    data: str | Path | None = None,
-    corpus: str | Path = "demo",
-    scale: Literal["small", "full"] = "small",
-    seeds: Sequence[int] | None = None,
-    overrides: Sequence[str] = (),
-    paraphrases: str | Path | None = None,
-    triplets: str | Path | None = None,
-    progress: bool = True,
-    notify: Notify = lambda _: None,
-) -> ReproducedTable:
-    """Reproduce a table or figure of a paper, with the published figures beside the measured ones.
-
-    Runs are kept in `out/runs` under a hash of everything that they depend on. Tables share them, and an interrupted
-    reproduction continues where it stopped.
-
-    Args:
-        table: Name, such as `osscse/table-4` (`opencse.commands.reproduction.entry_names`).
-        out: A folder for the runs of all tables, and for `PAPER/TABLE.md`, `.json` and the plots, as `.svg` and `.png`.
-        data: The STS files and those of other tasks; by default the pairs that come with opencse are scored.
-        corpus: Sentences to train on, or `"demo"`.
-        scale: `small` trains for a few minutes from the bundled `mini-mlm`; `full` has the paper's backbones and
-            settings, and needs a GPU.
-        seeds: By default 1 for `small`, and as many as in the paper for `full`.
-        overrides: `key=value` settings of all runs, after those of the scale.
-        paraphrases: A table of sentences and paraphrases, in place of back-translation.
-        triplets: The corpus of supervised SimCSE: a table with the columns `text`, `entailment` and `contradiction`.
-        progress: Show progress bars.
-        notify: Receives short notes for the user.
+@takes(ReproduceOptions)
+def reproduce(options: ReproduceOptions) -> ReproducedTable:
+    """Reproduce a table.
 
     Returns:
         The table; an empty cell gives the reason.
@@ -83,25 +59,27 @@ def reproduce(
     Raises:
         OpencseError: There is no such table, or the data or the corpus cannot be read.
     """
-    entry, out = load_entry(table), Path(out)
+    if options.table is None:
+        raise OpencseError("no table is named", "`opencse reproduce` lists them.")
+    entry, out, data, scale = load_entry(options.table), Path(options.out), options.data, options.scale
     if entry.kind == "splits" and not entry.systems:
         if data is None:
-            raise OpencseError(f"{table} is about the STS sets", "Pass --data.")
+            raise OpencseError(f"{options.table} is about the STS sets", "Pass --data.")
         sets = load_probe_sts(data, text=sts_text(data))
         return _written(splits_table(entry, {pairs.name: pairs for pairs in sets.split_sets}, sets.missing), out)
     pairs = [] if data is not None else [demo.pairs("demo")]
     shared = SharedSettings(
         out=out,
-        corpus=Corpus(demo.corpus(corpus)),
+        corpus=Corpus(demo.corpus(options.corpus)),
         data=None if data is None else str(data),
         probe_data=load_probe_data(data=data, pairs=pairs, text=sts_text(data)),
-        overrides=(*(SMALL_SETTINGS if scale == "small" else ()), *overrides),
-        paraphrases=None if paraphrases is None else Path(paraphrases),
-        triplets=None if triplets is None else Corpus(Path(triplets)),
-        progress=progress,
-        notify=notify,
+        overrides=(*(SMALL_SETTINGS if scale == "small" else ()), *options.overrides),
+        paraphrases=None if options.paraphrases is None else Path(options.paraphrases),
+        triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
+        progress=options.progress,
+        notify=options.notify,
     )
-    chosen = list(seeds) if seeds else [1] if scale == "small" else list(range(1, entry.seeds + 1))
+    chosen = list(options.seeds) if options.seeds else [1] if scale == "small" else list(range(1, entry.seeds + 1))
     measured: dict[str, dict[str, list[Measured] | str]] = {}
     for family in entry.families[:1] if scale == "small" else entry.families:
         backbone = SMALL if scale == "small" else FULL[family]
@@ -121,6 +99,18 @@ def reproduce(
     details = _details(measured)
     _draw(entry, reproduced, measured, details, out)
     return _written(replace(reproduced, listing=detail_listing(entry, details)), out)
+
+
+def command(options: ReproduceOptions) -> None:
+    """Reproduce a table and print it, or list the tables."""
+    if options.table is None:
+        show(Table(("table", "title"), [(name, load_entry(name).title) for name in entry_names()]))
+        return
+    try:
+        seeds = None if options.seeds is None else [int(seed) for seed in options.seeds.split(",")]
+    except ValueError:
+        raise OpencseError(f"--seeds {options.seeds}: expected numbers", "Such as --seeds 1,2,3.") from None
+    typer.echo(reproduce(**{**vars(options), "seeds": seeds, "notify": note}).markdown(), nl=False)
 
 
 def _details(measured: Mapping[str, Mapping[str, list[Measured] | str]]) -> dict[str, Detail]:

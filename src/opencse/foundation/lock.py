@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import json
 import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder, writable
@@ -22,7 +20,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-F = TypeVar("F", bound=Callable[..., Any])
 LOCK = ".lock"
 _HELD: Counter[Path] = Counter()
 """How often this process has locked each folder: `run` calls functions that lock the same folder again."""
@@ -33,11 +30,18 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
 
     The lock is one of the operating system, on the file `.lock`, which also says who holds it. The system releases the
-    lock when the process ends, even if it is killed.
+    lock when the process ends, even if it is killed. Of several processes that train together, the first one holds it
+    for all.
 
     Raises:
         OpencseError: Another process holds the lock, or the folder cannot be written.
     """
+    rank = os.environ.get("RANK") or "0"
+    if not rank.isdecimal():
+        raise OpencseError(f"RANK: {rank!r} is not a number", "Unset it; launchers such as `torchrun` set it.")
+    if int(rank):
+        yield
+        return
     with writable(folder):
         place, new = Path(os.path.realpath(folder)), not folder.exists()
     file = None
@@ -56,33 +60,6 @@ def locked(folder: Path) -> Iterator[None]:
                 file.close()
                 if new:
                     folder.rmdir()  # fails unless the folder is empty
-
-
-def locks(parameter: str) -> Callable[[F], F]:
-    """Return a decorator for functions that write into a folder: they hold its lock while they run.
-
-    Of several processes that train together, the first one holds the lock for all.
-
-    Args:
-        parameter: Name of the parameter that holds the folder's path.
-    """
-
-    def decorate(function: F) -> F:
-        signature = inspect.signature(function)
-
-        @functools.wraps(function)
-        def holding(*args: Any, **options: Any) -> Any:
-            rank = os.environ.get("RANK") or "0"
-            if not rank.isdecimal():
-                raise OpencseError(f"RANK: {rank!r} is not a number", "Unset it; launchers such as `torchrun` set it.")
-            if int(rank):
-                return function(*args, **options)
-            with locked(Path(signature.bind(*args, **options).arguments[parameter])):
-                return function(*args, **options)
-
-        return cast(F, holding)
-
-    return decorate
 
 
 def _lock(folder: Path) -> IO[str]:

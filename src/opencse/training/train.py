@@ -15,7 +15,7 @@ from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.precision import autocast_type
 from opencse.encoder.sequence_attention import supports_packing_on
 from opencse.encoder.weights_hash import weights_hash
-from opencse.foundation.lock import locks
+from opencse.foundation.lock import locked
 from opencse.foundation.progress import Notify, timed
 from opencse.losses import Objective
 from opencse.recipes import Recipe, dump_recipe
@@ -64,7 +64,6 @@ class TrainingRun:
         return self.folder / "model"
 
 
-@locks("out")
 def train_encoder(
     recipe: Recipe,
     corpus: Corpus,
@@ -108,42 +107,45 @@ def train_encoder(
     Raises:
         OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
     """
-    session = TrainingSession(out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify)
-    for warning in recipe.warnings():
-        session.notify(f"warning: {warning}")
-    check_batch(recipe, session.accelerator.num_processes)
-    recipe = replace(recipe, training=session.settle(recipe.training, backbone_config(backbone)))
-    model = _TrainedModel(recipe, backbone, session)
-    text = _TrainingText(recipe, corpus, backbone, model, session)
-    fingerprint = _fingerprint(recipe, model, text)
-    if (outcome := session.finished(fingerprint)) is not None:
-        return TrainingRun(session.folder, recipe, outcome)
-    record = _record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint)
-    session.begin(record, {"recipe.toml": fingerprint["recipe"]})
-    for warning in text.warnings:
-        session.notify(f"warning: {warning}")
-    if text.store.skipped:
-        session.notify(f"{text.store.skipped} blank rows were left out; {text.store.rows} are used")
-    session.seed(recipe.training.seed, per_process=True)
+    with locked(Path(out)):
+        session = TrainingSession(
+            out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify
+        )
+        for warning in recipe.warnings():
+            session.notify(f"warning: {warning}")
+        check_batch(recipe, session.accelerator.num_processes)
+        recipe = replace(recipe, training=session.settle(recipe.training, backbone_config(backbone)))
+        model = _TrainedModel(recipe, backbone, session)
+        text = _TrainingText(recipe, corpus, backbone, model, session)
+        fingerprint = _fingerprint(recipe, model, text)
+        if (outcome := session.finished(fingerprint)) is not None:
+            return TrainingRun(session.folder, recipe, outcome)
+        record = _record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint)
+        session.begin(record, {"recipe.toml": fingerprint["recipe"]})
+        for warning in text.warnings:
+            session.notify(f"warning: {warning}")
+        if text.store.skipped:
+            session.notify(f"{text.store.skipped} blank rows were left out; {text.store.rows} are used")
+        session.seed(recipe.training.seed, per_process=True)
 
-    def save(outcome: TrainingOutcome) -> None:
-        card = encoder_card(recipe, record, outcome, language=text.language)
-        save_encoder(model.encoder, session.folder / "model", card)
+        def save(outcome: TrainingOutcome) -> None:
+            card = encoder_card(recipe, record, outcome, language=text.language)
+            save_encoder(model.encoder, session.folder / "model", card)
 
-    outcome = session.train(
-        model.network.to(session.device),
-        text.assembler(model, session),
-        text.store.rows,
-        recipe,
-        record,
-        save,
-        dev=None if dev is None else dev(model.scored),
-        guards=None if guards is None else guards(model.scored),
-        watch=dict if watch is None else watch(model.scored),
-        deadline=deadline,
-    )
-    warnings = (*text.warnings, *score_warnings(outcome, recipe))
-    return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
+        outcome = session.train(
+            model.network.to(session.device),
+            text.assembler(model, session),
+            text.store.rows,
+            recipe,
+            record,
+            save,
+            dev=None if dev is None else dev(model.scored),
+            guards=None if guards is None else guards(model.scored),
+            watch=dict if watch is None else watch(model.scored),
+            deadline=deadline,
+        )
+        warnings = (*text.warnings, *score_warnings(outcome, recipe))
+        return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
 
 
 class _TrainedModel:

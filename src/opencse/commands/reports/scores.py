@@ -8,7 +8,7 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCard
 
-from opencse.commands.reports.summary import cards
+from opencse.commands.reports.summary import headline_rows
 from opencse.commands.reports.text import shown
 from opencse.evaluation.compatibility import StoredVectors
 from opencse.evaluation.probes import ProbeScores
@@ -65,7 +65,5 @@ def card_table(models: Mapping[str, ProbeScores]) -> str:
     for i, task in enumerate(first.sts):
         scores = [found.sts[i].score for found in models.values()]
         rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
-    for card in cards(models):
-        if len(card.values) == len(models):
-            rows.append([card.title, *(value.figure for _, value, _ in card.values)])
+    rows += headline_rows(models)
     return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()

@@ -11,7 +11,7 @@ from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import Estimate, ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.published import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
-from opencse.foundation.result_table import Number
+from opencse.foundation.result_table import Cell, Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,15 @@ def _against(models: Mapping[str, ProbeScores], first: str, other: str) -> str:
         return f"The difference between {pair} on these sentences is within chance: {amount} ({spread})."
     word = "more" if points > 0 else "less"
     return f"{shown(other, 60)} does so {word} often than {shown(first, 60)}, by {amount} ({spread})."
+
+
+def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
+    """Return the headline figures for which there is data, with a cell for each model."""
+    rows: list[list[Cell]] = []
+    for card in cards(models):
+        values = {name: value for name, value, _ in card.values}
+        rows.append([card.title, *(values.get(shown(name, 40), "") for name in models)])
+    return rows
 
 
 def cards(models: Mapping[str, ProbeScores]) -> list[Card]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder
-from opencse.foundation.lock import locks
+from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, divide, timed
 from opencse.foundation.workers import Engine, Local
@@ -37,7 +37,6 @@ PART_ROWS = 16 * UNIT
 BuiltColumns = dict[str, list[BuiltView]]
 
 
-@locks("out_dir")
 def build_views(
     corpus_path: str | Path,
     specs: Mapping[str, ConstructorSpec],
@@ -83,19 +82,20 @@ def build_views(
 
         build_views("corpus.txt", {"negation": Negation(contract=True)}, "views/")
     """
-    specs, out_dir = _checked(specs, Path(out_dir), seed=seed, resume=resume), Path(out_dir)
-    corpus = _Corpus(corpus_path, column)
-    size = max((spec.unit for spec in specs.values()), default=UNIT)
-    if engine is None or isinstance(engine, Local):  # no more processes than units
-        engine = Local(processes=min(-(-corpus.rows // size), (engine or Local(processes=workers)).workers))
-    openables: dict[str, Openable] = dict(specs)
-    if any(spec.needs_corpus for spec in specs.values()):
-        access = CorpusAccess(sentences=corpus.sentences, engine=engine, progress=progress, notify=notify)
-        with timed(MINING):
-            openables = {name: spec.prepare(access) for name, spec in specs.items()}
-    unit = _UnitBuilder(specs, openables, seed=seed, workers=engine.workers)
-    parts = _Parts(out_dir, corpus.header(unit, max(1, rows_per_part // size) * size), resume=resume)
-    _build_missing(parts, unit, corpus, engine, progress=progress)
+    with locked(Path(out_dir)):
+        specs, out_dir = _checked(specs, Path(out_dir), seed=seed, resume=resume), Path(out_dir)
+        corpus = _Corpus(corpus_path, column)
+        size = max((spec.unit for spec in specs.values()), default=UNIT)
+        if engine is None or isinstance(engine, Local):  # no more processes than units
+            engine = Local(processes=min(-(-corpus.rows // size), (engine or Local(processes=workers)).workers))
+        openables: dict[str, Openable] = dict(specs)
+        if any(spec.needs_corpus for spec in specs.values()):
+            access = CorpusAccess(sentences=corpus.sentences, engine=engine, progress=progress, notify=notify)
+            with timed(MINING):
+                openables = {name: spec.prepare(access) for name, spec in specs.items()}
+        unit = _UnitBuilder(specs, openables, seed=seed, workers=engine.workers)
+        parts = _Parts(out_dir, corpus.header(unit, max(1, rows_per_part // size) * size), resume=resume)
+        _build_missing(parts, unit, corpus, engine, progress=progress)
     return out_dir
 
 

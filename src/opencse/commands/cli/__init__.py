@@ -1,1 +1,0 @@
-"""The command line: one thin file per command, no logic."""

@@ -1,0 +1,221 @@
+"""What a user asks of `run`, `train` and `build`, and what all commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from opencse.commands.option_fields import argument, option, options_class, python_only
+
+Precision = Literal["auto", "fp32", "bf16"]
+TextVariant = Literal["senteval", "raw"]
+Variant = Literal["sound", "faithful"]
+Notify = Callable[[str], None]
+
+COLUMN = "Column of a table that holds the text; by default `text`, or the likeliest by name."
+VARIANT = "`sound`, or `faithful`: the system as published, quirks included."
+_CORPUS = (
+    "Your text: .txt (one sentence per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
+    "files or saved by `datasets`; documents in Markdown or HTML, or a folder of these; or `demo`, the sample "
+    "sentences that come with opencse. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
+)
+_BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
+_DATA = "The STS files: a folder with eval/STS12/test.tsv.gz …, or SentEval's data/downstream; or `hub`."
+
+
+@options_class
+class Notified:
+    """Progress and notes, which the command line always shows."""
+
+    progress: bool = python_only("Show progress bars.", default=True)
+    notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
+
+
+@options_class
+class RecipeOptions(Notified):
+    """A recipe, and the text that it is used on."""
+
+    recipe: Any = argument("A recipe's name (see `opencse recipes`) or a TOML file.", shown=str, kw_only=False)
+    corpus: Any = argument(_CORPUS, shown=str, kw_only=False)
+    column: str | None = option(COLUMN, default=None)
+    variant: Variant = option(VARIANT, default="sound")
+    family: str | None = option(
+        "Use the settings published for this family of backbones: bert-base, roberta-large, …; by default that of the "
+        "backbone.",
+        default=None,
+    )
+    overrides: Sequence[str] = option(
+        "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5",
+        default=[],
+        flags=("--set",),
+        shown=list[str],
+    )
+
+
+@options_class
+class TrainOptions(RecipeOptions):
+    """Train a sentence encoder and write it as a sentence-transformers folder, OUT/model.
+
+    Rows are taken as they are: if the recipe mixes parts (`[corpus.parts]`), `opencse run` draws the mixture. The best
+    step on the development pairs is kept. An interrupted run continues with --resume and gives exactly the same result.
+    """
+
+    backbone: Any = option(_BACKBONE, shown=str)
+    out: str | Path = option(
+        "Output folder.",
+        flags=(
+            "--out",
+            "-o",
+        ),
+        shown=Path,
+    )
+    dev: str | Path | None = option(
+        "Scored pairs that choose the best step: a .csv, .tsv or .jsonl file with sentence1, sentence2, score; `stsb` "
+        "for STS-B dev below --data; or `none`. By default STS-B dev if --data is given, else none.",
+        default=None,
+        shown=str,
+    )
+    data: str | Path | None = option(_DATA, default=None, shown=str, envvar="OPENCSE_DATA")
+    guard: str | Path | None = option(
+        "Your own guards, which must not get worse, beside those that come with opencse. A file of searches, one per "
+        "line: what each finds first in your texts today is still found. Or a folder with questions.tsv (group, "
+        "question), answers.tsv (question, passage), topics.tsv (topic, text), long.tsv (summary, text), or "
+        "searches.txt and documents.txt. For recipes that have guards, such as debias.",
+        default=None,
+        shown=str,
+        metavar="PATH",
+    )
+    seed: int | None = option("Shorthand for --set training.seed=…", default=None)
+    resume: bool = option("Continue from the last checkpoint in the output folder.", default=False, flags=("--resume",))
+    overwrite: bool = option("Replace the run in the output folder.", default=False, flags=("--overwrite",))
+    track: Sequence[str] = option(
+        "Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always written.",
+        default=[],
+        shown=list[str],
+    )
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The overrides of the recipe, the seed among them."""
+        return (*self.overrides, *([] if self.seed is None else [f"training.seed={self.seed}"]))
+
+
+@options_class
+class TrainCommand(TrainOptions):
+    """The options of `opencse train` on the command line."""
+
+    seeds: str | None = option(
+        "Several runs, one for each seed: 1,2,3 or 1-5, in OUT/seed-1 and so on. See `opencse compare`.", default=None
+    )
+
+
+@options_class
+class RunOptions(TrainOptions):
+    """Build the text columns of a recipe, train, and report probes and scores before and after.
+
+    Writes OUT/model (a sentence-transformers folder), OUT/report.html, OUT/results.json, OUT/metrics.jsonl, and the
+    resolved recipe and environment beside them; OUT/views if columns were built.
+    """
+
+    backbone: Any = option(_BACKBONE, default="minilm", shown=str)
+    pairs: str | Path | None = option(
+        "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`, the pairs that come with "
+        "opencse.",
+        default=None,
+        shown=str,
+    )
+    paraphrases: str | Path | None = option(
+        "For recipes that can use paraphrases: a table with a column text, and one paraphrase, back_translation or "
+        "candidate. Its sentences are added to the corpus.",
+        default=None,
+        shown=str,
+        metavar="TABLE",
+    )
+    llm: str | None = option(
+        "Let a language model behind an OpenAI-compatible endpoint write the paraphrases (extra `llm`): "
+        "http://localhost:8000/v1#NAME.",
+        default=None,
+        metavar="URL#MODEL",
+    )
+    quick: bool = option(
+        "Run a short trial of a few steps on a few sentences: a test that everything works.",
+        default=False,
+        flags=("--quick",),
+    )
+    labels: str | Path | None = option(
+        "Your own labels to train on: a .csv, .tsv or .jsonl file with sentence1, sentence2 and label (same or "
+        "opposite), or the judgements.csv of `opencse compare`.",
+        default=None,
+        shown=str,
+        metavar="FILE",
+    )
+    label_share: float = option(
+        "Share of the training rows that the labels make up, at most 0.5; none is repeated more than 20 times.",
+        default=0.1,
+    )
+    minutes: float | None = option(
+        "Time from the start of the command to the end of training. The steps that fit are computed after the first "
+        "twenty; evaluation and report follow.",
+        default=None,
+        min=0.5,
+    )
+
+
+@options_class
+class RunCommand(RunOptions):
+    """The options of `opencse run` on the command line."""
+
+    dry_run: bool = option("Print the steps and sizes of the run, and stop.", default=False, flags=("--dry-run",))
+
+
+@options_class
+class BuildOptions(RecipeOptions):
+    """Build the text columns of a recipe: negations, paraphrases, substitutions, ...
+
+    Writes OUT/part-00000-of-….parquet with id, text, and for each column its sentence (null if there is none), its
+    rule and its scores. An interrupted build continues where it stopped.
+    """
+
+    out: str | Path = option(
+        "Folder for the Parquet parts.",
+        flags=(
+            "--out",
+            "-o",
+        ),
+        shown=Path,
+    )
+    only: Sequence[str] = option(
+        "Build only this column and those that it is made from; repeatable. All by default.",
+        default=[],
+        shown=list[str],
+    )
+    backbone: Any = option("The model to be trained, for recipes that mine with it.", default="minilm", shown=str)
+    seed: int = option("Seed of all sampling.", default=0)
+    resume: bool = option(
+        "Keep finished parts, or replace what OUT holds.", default=True, flags=("--resume/--overwrite",)
+    )
+    engine: Any = python_only("Runs the work; by default one process per core.", default=None)
+
+
+@options_class
+class BuildCommand(BuildOptions):
+    """The options of `opencse build` on the command line."""
+
+    engine: Any = option(
+        "`local`, or `ray`: a cluster whose machines see the same files. The output is the same.",
+        default="local",
+        shown=Literal["local", "ray"],
+    )
+    workers: int | None = option("Processes; one per core by default. The output is the same.", default=None)
+    address: str = option(
+        "With --engine ray: address of a running cluster, or `auto`. By default Ray starts on this machine.", default=""
+    )
+    stats: bool = option(
+        "Then show overlap and cosine of the pairs, beside published figures.", default=False, flags=("--stats",)
+    )
+    model: str | None = option("With --stats: an embedding model for cosines: folder, hub id, or minilm.", default=None)
+    pairs: str | None = option(
+        "With --stats: scored pairs, to count mined negatives that are known near-duplicates.", default=None
+    )
+    near: float = option("With --pairs: the minimum score of near-duplicates.", default=4.0)
