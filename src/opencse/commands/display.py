@@ -100,7 +100,7 @@ def statistics_tables(views: str | Path, model: str | None, pairs: str | None, n
             notes.append(f"{column.column}: {', '.join(f'{rule} {count:,}' for rule, count in column.rules.items())}")
     heads = ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1")
     yield Table(heads, rows, "Pairs of each sentence with its views", notes)
-    published = [(name, *map(Number, values)) for name, values in PUBLISHED.items()]
+    published = [(name, Number(values[0]), Number(values[1])) for name, values in PUBLISHED.items()]
     title = "Mean lexical overlap as published (DebCSE, Tables 1 and 4)"
     yield Table(("training pairs", "positive", "negative"), published, title)
     known = []
@@ -114,8 +114,9 @@ def statistics_tables(views: str | Path, model: str | None, pairs: str | None, n
         counts = [each.known, each.near_duplicates] if known else []
         drawn.append([each.column, f"{each.drawn:,} of {each.rows:,}", *(means or ["", "", ""]), *counts])
     if drawn:
-        heads = ("column", "drawn", "cosine", "MER", "overlap", *(["scored", f"score ≥ {near:g}"] if known else []))
-        yield Table(heads, drawn, "Drawn sentences: mean (5th to 95th percentile)")
+        scored_heads = ["scored", f"score ≥ {near:g}"] if known else []
+        columns = ("column", "drawn", "cosine", "MER", "overlap", *scored_heads)
+        yield Table(columns, drawn, "Drawn sentences: mean (5th to 95th percentile)")
 
 
 def _warnings(run: TrainingRun) -> list[Text]:

@@ -95,8 +95,9 @@ def _splits(parts: Mapping[str, Any], title: str, note: str, published: Sequence
             name = shown(each.name, 40) + ("" if each.balanced else " *")
             head = (name, pairs, Number(each.median_score), Number(each.median_error_rate, 3))
         scores = [Number(getattr(p[i], side).value, 3) for side in ("consistent", "opposed") for p in each_part]
-        simcse = [Number(value, 3) for value in published[i]] if i < len(published) else []
-        rows.append((*head, *scores, *(simcse or ["", ""] if published else [])))
+        simcse = published[i] if i < len(published) else ()
+        beside = [Number(value, 3) for value in simcse] or ["", ""]
+        rows.append((*head, *scores, *(beside if published else ())))
     sides = [f"{label} {side}" for side in ("Cont.", "Oppn.") for label in _labels(parts)]
     simcse_heads = ["SimCSE Cont.", "SimCSE Oppn."] if published else []
     starred = not all(each.balanced for each in first.sets)

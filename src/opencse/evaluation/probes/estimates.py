@@ -30,7 +30,7 @@ class Estimate:
     undefined: str = ""
 
     def interval(self, digits: int = 3, *, scale: float = 1) -> str:
-        """Return the interval as `0.71 to 0.80`, or the reason why the value is undefined; empty without an interval."""
+        """Return the interval as `0.71 to 0.80`, or the reason why there is no value; empty without an interval."""
         if self.value is None:
             return self.undefined
         if self.low is None or self.high is None:
