@@ -66,3 +66,9 @@ def test_a_plan_names_labels_and_finds_their_mistakes(backbone, tmp_path) -> Non
     labels.write_text("sentence1,sentence2,label\na,b,maybe\n")
     with pytest.raises(OpencseError, match="line 2: unknown label 'maybe'"):
         plan("debias", "demo", backbone=backbone, labels=labels)
+
+
+def test_a_view_whose_model_is_missing_is_said_before_anything_else(backbone, monkeypatch) -> None:
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network is not asked"))
+    with pytest.raises(OpencseError, match=r"facebook/wmt19-en-ru, which is not on this machine.*--paraphrases"):
+        plan("osscse", "demo", backbone=backbone)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -30,6 +32,7 @@ def hidden_states(model: SentenceTransformer, text: str) -> tuple[torch.Tensor, 
         ("cls", lambda h: h[-1][0, 0]),
         ("mean", lambda h: h[-1][0].mean(0)),
         ("first_last", lambda h: ((h[1] + h[-1]) / 2)[0].mean(0)),
+        ("embeddings_last", lambda h: ((h[0] + h[-1]) / 2)[0].mean(0)),
     ],
 )
 def test_pooling_and_its_export(backbone, tmp_path, pooling, expected) -> None:
@@ -81,3 +84,19 @@ def test_a_panic_of_the_tokenizer_is_one_clear_line() -> None:
         raise panic("no entry found for key")
     with pytest.raises(KeyboardInterrupt), readable_errors("some/model"):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("model_type", ["bert", "own"])
+def test_code_in_a_model_folder_is_never_run(tmp_path, monkeypatch, model_type) -> None:
+    folder = tiny_bert(tmp_path / "bert")
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass\n")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": model_type, "auto_map": {"AutoConfig": "own.Own", "AutoModel": "own.Own"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("nothing is asked"))
+    if model_type == "bert":  # transformers has the class itself
+        load_encoder(folder, pooling="mean")
+    else:
+        with pytest.raises(OpencseError, match="cannot be loaded"):
+            load_encoder(folder, pooling="mean")
+    assert not (tmp_path / "ran").exists()

@@ -43,10 +43,10 @@ def test_csv_is_quoted(tmp_path):
 
 
 def test_jsonl_and_subsets(tmp_path):
-    rows = [{"s1": "a", "s2": "", "gold": 1, "subset": "u"}, {"s1": "c", "s2": "d", "gold": 2.5, "subset": "v"}]
+    rows = [{"s1": "a", "s2": "b", "gold": 1, "subset": "u"}, {"s1": "c", "s2": "d", "gold": 2.5, "subset": "v"}]
     path = write(tmp_path / "p.jsonl.gz", "\n".join(map(json.dumps, rows)))
     pairs = read_pairs(path, name="mine")
-    assert columns(pairs) == (["a", "c"], ["", "d"], [1.0, 2.5])
+    assert columns(pairs) == (["a", "c"], ["b", "d"], [1.0, 2.5])
     assert pairs.subsets == ["u", "v"]
     assert pairs.name == "mine"
 
@@ -58,6 +58,11 @@ def test_jsonl_and_subsets(tmp_path):
         ("p.tsv", HEADER + "a\tb\tnan\n", "line 2: score 'nan'"),
         ("p.tsv", HEADER + "a\tb\tinf\n", "line 2: score 'inf'"),
         ("p.tsv", HEADER + "a\tb\t\n", "line 2: score ''"),
+        (
+            "p.csv",
+            "sentence1,sentence2,score\nThe lamp is on.,The lamp is lit.,5\nThe lamp is on.,,4\n",
+            "line 3: sen.* empty",
+        ),
         ("p.tsv", HEADER + "a\tb\n", r"line 2: 2 cells.*3 columns"),
         ("p.tsv", "first\tsentence2\tscore\na\tb\t1\n", "'sentence1' among first, sentence2, score"),
         ("p.tsv", HEADER, "no sentence pair"),

@@ -17,11 +17,13 @@ def test_equal_to_trec_eval_on_random_runs(count, seed, graded):
     grades[rng.integers(count)] = 1
     scores = rng.permutation(count) + rng.random()  # all distinct: trec_eval's rule for ties is another
     names = [f"d{i}" for i in range(count)]
-    wanted = {"map", "recip_rank", "ndcg_cut.10", "recall.1,5,10"}
+    wanted = {"map", "map_cut.10", "recip_rank", "ndcg_cut.10", "recall.1,5,10"}
     evaluator = pytrec_eval.RelevanceEvaluator({"q": dict(zip(names, grades.tolist(), strict=True))}, wanted)
     theirs = evaluator.evaluate({"q": dict(zip(names, scores.tolist(), strict=True))})["q"]
     ours = measures(scores, grades)
     assert ours["map"] == pytest.approx(theirs["map"], abs=1e-9)
+    assert ours["map@10"] == pytest.approx(theirs["map_cut_10"], abs=1e-9)
+    assert ours["mrr@10"] == pytest.approx(theirs["recip_rank"] * (theirs["recip_rank"] >= 0.1 - 1e-9), abs=1e-9)
     assert ours["mrr"] == pytest.approx(theirs["recip_rank"], abs=1e-9)
     assert ours["ndcg@10"] == pytest.approx(theirs["ndcg_cut_10"], abs=1e-9)
     for k in (1, 5, 10):

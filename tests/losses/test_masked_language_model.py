@@ -68,3 +68,22 @@ def test_a_backbone_without_a_head_is_refused(tmp_path) -> None:
     save_encoder(load_encoder(folder, pooling="cls"), tmp_path / "model")
     with pytest.raises(OpencseError, match="no masked-LM head"):
         MaskedLanguageModel().module(build_context(tmp_path / "model"))
+
+
+def test_the_accuracy_is_that_of_all_views(facts) -> None:
+    term, context, vectors, present = build(facts, sentences=("anchor", "twin"), ratio=0.99)
+    context.tokens = {**context.tokens, "twin": context.tokens["anchor"]}
+    vocabulary, views, counts = len(facts.tokenizer), iter(term.sentences), {}
+
+    def forward(ids, mask, chosen):
+        """Be right about the first view, and wrong about the second."""
+        view = next(views)
+        labels = context.tokens[view][0][chosen]
+        counts[view] = len(labels)
+        wrong = (labels + 1) % vocabulary
+        return 9 * torch.nn.functional.one_hot(labels if view == "anchor" else wrong, vocabulary).double()
+
+    context.modules[term.name].forward = forward
+    term({**vectors, "twin": vectors["anchor"]}, {**present, "twin": present["anchor"]}, context)
+    expected = counts["anchor"] / sum(counts.values())
+    assert float(context.reports[f"{term.name}/accuracy"]) == pytest.approx(expected)

@@ -272,3 +272,16 @@ def test_draws_follow_the_probabilities():
     shares = torch.bincount(drawn, minlength=6) / 20_000
     torch.testing.assert_close(shares, probabilities, rtol=0, atol=0.015)
     assert not shares[probabilities == 0].any()
+
+
+def test_of_an_insertion_the_generator_fills_only_what_was_inserted(facts, monkeypatch) -> None:
+    seen = watch(monkeypatch)
+    term, context, vectors = build(facts, **FAITHFUL, task="insert", ratio=0.5)
+    term(vectors, everything(term), context)
+    edit = seen["edit"]
+    assert edit.marked.any()
+    for ids, mask, new, kept in zip(
+        seen["ids"], seen["mask"].bool(), edit.ids, edit.mask.bool() & ~edit.marked, strict=True
+    ):
+        assert new[kept].tolist() == ids[mask].tolist()
+    assert torch.equal(seen["labels"], edit.marked.long())

@@ -11,6 +11,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
+from opencse.commands.reproduction import System, load_entry
 from opencse.encoder import template_frame
 from opencse.encoder.loading import load_encoder
 from opencse.foundation.errors import OpencseError
@@ -19,7 +20,7 @@ from opencse.training.batch_sampler import BatchSampler
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
 
-COLUMNS = ("text", "paraphrase", "negation", "substitution")
+COLUMNS = ("text", "paraphrase", "negation", "substitution", "next_sentence", "edited")
 SETTINGS = [
     "training.batch_size=8", "training.precision=fp32", "training.checkpoint_every=1", "training.log_every=1",
     "training.epochs=1", "optimizer.lr=1e-3", "selection.every=1",
@@ -160,3 +161,19 @@ def test_a_column_that_is_missing_or_null(tmp_path) -> None:
     corpus.write_text("\n".join(map(json.dumps, rows)))
     refused("'paraphrase' is null in every row", corpus, backbone, tmp_path / "out", recipe="osscse")
     assert not (tmp_path / "out").exists()
+
+
+ABLATIONS = [system for n in (3, 4, 15) for system in load_entry(f"diffcse/table-{n}").systems]
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS, ids=lambda system: system.label)
+def test_each_of_diffcses_ablations_trains_as_published(tmp_path, corpus, ablation: System) -> None:
+    settings = [each.replace("distilbert-base-uncased", "backbone") for each in ablation.set]
+    if ablation.recipe == "diffcse":
+        settings.append("terms.replaced_token_detection.generator=backbone")
+    overrides = [*settings, *SETTINGS, "training.max_steps=3"]
+    recipe = load_recipe(ablation.recipe, family="bert-base", variant="faithful", overrides=overrides)
+    made = run(corpus, tiny_bert(tmp_path / "backbone"), tmp_path / "run", recipe=recipe, dev=fake_dev)
+    last = [line for line in metrics(made.folder) if "loss" in line][-1]
+    assert last["step"] == 3
+    assert all(np.isfinite(last[term.name]) for term in recipe.terms)

@@ -86,7 +86,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         key = f"{family}: {backbone}" if scale == "small" else family
         measure_model = model_measure(entry, shared.probe_data, shared.data)
         measured[key] = {
-            s.label: measure_system(entry, s, backbone, chosen, shared, measure_model) for s in entry.systems
+            s.label: measure_system(entry, s, backbone, chosen, shared, measure_model) for s in entry.systems_of(family)
         }
     if data is None and entry.kind == "scores" and "Avg." in entry.columns:
         entry = _on_written_pairs(entry)

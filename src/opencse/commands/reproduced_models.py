@@ -56,7 +56,7 @@ def model_measure(entry: Entry, probe_data: ProbeData, data: str | None) -> Meas
         OpencseError: The data that the entry is about is not there.
     """
     if entry.kind == "pairs":
-        return _pairs_measure({group.name: load_group(group, probe_data) for group in entry.groups})
+        return _pairs_measure({group.name: load_group(group, probe_data, data) for group in entry.groups})
     if entry.kind == "training_pairs":
         return _training_pairs_measure()
     if entry.kind == "neighbours":

@@ -173,7 +173,7 @@ def _probe_untouched(system: System, backbone: str, shared: SharedSettings) -> P
 
 def _trained(entry: Entry, system: System, backbone: str, seed: int, shared: SharedSettings) -> StoredRun:
     source, source_key = Paraphrases(table=shared.paraphrases), CANDIDATES.get(system.recipe)
-    settings = [*shared.overrides, *system.set, f"training.seed={seed}"]
+    settings = [*system.set, *shared.overrides, f"training.seed={seed}"]
     if entry.kind == "curves":
         settings.append(f"selection.watch={sorted({WATCHED[column] for column in entry.columns})}")
     if shared.paraphrases is not None and source_key is not None:

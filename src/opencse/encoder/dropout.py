@@ -223,3 +223,21 @@ def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
         Field names and values for `from_pretrained(..., **overrides)`; empty if the configuration knows no dropout.
     """
     return {name: p for name in _CONFIG_FIELDS if isinstance(getattr(config, name, None), float | int)}
+
+
+def set_dropout(transformer: Any, p: float) -> bool:
+    """Set the dropout rate of a loaded sentence-transformers `Transformer` and of its configuration.
+
+    Returns:
+        Whether that is the same as building it with this rate. A model whose rate was 0 may have been built without
+        dropouts, and is then left as it is.
+    """
+    config = transformer.auto_model.config
+    fields = dropout_config_overrides(config, p)
+    if not all(getattr(config, name) for name in fields):
+        return False
+    for name in fields:
+        setattr(config, name, p)
+    for module, name in _slots(transformer):
+        setattr(module, name, p)
+    return True

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.encoder.device import choose_device
+from opencse.encoder.dropout import dropout_config_overrides
 from opencse.encoder.model_folder import check_loaded, check_model_folder, transformer_folder
 from opencse.encoder.names import is_offline, resolve
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake_template
 from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.progress import note
 from opencse.foundation.reading import error_reason
 
 if TYPE_CHECKING:
@@ -48,39 +51,69 @@ def load_encoder(
     Raises:
         OpencseError: There is no such model, it is not a text encoder, or pooling and model do not match.
     """
-    from sentence_transformers import SentenceTransformer
+    source = resolve(name)
+    check_pooling(name, source, pooling)
+    model = open_model(name, source, dropout=dropout, device=device)
+    return pooled(name, model, pooling, prompt=prompt, final_mark=final_mark)
 
+
+def check_pooling(name: object, source: str, pooling: str) -> None:
+    """Raise an `OpencseError` if there is no such pooling, or if a model has none of its own."""
     if pooling not in ("backbone", *POOLINGS):
         raise OpencseError(f"there is no pooling {pooling!r}", f"Choose one of: {', '.join(POOLINGS)}.")
-    device = str(choose_device() if device is None else device)
-    source = resolve(name)
-    if os.path.isdir(source):
-        check_model_folder(Path(source))
-    settings: dict[str, Any] = {"output_hidden_states": True} if pooling == "first_last" else {}
-    if dropout is not None:
-        from opencse.encoder.dropout import dropout_config_overrides
-
-        settings |= dropout_config_overrides(_load_config(source), dropout)
     if pooling == "backbone" and not is_sentence_transformer(source):
-        _load_config(source)  # an error if there is no such model
+        load_config(source)  # an error if there is no such model
         raise OpencseError(
             f"{name}: a plain transformers encoder, which defines no pooling",
-            f"Choose a pooling: {', '.join(POOLINGS)} (for example --set encoder.pooling=cls).",
+            f"Choose a pooling: {', '.join(POOLINGS)} (--pooling, or --set encoder.pooling=cls). For commands with "
+            f"neither of them, save the model with it: `{_save_command(name)}`",
         )
+
+
+def open_model(
+    name: object, source: str, *, dropout: float | None = None, device: str | torch.device | None = None
+) -> SentenceTransformer:
+    """Read a model from a folder or the hub, with the modules that it has there.
+
+    Args:
+        name: Its name in messages.
+        source: A folder or a hub id.
+        dropout: As for `load_encoder`.
+        device: As for `load_encoder`.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    if os.path.isdir(source):
+        check_model_folder(Path(source))
+    settings = {} if dropout is None else dropout_config_overrides(load_config(source), dropout)
+    device = str(choose_device() if device is None else device)
     with readable_errors(name), quiet():
-        model = SentenceTransformer(source, device=device, config_kwargs=settings or None)
+        model = SentenceTransformer(source, device=device, config_kwargs=settings or None, trust_remote_code=False)
     if hasattr(model[0], "auto_model"):
         check_loaded(name, model[0].auto_model, model.tokenizer)
+    return model
+
+
+def pooled(
+    name: object, model: SentenceTransformer, pooling: str, *, prompt: str | None, final_mark: str
+) -> SentenceTransformer:
+    """Return a model with a pooling in place of its own; the arguments are those of `load_encoder`."""
+    from sentence_transformers import SentenceTransformer
+
     if pooling == "backbone":
-        if device != "meta":
+        if model.default_prompt_name is None:
+            _note_prompts(str(name), ", ".join(key for key, prompt in model.prompts.items() if prompt))
+        if model.device.type != "meta":
             _check_encoding(name, model)
         for module in model:
             if pools_the_mask(module):
                 module.requires_grad_(False)
         return model
-    transformer = model[0]
+    transformer: Any = model[0]
     if not hasattr(transformer, "auto_model"):
         raise OpencseError(f"{name}: its first module is a {type(transformer).__name__}, not a transformer")
+    if pooling in ("first_last", "embeddings_last"):
+        transformer.auto_model.config.output_hidden_states = True
     mask = None
     if pooling == "mask":
         if prompt is None:
@@ -89,7 +122,19 @@ def load_encoder(
         tokenizer = bake_template(model.tokenizer, prompt, final_mark)
         tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
         transformer.processor = tokenizer
-    return SentenceTransformer(modules=[transformer, *pooling_modules(pooling, transformer, mask)], device=device)
+    modules = [transformer, *pooling_modules(pooling, transformer, mask)]
+    return SentenceTransformer(modules=modules, device=str(model.device))
+
+
+@cache  # a model is loaded several times
+def _note_prompts(name: str, prompts: str) -> None:
+    if prompts:
+        note(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
+
+
+def _save_command(name: object) -> str:
+    code = f"save_encoder(load_encoder({str(name)!r}, pooling='mean'), 'with-pooling')"
+    return f'python -c "from opencse.encoder import load_encoder, save_encoder; {code}"'
 
 
 def _check_encoding(name: object, model: SentenceTransformer) -> None:
@@ -103,7 +148,7 @@ def _check_encoding(name: object, model: SentenceTransformer) -> None:
 
 def backbone_config(name: str | Path) -> dict[str, Any]:
     """Return the transformers configuration of a backbone as a dictionary."""
-    return _load_config(resolve(name)).to_dict()
+    return load_config(resolve(name)).to_dict()
 
 
 def is_sentence_transformer(source: str) -> bool:
@@ -116,14 +161,15 @@ def is_sentence_transformer(source: str) -> bool:
         return bool(is_sentence_transformer_model(source, local_files_only=is_offline()))
 
 
-def _load_config(source: str) -> Any:
+def load_config(source: str) -> Any:
+    """Return the transformers configuration in a folder or on the hub."""
     from transformers import AutoConfig
 
     folder = Path(source)
     if (folder / "modules.json").is_file():
         source = str(transformer_folder(folder))
     with readable_errors(source), quiet():
-        return AutoConfig.from_pretrained(source)
+        return AutoConfig.from_pretrained(source, trust_remote_code=False)
 
 
 @contextlib.contextmanager

@@ -29,9 +29,13 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
     local = Path(source).is_dir()  # then nothing is looked up on the hub
     try:
         with quiet():
-            tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=local)
+            tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False)
             model, report = AutoModelForMaskedLM.from_pretrained(
-                source, use_safetensors=True, local_files_only=local, output_loading_info=True
+                source,
+                use_safetensors=True,
+                local_files_only=local,
+                output_loading_info=True,
+                trust_remote_code=False,
             )
     except Exception as error:  # three libraries and their parsers, without a common error class
         raise OpencseError(

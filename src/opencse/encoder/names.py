@@ -55,6 +55,13 @@ def _contains_model(folder: Path) -> bool:
     return any((folder / file).is_file() for file in ("modules.json", "config.json"))
 
 
+def on_this_machine(source: str) -> bool:
+    """Return whether a resolved model is a folder, or in the local cache of the hub."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return os.path.isdir(source) or isinstance(try_to_load_from_cache(source, "config.json"), str)
+
+
 def is_offline() -> bool:
     """Return whether the user asked for no network (`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`)."""
     return any(os.environ.get(v, "").upper() in {"1", "ON", "YES", "TRUE"} for v in _OFFLINE_VARIABLES)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-POOLINGS = ("cls", "mean", "first_last", "mask")
+POOLINGS = ("cls", "mean", "first_last", "embeddings_last", "mask")
 
 
 def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> list[torch.nn.Module]:
@@ -14,7 +14,8 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
 
     Args:
         kind: `cls`, `mean`, `first_last` (the mean over tokens of the mean of the first and the last layer's output, as
-            in SimCSE's evaluation since 2024) or `mask`: the mean over tokens, in which only the mask token has a
+            in SimCSE's evaluation since 2024), `embeddings_last` (the same with the embeddings in place of the first
+            layer, as in the papers' tables) or `mask`: the mean over tokens, in which only the mask token has a
             weight.
         transformer: The `Transformer` module; `first_last` needs `output_hidden_states` in its configuration.
         mask: Id of the mask token, for `mask`.
@@ -22,10 +23,10 @@ def pooling_modules(kind: str, transformer: Any, mask: int | None = None) -> lis
     from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling, WordWeights
 
     width = transformer.get_embedding_dimension()
-    if kind == "first_last":
-        layers = transformer.config.num_hidden_layers
-        mix = WeightedLayerPooling(width, num_hidden_layers=layers, layer_start=1)
-        weights = torch.zeros(layers)
+    if kind in ("first_last", "embeddings_last"):
+        layers, start = transformer.config.num_hidden_layers, int(kind == "first_last")
+        mix = WeightedLayerPooling(width, num_hidden_layers=layers, layer_start=start)
+        weights = torch.zeros(layers + 1 - start)
         weights[0] = weights[-1] = 1.0
         mix.layer_weights.data.copy_(weights)
         mix.layer_weights.requires_grad_(False)

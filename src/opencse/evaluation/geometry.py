@@ -10,6 +10,7 @@ import numpy as np
 
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.pairs import ScoredPairs
+from opencse.evaluation.sts import PairsTask
 from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
 
 POSITIVE = 4.0
@@ -20,9 +21,9 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GeometryTask:
-    """Geometry of the vectors of pairs scored 0 to 5; its metrics do not enter an average.
+    """Geometry of the vectors of pairs scored 0 to 5, and agreement with the scores; none of it enters an average.
 
-    With unit vectors f(x), Wang and Isola (2020), eq. 1 and 2, as in SimCSE:
+    `spearman` is that of `PairsTask`. With unit vectors f(x), Wang and Isola (2020), eq. 1 and 2, as in SimCSE:
 
     - `alignment`: mean of ||f(x) - f(y)||^2 over positive pairs (score above 4); lower is closer.
     - `uniformity`: log of the mean of exp(-2 ||f(x) - f(y)||^2) over all pairs of distinct sentences; lower is more
@@ -66,6 +67,9 @@ class GeometryTask:
             metrics |= _spread(x)
         else:
             undefined |= dict.fromkeys(("uniformity", "anisotropy", "first_direction"), "a single sentence")
+        agreement = PairsTask(pairs=self.pairs).score(embeddings)
+        metrics["spearman"] = agreement.metrics["spearman"]
+        undefined |= {name: why for name, why in agreement.undefined.items() if name in metrics}
         return TaskResult(
             task=self.name,
             main=None,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.tables import parse_score, read_table
+from opencse.foundation.tables import parse_score, read_table, require_text
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
@@ -85,8 +85,8 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
         name: Name of the set; by default the file's name without endings.
 
     Raises:
-        OpencseError: A column or a score is missing, a score is not a number, a row has too few cells, the file is not
-            valid UTF-8, or it has no rows; the message has the line number.
+        OpencseError: A column, a text or a score is missing, a score is not a number, a row has too few cells, the file
+            is not valid UTF-8, or it has no rows; the message has the line number.
     """
     path = Path(path)
     columns: dict[str, list[str]] = {"sentence1": [], "sentence2": [], "subset": []}
@@ -103,10 +103,8 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
                 )
             if column == "score":
                 scores.append(parse_score(cell, path, line))
-            elif isinstance(cell, str):
-                columns[column].append(cell)
             else:
-                raise OpencseError(f"{path}, line {line}: {column} is {cell!r}, not text", "Give a string.")
+                columns[column].append(require_text(cell, column, path, line))
         subset = row.get("subset", row.get("kind"))
         if subset is not None:
             columns["subset"].append(str(subset))

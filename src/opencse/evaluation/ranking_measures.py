@@ -34,9 +34,9 @@ def reciprocal_rank(ranks: np.ndarray) -> float:
     return float(1 / ranks[0])
 
 
-def average_precision(ranks: np.ndarray) -> float:
-    """Return the average precision (trec_eval's `map`, whose mean over queries is MAP)."""
-    return float((np.arange(1, len(ranks) + 1) / ranks).mean())
+def average_precision(ranks: np.ndarray, k: float = np.inf) -> float:
+    """Return the average precision of the first k (trec_eval's `map_cut_k`; its mean over queries is MAP)."""
+    return float((np.arange(1, len(ranks) + 1) / ranks * (ranks <= k)).mean())
 
 
 def recall_at(ranks: np.ndarray, k: int) -> float:
@@ -55,7 +55,7 @@ def ndcg_at(ranks: np.ndarray, grades: Sequence[float] | np.ndarray, k: int) -> 
 
 
 def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
-    """Return `map`, `mrr`, `ndcg@10` and `recall@k` of one query, in [0, 1].
+    """Return `map`, `mrr`, both also `@10`, `ndcg@10` and `recall@k` of one query, in [0, 1].
 
     Args:
         scores: Scores (n,).
@@ -67,5 +67,7 @@ def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1
         "ndcg@10": ndcg_at(ranks, grades, 10),
         "map": average_precision(ranks),
         "mrr": reciprocal_rank(ranks),
+        "map@10": average_precision(ranks, 10),
+        "mrr@10": reciprocal_rank(ranks) if ranks[0] <= 10 else 0.0,
         **{f"recall@{k}": recall_at(ranks, k) for k in cuts},
     }

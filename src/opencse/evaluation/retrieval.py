@@ -22,7 +22,7 @@ _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 class RetrievalTask:
     """Retrieval: each query ranks a corpus by cosine.
 
-    Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `recall@1`, `@5`, `@10`.
+    Metrics, in percent, means over queries: `ndcg@10`, `map`, `mrr`, `map@10`, `mrr@10`, `recall@1`, `@5`, `@10`.
 
     Args:
         name: Name of the data set.
@@ -79,7 +79,8 @@ class RetrievalTask:
 class RerankingTask:
     """Reranking: each query ranks a few candidates by cosine.
 
-    Metrics, in percent, means over queries: `map` (the main one), `mrr`, `ndcg@10`, `recall@1`, `@5`, `@10`.
+    Metrics, in percent, means over queries: `map` (the main one), `mrr`, both also `@10`, `ndcg@10`, `recall@1`, `@5`,
+    `@10`.
 
     Args:
         name: Name of the data set.

@@ -108,7 +108,8 @@ def writable(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise OpencseError(f"{path}: cannot be written ({reason})", "Choose another place.") from error
+        remedy = "Choose another place: another -o, or OPENCSE_CACHE=FOLDER for the cache."
+        raise OpencseError(f"{path}: cannot be written ({reason})", remedy) from error
 
 
 def make_folder(path: Path) -> Path:

@@ -7,7 +7,10 @@ that a JSON document is an object.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
+import re
+import shlex
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,15 +21,16 @@ from opencse.foundation.errors import OpencseError
 
 FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
 """The formats of a corpus, for messages."""
+PACKAGES = {".pdf": "pypdf", ".docx": "docx"}
+"""Documents that need a package of the extra `documents`, and its module."""
 CONVERTERS = {
-    ".pdf": "pdftotext FILE.pdf FILE.txt",
-    ".docx": "pandoc FILE.docx -o FILE.md",
     ".odt": "pandoc FILE.odt -o FILE.md",
     ".epub": "pandoc FILE.epub -o FILE.md",
     ".rst": "pandoc FILE.rst -o FILE.md",
     ".rtf": "pandoc FILE.rtf -o FILE.md",
     ".doc": "soffice --headless --convert-to docx FILE.doc",
     ".pptx": "soffice --headless --convert-to pdf FILE.pptx",
+    **{kind: f"soffice --headless --convert-to csv FILE{kind}" for kind in (".xlsx", ".xls", ".ods")},
 }
 """Documents that are not read, and a command that converts them."""
 LONGEST_LINE = 4 * 2**20
@@ -35,6 +39,8 @@ LARGEST_DOCUMENT = 64 * 2**20
 """Bytes of the largest JSON document that is read whole."""
 LARGEST_SETTINGS = 2**20
 """Bytes of the largest recipe or settings file."""
+_CONTROL = re.compile("[\0\x80-\x84\x86-\x9f]")  # U+0085 is a line separator
+_RARE = 1000  # lines for one with a stray control character
 _FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryError, OverflowError, KeyError, TypeError)
 
 
@@ -72,7 +78,13 @@ def error_reason(error: BaseException) -> str:
 
 def unknown_format(path: Path) -> OpencseError:
     """Return the error for a file whose format is not read; it names a converter for documents that people have."""
-    known = f".md, .html, {FORMATS}"
+    known = f".md, .html, .pdf, .docx, {FORMATS}"
+    if package := PACKAGES.get(path.suffix.lower()):
+        if importlib.util.find_spec(package) is not None:
+            return OpencseError(
+                f"{path}: a document, but a table or a list of texts is read here", f"Known: {FORMATS}."
+            )
+        return OpencseError(f"{path}: needs the package {package} to be read", 'pip install "opencse[documents]"')
     if converter := CONVERTERS.get(path.suffix.lower()):
         return OpencseError(
             f"{path}: {path.suffix.lower()[1:].upper()} files are not read",
@@ -170,3 +182,46 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
     for column in columns:
         if column not in present:
             raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")
+
+
+class ControlCharacters:
+    """Refuses texts with NUL, or with control characters above U+007F: their encoding was mistaken for another.
+
+    One line in a thousand may have one of the latter: large corpora of the web have some.
+
+    Args:
+        path: The file, for the message.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lines = path, 0
+
+    def check(self, text: str, line: int) -> None:
+        """Check one line or cell.
+
+        Raises:
+            OpencseError: It has such a character; the message names the line.
+        """
+        if (text.isascii() and "\0" not in text) or not (found := _CONTROL.search(text)):
+            return
+        self._lines += 1
+        place = f"{self._path}, line {line}"
+        if found[0] == "\0":
+            command = converted(self._path, "iconv -f utf-16le -t utf-8")
+            raise OpencseError(f"{place}: a NUL character, which no text has", f"Convert UTF-16 with `{command}`.")
+        if self._lines * _RARE > line:
+            command = converted(self._path, "iconv -f utf-8 -t latin1", "iconv -f cp1252 -t utf-8")
+            raise OpencseError(
+                f"{place}: the control character U+{ord(found[0]):04X}; text of Windows (cp1252) was read as Latin-1",
+                f"Mend the file with `{command}`.",
+            )
+
+
+def converted(path: Path, *commands: str) -> str:
+    """Return a shell command that writes a converted copy of a file beside it, for messages."""
+    source = shlex.quote(str(path))
+    packed = path.suffix == ".gz"
+    first = f"zcat {source} | {commands[0]}" if packed else f"{commands[0]} < {source}"
+    stem, dot, ending = path.name.removesuffix(".gz").rpartition(".")
+    new = path.with_name(f"{stem or ending}-new{dot}{ending}")
+    return f"{' | '.join([first, *commands[1:]])} > {shlex.quote(str(new))}"

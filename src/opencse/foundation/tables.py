@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import gzip
+import io
 import math
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.progress import note
 from opencse.foundation.reading import (
     LONGEST_LINE,
+    ControlCharacters,
+    converted,
     error_reason,
     file_extension,
     json_object,
@@ -24,6 +33,10 @@ TABLES = (".csv", ".tsv", ".jsonl")
 """The formats of `read_table`; each may end in `.gz`."""
 
 _LONGEST_NAME = 1000  # characters; a longer "name" is a text, and the header is missing
+_SEPARATORS = (",", ";", "\t", "|")
+_SNIFFED = 50  # lines by which the separator is found
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LINE_ENDS = r"tr '\r' '\n'"
 
 
 class LineFile:
@@ -48,6 +61,8 @@ class LineFile:
 class TableFile:
     """A `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`, as `read_table` reads it.
 
+    In `.jsonl`, a column such as `messages.content` is a field within a field; each item of a list is a row then.
+
     Raises:
         OpencseError: As `table_columns`.
     """
@@ -58,38 +73,66 @@ class TableFile:
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
         """Yield the file, the line number and the named columns of every row."""
+        if len(columns) == 1 and nested_field(columns[0], self.columns, self._path):
+            for line, row in read_table(self._path):
+                yield from ((self._path, line, [cell]) for cell in _items(row, columns[0].split(".")))
+            return
         if self.columns:  # an empty file has no rows either
             require_columns(columns, self.columns, self._path)
         for line, row in read_table(self._path):
             yield self._path, line, [row.get(column) for column in columns]
 
 
+def nested_field(column: str, columns: Sequence[str], path: Path) -> bool:
+    """Return whether a column such as `messages.content` is a field within a column of a `.jsonl` file."""
+    return file_extension(path) == ".jsonl" and column not in columns and column.partition(".")[0] in columns
+
+
+def _items(value: object, keys: Sequence[str]) -> Iterator[object]:
+    """Yield the values of a field within fields; those of each item of a list."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _items(each, keys)
+    elif not keys:
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _items(value.get(keys[0]), keys[1:])
+
+
 def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     r"""Yield `(line number, text)` of a file, plain or `.gz`; lines end at `\n` or `\r\n`.
 
-    Other Unicode line separators are part of the text. A byte order mark is dropped.
+    Other Unicode line separators are part of the text. A byte order mark is dropped; that of UTF-16 names the encoding.
 
     Raises:
         OpencseError: The path is missing, not a regular file, or an incomplete gzip file; or a line is not in this
-            encoding, or longer than `LONGEST_LINE`.
+            encoding, is longer than `LONGEST_LINE`, or has control characters (`ControlCharacters`; not in Latin-1).
     """
-    line = 0
+    line, wide = 0, False
     path = regular_file(path)
+    controls = ControlCharacters(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            while raw := file.readline(LONGEST_LINE + 1):
+            wide = file.peek(2)[:2] in _UTF16
+            lines: Any = io.TextIOWrapper(file, "utf-16", newline="\n") if wide else file
+            while raw := lines.readline(LONGEST_LINE + 1):
                 line += 1
                 if len(raw) > LONGEST_LINE:
                     raise OpencseError(
                         f"{path}, line {line}: longer than {LONGEST_LINE >> 20} MiB",
                         "Write one sentence or record per line, each ended by a line feed.",
                     )
-                text = raw.decode(encoding).removesuffix("\n").removesuffix("\r")
+                text = raw if wide else raw.decode(encoding)
+                text = text.removesuffix("\n").removesuffix("\r")
+                if encoding == "utf-8":
+                    controls.check(text, line)
                 yield line, text.removeprefix("\ufeff") if line == 1 else text
     except UnicodeDecodeError as problem:
+        remedy = f"If Windows or Excel wrote it, convert it with `{converted(path, 'iconv -f cp1252 -t utf-8')}`."
         raise OpencseError(
-            f"{path}, line {line}: not valid UTF-8 ({problem.reason} at byte {problem.start})",
-            "Convert the file, for example with `iconv -f latin1 -t utf-8`.",
+            f"{path}, line {line + 1 if wide else line}: not valid {'UTF-16' if wide else 'UTF-8'} ({problem.reason} "
+            f"at byte {problem.start})",
+            "Save it as UTF-8." if wide else remedy,
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
         raise OpencseError(
@@ -102,12 +145,13 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield `(line number, cells by column name)` of a `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`.
 
-    CSV is quoted as in RFC 4180. **TSV has no quoting**: a quotation mark is an ordinary character. In both, the first
-    row that is not blank names the columns. A blank line has an empty mapping.
+    CSV is quoted as in RFC 4180, and separated by commas, semicolons, tabs or bars: whichever gives all rows the same
+    number of cells. **TSV has no quoting**: a quotation mark is an ordinary character. In both, the first row that is
+    not blank names the columns. A blank line has an empty mapping.
 
     Raises:
-        OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few cells, or a line is not a
-            JSON object.
+        OpencseError: As `read_lines`; or the format is unknown, a row has too many or too few cells, a quotation mark
+            is not closed, or a line is not a JSON object.
     """
     kind = file_extension(path)
     if kind == ".jsonl":
@@ -142,6 +186,19 @@ def parse_score(cell: object, path: Path, line: int) -> float:
     return value
 
 
+def require_text(cell: object, column: str, path: Path, line: int) -> str:
+    """Return the text in a cell.
+
+    Raises:
+        OpencseError: It is not a string, or blank; the message has file and line.
+    """
+    if not isinstance(cell, str):
+        raise OpencseError(f"{path}, line {line}: {column} is {cell!r}, not text", "Give a string.")
+    if not cell.strip():
+        raise OpencseError(f"{path}, line {line}: {column} is empty", "Give a text or drop the line.")
+    return cell
+
+
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     if file_extension(path) == ".tsv":
         return ((line, text.split("\t")) for line, text in read_lines(path))
@@ -149,24 +206,60 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the first line of each row, and its cells."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
-    reader = csv.reader((text + "\n" for _, text in read_lines(path)), strict=True)
+    separator, skipped = _separator(path)
+    lines = (text + "\n" for _, text in islice(read_lines(path), skipped, None))
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    line = skipped + 1
     try:
         for cells in reader:
-            yield reader.line_num, cells
+            last = reader.line_num + skipped
+            if last > line:
+                _note_lines(path, line, last)
+            yield line, cells
+            line = last + 1
     except csv.Error as problem:
         if "new-line character" in str(problem):
             raise OpencseError(
-                f"{path}, line {reader.line_num}: a carriage return outside quotation marks",
-                "Convert the line ends, for example with `tr '\\r' '\\n'`.",
+                f"{path}, line {line}: a carriage return outside quotation marks",
+                f"Convert the line ends with `{converted(path, _LINE_ENDS)}`.",
             ) from None
-        raise OpencseError(f"{path}, line {reader.line_num}: {problem}", "Correct the quoting.") from None
+        raise OpencseError(
+            f"{path}, line {line}: a quotation mark in this row is not closed, or not doubled ({problem}; read up to "
+            f"line {reader.line_num + skipped})",
+            "Correct the quoting.",
+        ) from None
+
+
+@cache  # once for each file, which is read several times
+def _note_lines(path: Path, first: int, last: int) -> None:
+    note(f"{path}: lines {first} to {last} are one row, by the quotation marks in it; correct them if it is not")
+
+
+def _separator(path: Path) -> tuple[str, int]:
+    """Return the separator of a CSV file, and the number of lines before its header: Excel writes `sep=;` there."""
+    lines = [text + "\n" for _, text in islice(read_lines(path), _SNIFFED)]
+    if lines and lines[0].startswith("sep=") and len(lines[0]) == len("sep=;\n"):
+        return lines[0][4], 1
+
+    def fit(separator: str) -> tuple[bool, int]:
+        widths: list[int] = []
+        with contextlib.suppress(csv.Error):  # of a quoted cell that goes on, or is broken
+            for cells in csv.reader(lines, delimiter=separator, strict=True):
+                widths += [len(cells)] * any(cells)
+        header = max(widths[:1], default=0)
+        return header > 1 and len(set(widths)) == 1, header
+
+    return max(_SEPARATORS, key=fit), 0
 
 
 def _header(cells: Sequence[str], path: Path) -> list[str]:
     names = [cell.strip() for cell in cells]
     if (longest := max(map(len, names), default=0)) > _LONGEST_NAME:
         raise OpencseError(f"{path}: a column name of {longest:,} characters", "The first line must name the columns.")
+    if len(names) == 1 and file_extension(path) == ".tsv" and any(mark in names[0] for mark in ",;|"):
+        raise OpencseError(f"{path}: no tab in its header, {names[0]!r}", "Separate by tabs, or name the file .csv.")
     if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
         raise OpencseError(f"{path}: two columns are named '{twice}'", "Give each column a name of its own.")
     return names

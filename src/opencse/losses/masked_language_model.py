@@ -72,7 +72,7 @@ class MaskedLanguageModel(Term):
         module = context.modules[self.name]
         assert isinstance(module, MaskedLanguageHead)
         total = embeddings[self.sentences[0]].sum() * 0
-        count = total.new_zeros(())
+        count, correct = total.new_zeros(()), total.new_zeros(())
         for view in self.sentences:
             ids, mask = context.tokens_on_host(view)
             chosen = sample_tokens(module.is_content(ids) & mask.bool(), self.ratio)
@@ -86,10 +86,8 @@ class MaskedLanguageModel(Term):
             logits = logits if logits.dtype == torch.float64 else logits.float()
             labels = move(ids[chosen], total.device)
             total = total + F.cross_entropy(logits, labels, reduction="sum")
-            count = count + len(labels)
-            with torch.no_grad():
-                accuracy = (logits.argmax(-1) == labels).sum() / max(len(labels), 1)
-                context.report(f"{self.name}/accuracy", accuracy)
+            count, correct = count + len(labels), correct + (logits.argmax(-1) == labels).sum()
+        context.report(f"{self.name}/accuracy", correct / count.clamp(min=1))
         return context.processes.mean(total, count)
 
 

@@ -47,7 +47,7 @@ class ReplacedTokenDetection(Term):
             tokens behind those of the generator).
         ratio: Probability of masking, inserting before or deleting a content token.
         masking: `mask`, or `bert` for BERT's 80/10/10.
-        fill: Whether the generator replaces only the `masked` tokens or `all`.
+        fill: Whether the generator replaces only the `masked` tokens or `all`; with `insert`, only the inserted ones.
         temperature: Sampling temperature of the generator; 0 for its most probable token.
         counted: `content` counts content tokens only; `all` also counts padding and special tokens.
         generator_dropout: Keep the dropout of the generator on.
@@ -149,7 +149,10 @@ class ReplacedTokenDetection(Term):
         masked = mask_tokens(ids, mask, chosen, module.mask_id, module.vocabulary, self.masking)
         if self.task == "masked_lm":
             return masked, ids, chosen
-        filled = self._filled(masked, chosen, module)
+        if self.fill == "all":  # but the first token, which the sentence vector replaces
+            filled = self._filled(masked, torch.ones_like(chosen).index_fill(1, torch.tensor([0]), False), module)
+        else:
+            filled = self._filled(masked, chosen, module)
         if self.task == "corrective_lm":
             return EditedTokens(filled, mask, chosen), ids, chosen
         original, real = move(ids, filled.device), move(mask, filled.device)
@@ -160,10 +163,7 @@ class ReplacedTokenDetection(Term):
         return EditedTokens(filled, mask, replaced), replaced.long(), all_tokens if self.counted == "all" else content
 
     def _filled(self, masked: EditedTokens, chosen: Tensor, module: Discriminator) -> Tensor:
-        """Return the ids filled in by the generator; the first token never changes."""
-        if self.fill == "all":
-            chosen = torch.ones_like(chosen)
-            chosen[:, 0] = False
+        """Return the ids, the chosen ones filled in by the generator."""
         assert module.generator is not None
         return module.generator.fill(masked.ids, masked.mask, chosen, self.temperature or None)
 

@@ -1,6 +1,6 @@
 """Recipes: training systems as short TOML files that read like the papers' formulas."""
 
-from opencse.recipes.families import FAMILIES, family_of
+from opencse.encoder.families import FAMILIES, family_of
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
 from opencse.recipes.quick import shortened
 from opencse.recipes.schema import (

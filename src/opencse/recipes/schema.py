@@ -22,6 +22,8 @@ class ViewSettings:
         repetition: Tokens of the text are repeated, from none up to this share of them and at most nine, drawn anew at
             each step (ESimCSE's dup_rate). Repetition comes after the cut to the maximum length.
         optional: Rows may lack the text (null); the terms then leave those rows out.
+        window: Minimum and maximum match error rate with the column `text`, whatever the text comes from; a row outside
+            counts as lacking it (OssCSE Appendix A: 0.15 and 0.6).
     """
 
     text: str = "text"
@@ -29,10 +31,13 @@ class ViewSettings:
     dropout: float | None = None
     repetition: float = 0.0
     optional: bool = False
+    window: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.repetition <= 1:
             raise ValueError("repetition must be a share from 0 to 1")
+        if self.window is not None and not (self.optional and 0 <= self.window[0] <= self.window[1] <= 1):
+            raise ValueError("window must be a range within [0, 1], of an optional view")
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise ValueError("dropout must be at least 0 and below 1")
         if self.prompt is not None and self.prompt.count("{}") != 1:

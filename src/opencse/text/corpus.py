@@ -12,8 +12,14 @@ from typing import Any, Protocol
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import ArrowFiles
-from opencse.foundation.reading import existing_path, file_extension, translate_errors, unknown_format
-from opencse.foundation.tables import TABLES, LineFile, TableFile
+from opencse.foundation.reading import (
+    ControlCharacters,
+    existing_path,
+    file_extension,
+    translate_errors,
+    unknown_format,
+)
+from opencse.foundation.tables import TABLES, LineFile, TableFile, nested_field
 from opencse.text.text_column import text_column
 
 Row = tuple[str | None, ...]
@@ -68,6 +74,8 @@ class Corpus:
 
     def text_column(self, wanted: str | None = None) -> str:
         """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
+        if wanted is not None and nested_field(wanted, self.columns, self.path):
+            return wanted
         return text_column(self.columns, self.path, wanted)
 
     def texts(self, column: str = "text") -> Iterator[str]:
@@ -82,7 +90,11 @@ class Corpus:
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """Yield the named columns of every row (`read_rows`)."""
+        controls = ControlCharacters(self.path)
         for file, number, cells in self._reader.rows(columns):
+            for cell in cells:
+                if isinstance(cell, str):
+                    controls.check(cell, number)
             yield tuple([_cell(cell, file, number, column) for cell, column in zip(cells, columns, strict=True)])
 
     @property

@@ -1,30 +1,43 @@
-"""Documents as passages of sentences: Markdown, HTML, plain text, tables, and folders of them."""
+"""Documents as passages of sentences: Markdown, HTML, PDF, DOCX, plain text, tables, and folders of them."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html.parser import HTMLParser
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import saved_by_datasets
 from opencse.foundation.progress import note
-from opencse.foundation.reading import CONVERTERS, existing_path, file_extension
+from opencse.foundation.reading import (
+    CONVERTERS,
+    PACKAGES,
+    existing_path,
+    file_extension,
+    translate_errors,
+    unknown_format,
+)
 from opencse.foundation.tables import TABLES, read_lines
 from opencse.text import demo
 from opencse.text.corpus import Corpus
 from opencse.text.language import likely_language
 
-PROSE = (".md", ".markdown", ".html", ".htm")
-"""Extensions of running text. All other formats hold one text per line or row."""
+PROSE = (".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
+"""Extensions of running text. Plain text and tables may hold one sentence per line or row."""
 
 _SAMPLE = 200  # paragraphs by which the language of a document is recognised
+_JUDGED = 1000  # lines or cells by which is judged whether each is a sentence
 _LONG = 40  # words above which a line of plain text or a cell is a paragraph
+_MARGIN = 40  # characters of a line, above which it may have been wrapped
+_FULL = 0.7  # share of the lines of a wrapped paragraph that the next word would have made too long
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 _BLOCKS = frozenset(
@@ -56,8 +69,8 @@ class Documents:
     """A file of text, or all files in a folder, that are read as passages.
 
     Args:
-        path: `.md`, `.html`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`, a folder, or
-            `"demo"`.
+        path: `.md`, `.html`, `.pdf`, `.docx`, `.txt`, `.csv`, `.tsv`, `.jsonl` (the last four also `.gz`), `.parquet`,
+            a folder, or `"demo"`. PDF and DOCX need the extra `documents`.
 
     Attributes:
         path: The file or folder.
@@ -73,15 +86,16 @@ class Documents:
     def are_prose(self) -> bool:
         """Whether this is a file of running text, or a folder of documents."""
         if self.path.is_dir():
-            return not _is_table_folder(self.path) and any(True for _ in _files(self.path))
-        return file_extension(self.path) in PROSE
+            return not _is_table_folder(self.path)
+        kind = file_extension(self.path)
+        return kind in PROSE or (kind == ".txt" and not _one_sentence_per_line(self.path))
 
     def passages(self, *, column: str | None = None, words: int = 200) -> Iterator[DocumentPassage]:
         """Yield the passages of all files, in order.
 
-        Running text (Markdown, HTML) is split into sentences, and the sentences of a document are joined to passages of
-        up to `words` words. Each line of plain text and each cell of a table is one passage, or several if it is
-        longer.
+        Running text is split into sentences, and the sentences of a document are joined to passages of up to `words`
+        words. Where nearly every line of plain text is one sentence (`are_sentences`), each line is a passage. So is
+        each cell of a table, or several if it is longer.
 
         Args:
             column: Column of tables that holds the text; by default the likeliest by its name.
@@ -91,13 +105,14 @@ class Documents:
             OpencseError: A file cannot be read, or the folder has no documents.
         """
         for source, units, joined in _units(self.path, column):
-            sentences: list[str] = []
-            for unit in _running_text(list(units)) if joined else _short_or_split(units):
-                if not joined:
-                    yield from _packed(source, unit, words)
-                else:
-                    sentences += unit
-            yield from _packed(source, sentences, words)
+            rest = iter(units)
+            first = list(islice(rest, _JUDGED))
+            if joined or not are_sentences(first):
+                split = split_sentences(chain(first, rest), likely_language(first[:_SAMPLE]))
+            else:
+                split = _short_or_split(chain(first, rest))
+            for sentences in [chain.from_iterable(split)] if joined else split:
+                yield from _packed(source, sentences, words)
 
 
 def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterator[list[str]]:
@@ -111,41 +126,72 @@ def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterat
         yield [sentence.text.strip() for sentence in doc.sents if sentence.text.strip()]
 
 
+def are_sentences(texts: Sequence[str]) -> bool:
+    """Return whether nine of ten texts are one sentence each."""
+    several = sum(len(found) > 1 for found in split_sentences(texts, likely_language(texts[:_SAMPLE])))
+    return 10 * several <= len(texts)
+
+
+def _one_sentence_per_line(path: Path) -> bool:
+    """Return whether the lines at the start of a file of plain text are sentences, and none was wrapped."""
+    lines = [text.strip() for _, text in islice(read_lines(path), _JUDGED)]
+    texts = [line for line in lines if line]
+    return list(_paragraphs(lines)) == texts and are_sentences(texts)
+
+
 def _units(path: Path, column: str | None) -> Iterator[tuple[str, Iterable[str], bool]]:
     """Yield the name of each file, its paragraphs, lines or cells, and whether they form one running text."""
     if path.is_dir() and not _is_table_folder(path):
         files = list(_files(path))
         if not files:
-            known = ", ".join([*PROSE, ".txt", *TABLES, ".parquet"])
-            raise OpencseError(f"{path}: holds no document{_left_out(path)}", f"Known: {known}.")
+            raise OpencseError(f"{path}: holds no document{_left_out(path)}", f"Known: {', '.join(_known())}.")
         if left_out := _left_out(path):
-            note(f"{path}: {left_out.removeprefix(', ')}; convert them to text or Markdown first")
+            note(f"{path}: {left_out.removeprefix(', ')}")
         for file in files:
             yield from _units(file, column)
         return
     kind = file_extension(path)
-    if kind in PROSE:
+    if kind in PACKAGES:
+        if kind not in _known():
+            raise unknown_format(path)
+        yield path.name, _pdf(path) if kind == ".pdf" else _docx(path), True
+    elif kind in PROSE:
         text = "\n".join(line for _, line in read_lines(path))
         yield path.name, _html(text, path) if kind in (".html", ".htm") else _markdown(text), True
     elif kind == ".txt":
-        yield path.name, _paragraphs(line for _, line in read_lines(path)), False
+        lines = (line for _, line in read_lines(path))
+        if _one_sentence_per_line(path):
+            yield path.name, (line for line in lines if line.strip()), False
+        else:
+            yield path.name, _paragraphs(lines), True
     else:
         table = Corpus(path)
         yield path.name, table.texts(table.text_column(column)), False
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    known = (*PROSE, ".txt", *TABLES, ".parquet")
+    known = _known()
     for path in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.is_file() and not hidden and file_extension(path) in known:
             yield path
 
 
+def _known() -> list[str]:
+    """Return the extensions that can be read with the packages that are installed."""
+    lacking = [kind for kind, package in PACKAGES.items() if importlib.util.find_spec(package) is None]
+    return [kind for kind in (*PROSE, ".txt", *TABLES, ".parquet") if kind not in lacking]
+
+
 def _left_out(folder: Path) -> str:
     """Return how many documents of a folder are in a format that is not read, as a clause; empty if there are none."""
-    kinds = Counter(each.suffix.lower() for each in folder.rglob("*") if each.suffix.lower() in CONVERTERS)
-    return "".join(f", {count:,} {kind} files are not read" for kind, count in sorted(kinds.items()))
+    others = {*CONVERTERS, *PACKAGES} - {*_known()}
+    kinds = Counter(each.suffix.lower() for each in folder.rglob("*") if each.suffix.lower() in others)
+    remedies = dict.fromkeys(PACKAGES, 'pip install "opencse[documents]"')
+    return "".join(
+        f", {count:,} {kind} files are not read ({remedies.get(kind, 'convert them to text or Markdown')})"
+        for kind, count in sorted(kinds.items())
+    )
 
 
 def _is_table_folder(folder: Path) -> bool:
@@ -161,13 +207,53 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
         if line.strip():
             block.append(line.strip())
         elif block:
-            wrapped = sum(not _END.search(each) for each in block[:-1])
-            yield from [" ".join(block)] if 2 * wrapped > len(block) - 1 else block
+            yield from [" ".join(block)] if _are_wrapped(block) else block
             block = []
 
 
-def _running_text(units: Sequence[str]) -> Iterator[list[str]]:
-    return split_sentences(units, likely_language(units[:_SAMPLE]))
+def _are_wrapped(lines: Sequence[str]) -> bool:
+    """Return whether most lines end within a sentence, where the next word would have made them too long."""
+    open_ends = sum(not _END.search(line) for line in lines[:-1])
+    count, width = len(lines) - 1, max(map(len, lines))
+    return count > 0 and 2 * open_ends > count and sum(_full_lines(lines, width)) >= _FULL * count and width > _MARGIN
+
+
+def _full_lines(lines: Sequence[str], width: int) -> list[bool]:
+    """Return for each line but the last whether the first word of the next would have made it longer than `width`."""
+    return [len(a) + 1 + len(b.split()[0]) > width for a, b in pairwise(lines)]
+
+
+def _pdf(path: Path) -> Iterator[str]:
+    """Yield the paragraphs of the text layer of a PDF file: a line that is not full ends one."""
+    import pypdf
+
+    with translate_errors(path, "cannot be read as PDF", "Export it again.", pypdf.errors.PyPdfError, AttributeError):
+        pages = [page.extract_text().splitlines() for page in pypdf.PdfReader(path).pages]
+    lines = [line.strip() for page in pages for line in page if line.strip()]
+    if not lines:
+        raise OpencseError(f"{path}: has no text layer", "Recognise its text first, for example with ocrmypdf.")
+    width = sorted(map(len, lines))[len(lines) * 9 // 10]
+    text = lines[0]
+    for full, line in zip(_full_lines(lines, width), lines[1:], strict=True):
+        if text.endswith("-") and line[0].islower():
+            text = text[:-1] + line
+        elif full:
+            text += f" {line}"
+        else:
+            yield text
+            text = line
+    yield text
+
+
+def _docx(path: Path) -> Iterator[str]:
+    """Yield the paragraphs and table cells of a DOCX file."""
+    import docx
+
+    failures = (docx.opc.exceptions.OpcError, zipfile.BadZipFile)
+    with translate_errors(path, "cannot be read as DOCX", "Save it again.", *failures):
+        document = docx.Document(str(path))
+        cells = (cell.text for table in document.tables for row in table.rows for cell in row.cells)
+        yield from [text for text in [*(each.text for each in document.paragraphs), *cells] if text.strip()]
 
 
 def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
@@ -179,7 +265,7 @@ def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
             yield [" ".join(unit.split())]
 
 
-def _packed(source: str, sentences: Sequence[str], words: int) -> Iterator[DocumentPassage]:
+def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[DocumentPassage]:
     """Yield passages of at most `words` words."""
     held: list[str] = []
     size = 0

@@ -6,22 +6,22 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opencse.foundation.cache import cache_place
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
+from opencse.foundation.progress import note
 from opencse.foundation.reading import translate_errors
 from opencse.text.corpus import Corpus, content_hash
-from opencse.text.documents import DocumentPassage, Documents
+from opencse.text.documents import DocumentPassage, Documents, are_sentences
 from opencse.text.text_column import query_column, text_column
 
-_VERSION = "2"
-_LONG = 40  # median words above which the rows of a table are paragraphs
+_VERSION = "3"
 _LEAST = 3  # words below which a sentence of a document is a heading
 
 
@@ -30,32 +30,36 @@ def open_corpus(
 ) -> Corpus:
     """Open a user's text as a corpus with a column `text` that holds one sentence per row.
 
-    A file of this form is opened as it is. Everything else is converted and kept in the cache: documents and paragraphs
-    are split into sentences, another column is renamed to `text`, and texts in memory are written to a file.
+    A file of this form is opened as it is. Everything else is converted and kept in the cache: documents, plain text
+    and tables are split into sentences unless nine of ten lines or cells are one sentence each, another column is
+    renamed to `text`, sentences that repeat are dropped, and texts in memory are written to a file.
 
     Args:
         given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, a list of strings, a pandas
             DataFrame, a `datasets.Dataset` or a pyarrow table.
         column: The column that holds the text; by default the likeliest by its name.
-        split: Split the rows of a table into sentences if most rows are paragraphs; the other columns are lost.
+        split: Split the rows of a table into sentences if some are paragraphs; the other columns are lost.
         needed: A table with one of these columns is not split.
 
     Raises:
-        OpencseError: The text cannot be read, is empty, or is in an unknown column.
+        OpencseError: The text cannot be read, is empty or one sentence only, or is in an unknown column.
     """
     name = _name(given)
     if not isinstance(given, str | Path):
         given, column = _table_file(_as_table(given), column), None
     documents = Documents(given)
     if documents.are_prose:
-        return Corpus(_split(documents, column), name)
+        return _split(documents, column, name)
     corpus = Corpus(documents.path, name)
     wanted = "text" if column is None and "text" in corpus.columns else corpus.text_column(column)
     if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
         return corpus
-    if split and not set(needed) & set(corpus.columns) and _are_paragraphs(corpus.texts(wanted)):
-        return Corpus(_split(documents, wanted), name)
-    return corpus if wanted == "text" else Corpus(_renamed(corpus, wanted), name)
+    kept = set(needed) & set(corpus.columns) if split else {each for each in corpus.columns if _is_text(corpus, each)}
+    if split and not kept and not are_sentences(list(islice(corpus.texts(wanted), 1000))):
+        return _split(documents, wanted, name)
+    if wanted != "text":
+        corpus = Corpus(_renamed(corpus, wanted), name)
+    return _distinct(corpus, ["text", *sorted(kept - {"text", wanted})])
 
 
 def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
@@ -109,13 +113,7 @@ def _name(given: Any) -> str:
     return Path(given).name if isinstance(given, str | Path) else f"texts in memory ({type(given).__name__})"
 
 
-def _are_paragraphs(texts: Iterator[str]) -> bool:
-    """Return whether the typical text is longer than a sentence."""
-    lengths = [len(text.split()) for text in islice(texts, 1000)]
-    return bool(lengths) and median(lengths) > _LONG
-
-
-def _split(documents: Documents, column: str | None) -> Path:
+def _split(documents: Documents, column: str | None, name: str) -> Corpus:
     """Write the distinct sentences of documents to the cache, without headings of one or two words."""
 
     def sentences() -> Iterator[str]:
@@ -123,14 +121,43 @@ def _split(documents: Documents, column: str | None) -> Path:
             yield from (text for text in passage.sentences if len(text.split()) >= _LEAST)
 
     key = [content_hash(documents.path), column or ""]
-    return _written("sentences", key, lambda: {"text": dict.fromkeys(sentences())}, documents.path)
+    path = _written("sentences", key, lambda: {"text": dict.fromkeys(sentences())}, documents.path)
+    note(f"{name}: split into {pq.read_metadata(path).num_rows:,} distinct sentences")
+    return Corpus(path, name)
+
+
+def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
+    """Write the rows of a corpus to the cache without those that repeat, unless there are none.
+
+    Args:
+        corpus: A corpus with a column `text`.
+        keys: The columns in which rows that repeat are equal, the first of them `text`.
+    """
+    hashes = np.fromiter((hash(row) for row in corpus.rows(keys) if row[0] is not None), np.int64)
+    count = len(np.unique(hashes))
+    if count == len(hashes):
+        return corpus
+    note(f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another and are left out")
+    if count == 1:
+        raise OpencseError(f"{corpus.name} holds one sentence, {len(hashes):,} times", "Give different sentences.")
+    names = [*keys, *(name for name in corpus.columns if name not in keys and _is_text(corpus, name))]
+
+    def columns() -> dict[str, Iterable[str | None]]:
+        rows: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
+        for row in corpus.rows(names):
+            if row[0] is not None:
+                rows.setdefault(row[: len(keys)], row)
+        return dict(zip(names, zip(*rows.values(), strict=True), strict=True))
+
+    return Corpus(_written("distinct", [corpus.content_hash, *keys], columns, corpus.path), corpus.name)
 
 
 def _renamed(corpus: Corpus, column: str) -> Path:
     """Write the text columns of a table to the cache, one of them renamed to `text`."""
 
     def columns() -> dict[str, Iterable[str | None]]:
-        names = [name for name in corpus.columns if name == column or (name != "text" and _is_text(corpus, name))]
+        others = corpus.columns if column in corpus.columns else ()  # a field within a field gives rows of its own
+        names = [column, *(name for name in others if name not in (column, "text") and _is_text(corpus, name))]
         cells = zip(*corpus.rows(names), strict=True)
         return {"text" if name == column else name: each for name, each in zip(names, cells, strict=True)}
 

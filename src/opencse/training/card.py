@@ -6,6 +6,7 @@ from typing import Any
 
 from huggingface_hub import ModelCardData
 
+from opencse.encoder.export import OLDEST
 from opencse.encoder.provenance import base_model
 from opencse.recipes import Recipe
 from opencse.training.loop import TrainingOutcome
@@ -24,6 +25,8 @@ from sentence_transformers import SentenceTransformer
 model = SentenceTransformer("path/to/this/folder")
 embeddings = model.encode(["A sentence.", "Another one."])
 ```
+
+It loads in sentence-transformers {oldest} and later.
 
 """
 _RUN = """| | |
@@ -92,4 +95,4 @@ def _header(title: str, summary: str, base: str, language: str | None) -> str:
         tags=["sentence-transformers", "sentence-similarity", "opencse"],
         base_model=name,
     )
-    return _HEADER.format(metadata=metadata.to_yaml().strip(), title=title, summary=summary)
+    return _HEADER.format(metadata=metadata.to_yaml().strip(), title=title, summary=summary, oldest=OLDEST)

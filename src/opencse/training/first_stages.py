@@ -49,7 +49,7 @@ def train_first_stages(
 def _stage_recipe(recipe: Recipe, stage: FirstStage) -> Recipe:
     """Return the recipe of a first stage with the family, seed, precision and maximum steps of the run."""
     seed = f"training.seed={recipe.training.seed}"
-    other = load_recipe(stage.recipe, family=recipe.family, overrides=[*stage.set, seed])
+    other = load_recipe(stage.recipe, family=recipe.family, variant=recipe.variant, overrides=[*stage.set, seed])
     if other.training.precision == "auto":
         other = replace(other, training=replace(other.training, precision=recipe.training.precision))
     if recipe.training.max_steps is None:

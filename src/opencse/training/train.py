@@ -126,6 +126,12 @@ def train_encoder(
             session.notify(f"warning: {warning}")
         if text.store.skipped:
             session.notify(f"{text.store.skipped} blank rows were left out; {text.store.rows} are used")
+        for name, view in recipe.used_views.items():
+            if view.window is not None:
+                passed, (low, high) = text.store.present(model.views[name].source), view.window
+                session.notify(
+                    f"{passed} of {text.store.rows} rows have a {name} with a match error rate of {low} to {high}"
+                )
         session.seed(recipe.training.seed, per_process=True)
 
         def save(outcome: TrainingOutcome) -> None:

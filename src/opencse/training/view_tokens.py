@@ -45,7 +45,7 @@ def sources_and_views(
                 "prompt alone",
                 "Raise --set encoder.max_length, or count the content only: --set encoder.length_counts=content.",
             )
-        source = TokenSource(view.text, _text_prompt(view, encoder, masked), recipe.columns[view.text])
+        source = TokenSource(view.text, _text_prompt(view, encoder, masked), recipe.columns[view.text], view.window)
         if source not in sources:
             sources.append(source)
         views[name] = ViewTokens(sources.index(source), frame, budget, view.dropout, view.repetition)

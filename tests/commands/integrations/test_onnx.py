@@ -200,3 +200,14 @@ def test_the_command(normalised, tmp_path, monkeypatch, capsys):
     assert "largest difference" in printed
     assert (export.folder / "model.onnx").stat().st_mtime_ns > before
     assert len(list(export.folder.parent.iterdir())) == 2
+
+
+def test_a_truncated_model_is_exported_truncated(bert, tmp_path):
+    from opencse.commands.integrations import OnnxEncoder
+
+    model = saved(tmp_path / "model", bert, Pooling(32, "mean"), truncate_dim=8)
+    export_onnx(model, tmp_path / "onnx")
+    exported = OnnxEncoder(tmp_path / "onnx")
+    assert exported.settings["dimension"] == 8
+    expected = SentenceTransformer(model, device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(exported.encode(TEXTS), expected, atol=1e-4)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,9 +32,18 @@ def columns_of(kind: str) -> set[str]:
         assert sentences is not None
         return {*STS_TASKS, "Avg.", "Cont.", "Oppn.", *(f"cosine: {each}" for each in sentences.kinds)}
     if kind == "tasks":
-        return {"Avg.", *FOLDERS, *(task for tasks in SUITES.values() for task in tasks)}
+        return {
+            "Avg.",
+            "Avg. dev_accuracy",
+            "Avg. map@10",
+            "Avg. mrr@10",
+            *FOLDERS,
+            *(task for tasks in SUITES.values() for task in tasks),
+        }
     if kind == "projection":
         return set(project(np.eye(3)).scores())
+    if kind == "cost":
+        return {"minutes", "minutes an epoch"}
     return set(WATCHED) if kind == "curves" else {"Cont.", "Oppn."}
 
 
@@ -48,14 +60,70 @@ def test_every_entry_can_be_run(name: str) -> None:
         assert columns == [f"query {i}: rank" for i, query in enumerate(entry.queries, 1) if query.answer]
     elif entry.kind != "splits" or entry.systems:
         assert set(columns) <= columns_of(entry.kind)
-    labels = [system.label for system in entry.systems]
-    assert len(set(labels)) == len(labels)
     assert entry.systems or entry.kind == "splits"
-    for system in entry.systems:
-        assert set(system.printed) <= set(FAMILIES)
-        if system.recipe:
-            for family in (*entry.families, "mini-mlm"):
-                load_recipe(system.recipe, family=family, overrides=list(system.set))
+    assert all(entry.systems_of(family) for family in entry.families if entry.systems)
+    for family, variant in itertools.product((*entry.families, "mini-mlm"), ("sound", "faithful")):
+        for system in entry.systems if family == "mini-mlm" else entry.systems_of(family):
+            if system.recipe:
+                load_recipe(system.recipe, family=family, variant=variant, overrides=list(system.set))
+
+
+def test_a_row_runs_with_the_families_that_its_paper_has() -> None:
+    entry = load_entry("byop/table-2")
+    rows = {family: [system.label for system in entry.systems_of(family)] for family in entry.families}
+    assert rows == {
+        "bert-base": ["SimCSE", "+BYOP-D", "+BYOP-D-M"],
+        "bert-large": ["SimCSE", "+BYOP-D", "+BYOP-C-M"],
+        "roberta-base": ["SimCSE", "+BYOP-D-M", "+BYOP-C"],
+        "roberta-large": ["SimCSE", "+BYOP-D-M", "+BYOP-C-M"],
+    }
+    assert [system.label for system in load_entry("osscse/table-4").systems_of("roberta-large")] == [
+        *("SimCSE", "DCLR", "ESimCSE", "OssCSE")
+    ]
+
+
+def test_printed_values_and_deviations_are_counted() -> None:
+    systems = [system for name in entry_names() for system in load_entry(name).systems]
+    assert sum(len(values) for system in systems for values in system.printed.values()) == 1557
+    assert sum(len(values) for system in systems for values in system.deviations.values()) == 12
+
+
+def test_what_osscse_and_debcse_say_of_simcse_is_of_the_released_models() -> None:
+    unsupervised, supervised = (f"princeton-nlp/{kind}-simcse-bert-base-uncased" for kind in ("unsup", "sup"))
+    for name in ("osscse/example-1", "osscse/figure-1", "osscse/table-3", "debcse/figure-1", "debcse/figure-4"):
+        models = [system.model.get("bert-base") for system in load_entry(name).systems[:2]]
+        assert models == [unsupervised, supervised]
+    printed = [system.printed["bert-base"] for system in load_entry("osscse/example-1").systems]
+    assert printed == [(0.72, 0.96, 0.97, 0.95, 0.97, 0.40), (0.92, 0.75, 0.95, 0.98, 0.98, 0.08)]
+    assert "princeton-nlp" not in str([load_entry("osscse/table-4"), load_entry("diffcse/table-1")])
+
+
+@pytest.mark.parametrize("family", ["bert-base", "bert-large", "roberta-base", "roberta-large"])
+def test_the_pairs_of_san_table_3_differ_in_sans_own_settings_alone(family: str) -> None:
+    rows = {system.label: system for system in load_entry("san/table-3").systems_of(family)}
+    for label in ("SimCSE", "SNCSE", "RankCSE", "RLRD"):
+        if label not in rows:
+            continue
+        plain, added = (
+            load_recipe(row.recipe, family=family, variant="faithful", overrides=list(row.set))
+            for row in (rows[label], rows[f"{label} + SAN"])
+        )
+        assert (plain.training, plain.optimizer, plain.schedule, plain.selection) == (
+            *(added.training, added.optimizer, added.schedule, added.selection),
+        )
+        assert replace(added.encoder, dropout=None) == plain.encoder
+        assert added.encoder.dropout in (None, 0.1)
+
+
+def test_osscse_without_its_losses_keeps_both_prompts() -> None:
+    prompt, recall = load_entry("osscse/table-5").systems[1], load_entry("osscse/table-5").systems[3]
+    recipe = load_recipe(prompt.recipe, overrides=list(prompt.set))
+    assert [term.name for term in recipe.terms] == ["contrastive"]
+    assert [view.prompt for view in recipe.used_views.values()] == [
+        *('This sentence : "{}" means {mask}.', 'This sentence of "{}" means {mask}.')
+    ]
+    assert recall.printed == {"roberta-base": (87.12,)}
+    assert [term.name for term in load_recipe("osscse", overrides=list(recall.set)).terms] == ["contrastive", "recall"]
 
 
 def test_all_five_papers_have_tables_and_an_average_is_the_mean_of_its_row() -> None:
@@ -73,7 +141,11 @@ def test_all_five_papers_have_tables_and_an_average_is_the_mean_of_its_row() -> 
     assert [tuple(place) for place in off] == ODD
 
 
-ODD = [("osscse/table-4", "ESimCSE", "roberta-large"), ("san/table-3", "SNCSE", "roberta-large")]
+ODD = [
+    ("debcse/table-2", "whitening", "bert-base"),
+    ("osscse/table-4", "ESimCSE", "roberta-large"),
+    ("san/table-3", "SNCSE", "roberta-large"),
+]
 
 
 def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
@@ -102,6 +174,8 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
     "settings",
     [
         {"columns": ("Avg.",), "systems": (System(label="A", recipe="simcse", printed={"bert-base": (1.0, 2.0)}),)},
+        {"systems": (System(label="A", recipe="simcse", families=("bert-large",)),)},
+        {"systems": (System(label="A", recipe="simcse"), System(label="A", recipe="byop-c"))},
         {"seeds": 0},
         {"kind": "pairs"},
         {"groups": (PairGroup(name="x", transformation="negation"),)},
@@ -109,8 +183,41 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
     ],
 )
 def test_impossible_entries_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"scores|seeds|groups"):
+    with pytest.raises(ValueError, match=r"scores|seeds|groups|family"):
         Entry(name="x", title="", **settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"missing": "x", "set": ("a=1",)},
+        {"pooling": "cls", "model": {"bert-base": "x"}},
+        {"recipe": "simcse", "whitened": True},
+        {"recipe": "simcse", "printed": {"bert-base": (1.0,)}, "deviations": {"bert-base": (0.1, 0.2)}},
+        {"recipe": "simcse", "pooling": "cls"},
+    ],
+)
+def test_impossible_systems_are_refused(settings) -> None:
+    with pytest.raises(ValueError, match=r"belong|deviations|a system has"):
+        System(label="A", **settings)
+
+
+def test_a_printed_deviation_stands_beside_its_score_and_fewer_sets_are_counted() -> None:
+    system = System(label="A", recipe="simcse", printed={"bert-base": (70.0,)}, deviations={"bert-base": (0.71,)})
+    entry = Entry(name="x/y", title="T", columns=("Cont.", "Avg."), systems=(system,))
+    run = {"STS12": 50.0, "Cont.": 80.0, "Cont.: STS12 MSRvid": 80.0, "Cont.: STS-B test": 80.0}
+    table = scores_table(entry, {"bert-base": {"A": [run]}})
+    assert [str(cell.shown()) for cell in table.rows["A"]] == ["80.00", "50.00 (70.00 ± 0.71)"]
+    assert "Cont. and Oppn. are over 2 sets of pairs; the paper's are over 16." in table.notes
+
+
+def test_an_average_may_be_that_of_one_metric() -> None:
+    columns = ("STS-B dev: spearman", "MR: dev_accuracy", "CR: dev_accuracy", "Avg. dev_accuracy")
+    system = System(label="A", recipe="simcse")
+    entry = Entry(name="x/y", title="T", kind="tasks", columns=columns, systems=(system,))
+    run = {"STS-B dev: spearman": 10.0, "MR: dev_accuracy": 80.0, "CR: dev_accuracy": 90.0}
+    ((*_, average),) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
+    assert str(average.shown()) == "85.00"
 
 
 def test_several_printed_scores_are_those_of_the_first_columns_and_one_that_of_the_last() -> None:
@@ -137,9 +244,9 @@ def test_an_average_of_tasks_needs_all_of_them() -> None:
         columns=("CR", "MRPC", "Avg."),
         systems=(System(label="A", recipe="simcse"),),
     )
-    (whole,) = scores_table(entry, {"f": {"A": [{"CR": 80.0, "MRPC": 70.0}]}}).rows.values()
+    (whole,) = scores_table(entry, {"bert-base": {"A": [{"CR": 80.0, "MRPC": 70.0}]}}).rows.values()
     assert [str(cell.shown()) for cell in whole] == ["80.00", "70.00", "75.00"]
-    (part,) = scores_table(entry, {"f": {"A": [{"CR": 80.0, "MRPC": "no data"}]}}).rows.values()
+    (part,) = scores_table(entry, {"bert-base": {"A": [{"CR": 80.0, "MRPC": "no data"}]}}).rows.values()
     assert [str(cell.shown()) for cell in part] == ["80.00", "not had: no data", "not had: not every column is there"]
 
 
@@ -148,5 +255,5 @@ def test_cosines_of_transformations_and_single_splits_do_not_enter_the_average()
         name="x/y", title="T", columns=("cosine: negation", "Avg."), systems=(System(label="A", recipe="simcse"),)
     )
     run = {"STS12": 50.0, "STS13": 70.0, "Cont.": 80.0, "Oppn.: STS-B test": 1.0, "cosine: negation": 0.9}
-    (cells,) = scores_table(entry, {"f": {"A": [run]}}).rows.values()
+    (cells,) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
     assert [str(cell.shown()) for cell in cells] == ["0.90", "60.00"]

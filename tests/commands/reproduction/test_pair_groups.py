@@ -44,5 +44,21 @@ def test_a_transformation_is_that_of_the_probe_and_versions_belong_to_one_senten
 
 
 def test_a_group_has_one_source() -> None:
-    with pytest.raises(ValueError, match="a transformation, a least score, or"):
+    with pytest.raises(ValueError, match="a transformation, a least score, a place, or"):
         PairGroup(name="x", transformation="negation", least_score=4.0)
+
+
+def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
+    other = replace(PAIRS, name="STS-B", sentence1=["q", *PAIRS.sentence1[1:]])
+    group = PairGroup(name="x", least_score=5.0, below_score=5.01, task="STS-B")
+    assert load_group(group, ProbeData(sts=[PAIRS, other])).first == ["q"]
+    assert load_group(PairGroup(name="x", least_score=4.0, below_score=4.5), ProbeData(sts=[PAIRS])).scores == [4.0]
+
+
+def test_a_pair_is_looked_up_by_its_place(monkeypatch) -> None:
+    monkeypatch.setattr("opencse.commands.reproduction.pair_groups.load_sts", lambda *_, **options: [PAIRS])
+    group = PairGroup(name="x", place=("STS12", "test", 3))
+    found = load_group(group, ProbeData(), "data")
+    assert (found.first, found.second, found.scores) == (["e f g h"], ["e x y z"], [4.8])
+    with pytest.raises(OpencseError, match="a pair of STS12"):
+        load_group(group, ProbeData())

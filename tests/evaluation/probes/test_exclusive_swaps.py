@@ -7,7 +7,7 @@ import pytest
 from opencse.evaluation.check.contradictions import SentenceRewriter, rewrite_sentences
 from opencse.evaluation.probes.exclusive_names import ExclusiveNameSwap
 from opencse.evaluation.probes.exclusive_numbers import ExclusiveNumberSwap
-from opencse.evaluation.probes.exclusive_opposites import ExclusiveOpposite
+from opencse.evaluation.probes.exclusive_opposites import ExclusiveOpposite, NegatedComplement
 from opencse.text.documents import DocumentPassage
 from opencse.text.views.registry import SourceRow
 
@@ -139,3 +139,20 @@ def test_a_dated_event_is_not_reworded_by_a_negated_opposite() -> None:
     passages = [DocumentPassage("a", (sentence,)) for sentence in sentences]
     found = {each.text: each for chunk in rewrite_sentences(passages, SentenceRewriter()) for each in chunk}
     assert ["negated opposite" in found[sentence].rewordings for sentence in sentences] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "reworded"),
+    [
+        ("The motor of the pump is silent.", None),
+        ("The chairs in the hall were new.", None),
+        ("The visitors were happy.", None),
+        ("The back door is open.", "closed"),
+        ("The result of the test is valid.", "invalid"),
+        ("The old bridge is not safe.", "dangerous"),
+    ],
+)
+def test_gradual_opposites_are_not_negated_into_each_other(text, reworded) -> None:
+    (view,) = NegatedComplement(contract=0.0).open()([SourceRow(id=0, text=text)])
+    assert (view.text is None) == (reworded is None)
+    assert reworded is None or reworded in view.text

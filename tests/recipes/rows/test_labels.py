@@ -76,7 +76,7 @@ def test_the_share_is_kept_up_to_twenty_of_each(file) -> None:
     ("content", "message"),
     [
         ("sentence1,sentence2,label\na,b,other\n", "line 2: unknown label 'other'"),
-        ("sentence1,sentence2,label\na,,same\n", "line 2: sentence2 is not a text"),
+        ("sentence1,sentence2,label\na,,same\n", "line 2: sentence2 is empty"),
         ("sentence1,text,label\na,b,same\n", "line 2: no column 'sentence2' among sentence1, text, label"),
         ("sentence1,sentence2\na,b\n", "line 2: no label"),
         ("sentence1,sentence2,label,score\na,b,,\n", "line 2: score '' is not a number"),

@@ -110,3 +110,15 @@ def test_batches_hold_every_view_of_every_row_once(corpus, tokenizer, overhead) 
             if content is not None:
                 assert found.pop(v * 3 + r) == [2, *content[: view.budget].tolist(), 3]
     assert not found
+
+
+def test_a_text_outside_the_window_of_match_error_rates_counts_as_missing(tmp_path, tokenizer) -> None:
+    path = tmp_path / "c.jsonl"
+    versions = ["the cat sits here", "the dog sits here", "a dog ran away", None]
+    path.write_text("\n".join(json.dumps({"text": "the cat sits here", "other": other}) for other in versions))
+    sources = [TokenSource("other", optional=True, window=(0.15, 0.6)), TokenSource("text")]
+    store = open_token_store(Corpus(path), sources, tokenizer, 12, progress=False)
+    assert [store.ids(0, row) is not None for row in range(4)] == [False, True, False, False]
+    assert store.present(1) == 4
+    free = [TokenSource("other", optional=True), TokenSource("text")]
+    assert open_token_store(Corpus(path), free, tokenizer, 12, progress=False).present(0) == 3

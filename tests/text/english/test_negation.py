@@ -145,3 +145,10 @@ def test_faithful_takes_no_options():
 def test_alone_as_among_others(negator):
     texts = ["The drug is safe.", "He sang and danced.", "Ann (a singer) left."]
     assert negate(negator, *texts) == [negate(negator, text)[0] for text in texts]
+
+
+def test_where_words_are_only_inserted_and_stays():
+    texts = ["He sang and danced.", "The museum was built in 1990 and renovated in 2000.", "Open the door and run."]
+    inserted = negate(Negation(remove=False).open(), *texts)
+    assert inserted[:2] == ["He did not sing and dance.", "The museum was not built in 1990 and renovated in 2000."]
+    assert not any(" or " in (text or "") for text in inserted)

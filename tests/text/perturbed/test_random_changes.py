@@ -65,3 +65,9 @@ def test_random_sentence_is_never_a_copy_of_the_sentence_itself(rows):
     views = RandomSentence().open(seed=3)(rows(*copies, "Rain falls."))
     assert [view.text for view in views[:3]] == ["Rain falls."] * 3
     assert views[3].text in copies
+
+
+def test_a_share_of_the_words_is_deleted(rows):
+    (view,) = Deletion(share=0.5).open()(rows("one two three four five six"))
+    assert len(view.text.split()) == 3
+    assert Deletion(share=0.5).open()(rows("one"))[0].text is None

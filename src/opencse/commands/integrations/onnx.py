@@ -116,6 +116,7 @@ class _Graph(nn.Module):
     def __init__(self, encoder: SentenceTransformer) -> None:
         super().__init__()
         self.parts = nn.ModuleList(encoder)
+        self.dimension = encoder.truncate_dim
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
@@ -127,7 +128,7 @@ class _Graph(nn.Module):
         hidden = features["token_embeddings"]  # a weighted mean of layers takes its place later on
         for part in self.parts[1:]:
             features = part(features)
-        return features["sentence_embedding"], hidden
+        return features["sentence_embedding"][:, : self.dimension], hidden
 
 
 def _check_packages() -> None:

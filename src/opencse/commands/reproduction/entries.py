@@ -19,23 +19,42 @@ class System:
     """One row of a table of scores.
 
     Attributes:
-        label: What the paper calls it.
+        label: What the paper calls it; two rows may share a label if they share no family.
         recipe: The recipe; empty for the untouched backbone.
+        variant: `sound` or `faithful`; empty for that of the reproduction.
         set: Settings, as after `--set`.
+        llm: The column that a language model writes (`--llm`); without one the row is missing.
+        model: Released models by family of backbones, which take the place of a training with the recipe where the
+            backbones are the paper's.
         pooling: Of the untouched backbone.
+        whitened: Whether the untouched backbone's vectors are whitened on the corpus.
+        families: Families of backbones; empty for those with printed scores, or for all of the entry if there are none.
         printed: What the paper printed, by family of backbones: the scores of the entry's first columns in their order,
             or that of the last alone.
+        deviations: The printed standard deviations, in the form of `printed`.
         missing: Why this row cannot be had, in place of a recipe; empty otherwise.
     """
 
     label: str
     recipe: str = ""
+    variant: Literal["", "sound", "faithful"] = ""
     set: tuple[str, ...] = ()
-    pooling: Literal["", "cls", "mean", "first_last"] = ""
+    llm: str = ""
+    model: dict[str, str] = field(default_factory=dict)
+    pooling: Literal["", "cls", "mean", "first_last", "embeddings_last"] = ""
+    whitened: bool = False
+    families: tuple[str, ...] = ()
     printed: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    deviations: dict[str, tuple[float, ...]] = field(default_factory=dict)
     missing: str = ""
 
     def __post_init__(self) -> None:
+        if (self.set or self.llm or self.model or self.variant) and not self.recipe:
+            raise ValueError("set, llm, model and variant belong to a recipe")
+        if self.whitened and not self.pooling:
+            raise ValueError("whitened belongs to the pooling of an untouched backbone")
+        if any(len(values) != len(self.printed.get(key, ())) for key, values in self.deviations.items()):
+            raise ValueError("deviations are those of the printed scores, family by family")
         if not self.missing and bool(self.recipe) == bool(self.pooling):
             raise ValueError(
                 "a system has a recipe, the pooling of the untouched backbone, or a reason why it is missing"
@@ -71,7 +90,8 @@ class Entry:
             pairs, such as `negation: cosine`. `training_pairs`: the same of the pairs that a system trains on, by the
             vectors of the first system. `neighbours`: the rank of the answer to each of the `queries`. `projection`:
             sentences in two dimensions.
-        columns: What is measured, in the order of the paper; `Avg.` is the mean of the others.
+        columns: What is measured, in the order of the paper; `Avg.` is the mean of the others, and `Avg. METRIC` of
+            those with this metric.
         digits: Digits behind the point.
         plot: What is drawn beside the table: its means, as `lines` if the columns follow each other and else as
             `points`, or pairs as a `scatter` of cosine and match error rate, or as a `histogram` of cosines. Curves and
@@ -87,9 +107,9 @@ class Entry:
 
     name: str
     title: str
-    kind: Literal["scores", "tasks", "curves", "splits", "pairs", "training_pairs", "neighbours", "projection"] = (
-        "scores"
-    )
+    kind: Literal[
+        "scores", "tasks", "curves", "splits", "pairs", "cost", "training_pairs", "neighbours", "projection"
+    ] = "scores"
     columns: tuple[str, ...] = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg.")
     digits: int = 2
     plot: Literal["", "lines", "points", "scatter", "histogram"] = ""
@@ -107,9 +127,18 @@ class Entry:
         if bool(self.groups) != (self.kind == "pairs") or bool(self.queries) != (self.kind == "neighbours"):
             raise ValueError("groups belong to the kind pairs, and queries to the kind neighbours")
         for system in self.systems:
+            if beyond := {*system.families, *system.printed} - {*self.families}:
+                raise ValueError(f"'{system.label}': {', '.join(sorted(beyond))} is no family of the entry")
             for family, scores in system.printed.items():
                 if not 0 < len(scores) <= len(self.columns):
                     raise ValueError(f"'{system.label}', {family}: expected 1 to {len(self.columns)} scores")
+        rows = [(system.label, family) for family in self.families for system in self.systems_of(family)]
+        if len(set(rows)) != len(rows):
+            raise ValueError("two rows of a family share a label")
+
+    def systems_of(self, family: str) -> tuple[System, ...]:
+        """Return the rows that the paper has for a family of backbones."""
+        return tuple(each for each in self.systems if family in (each.families or each.printed or self.families))
 
 
 def entry_names() -> list[str]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation import ScoredPairs
+from opencse.evaluation import ScoredPairs, load_sts
+from opencse.evaluation.development import sts_text
 from opencse.evaluation.probes import ProbeData
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import lexical_overlap
@@ -21,7 +22,10 @@ class PairGroup:
         name: What its columns begin with.
         transformation: Sentences of the probe with this transformation, such as `negation`.
         least_score: Pairs of the STS tasks with at least this human score …
-        below_overlap: … and a lexical overlap below this.
+        below_score: … below this one …
+        below_overlap: … and with a lexical overlap below this …
+        task: … of this task alone; empty for all.
+        place: A single pair of the STS data: its task, its part, and its row from 0.
         sentence: One sentence …
         versions: … and its versions.
     """
@@ -29,13 +33,17 @@ class PairGroup:
     name: str
     transformation: str = ""
     least_score: float | None = None
+    below_score: float = 5.01
     below_overlap: float = 1.01
+    task: str = ""
+    place: tuple[str, str, int] | None = None
     sentence: str = ""
     versions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if (bool(self.transformation), self.least_score is not None, bool(self.versions)).count(True) != 1:
-            raise ValueError("a group has a transformation, a least score, or a sentence with versions")
+        sources = (self.transformation, self.least_score is not None, self.versions, self.place)
+        if sum(map(bool, sources)) != 1:
+            raise ValueError("a group has a transformation, a least score, a place, or a sentence with versions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +61,13 @@ class SentencePairs:
     scores: Sequence[float] = ()
 
 
-def load_group(group: PairGroup, data: ProbeData) -> SentencePairs:
+def load_group(group: PairGroup, data: ProbeData, source: str | None = None) -> SentencePairs:
     """Return the pairs of a group, each distinct pair once; scored pairs with the highest scores first.
 
     Args:
         group: Which pairs.
         data: The sentences with transformations, and the STS tasks or the user's scored pairs.
+        source: The STS files, for a group with a place.
 
     Raises:
         OpencseError: There is no such pair.
@@ -70,9 +79,15 @@ def load_group(group: PairGroup, data: ProbeData) -> SentencePairs:
             raise OpencseError(f"no sentences with the transformation {group.transformation!r}")
         _, first, second = data.sentences.pairs(group.transformation)
         return SentencePairs(first=first, second=second)
+    if group.place is not None:
+        task, split, row = group.place
+        if source is None:
+            raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
+        (pairs,) = load_sts(source, text=sts_text(source), tasks=[task], split=split)
+        return SentencePairs(first=[pairs.sentence1[row]], second=[pairs.sentence2[row]], scores=[pairs.scores[row]])
     found: dict[tuple[str, str], float] = {}
     for each in data.sts or data.pairs:
-        if 1 < each.gold.max() <= 5:  # else another scale
+        if 1 < each.gold.max() <= 5 and (not group.task or group.task == each.name or not data.sts):
             found |= _high_scored(each, group)
     if not found:
         raise OpencseError(f"no pair has a score of at least {group.least_score:g} and so little overlap")
@@ -84,5 +99,6 @@ def load_group(group: PairGroup, data: ProbeData) -> SentencePairs:
 
 def _high_scored(pairs: ScoredPairs, group: PairGroup) -> dict[tuple[str, str], float]:
     overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
-    rows = np.flatnonzero((pairs.gold >= (group.least_score or 0)) & (overlap < group.below_overlap)).tolist()
+    scored = (pairs.gold >= (group.least_score or 0)) & (pairs.gold < group.below_score)
+    rows = np.flatnonzero(scored & (overlap < group.below_overlap)).tolist()
     return {(pairs.sentence1[row], pairs.sentence2[row]): pairs.scores[row] for row in rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from opencse.commands.reproduction.entries import Entry, System
@@ -28,22 +28,23 @@ class Cell:
     Attributes:
         values: What was measured, one for each seed; empty if there is nothing.
         printed: What the paper has; None if it has nothing.
+        deviation: The standard deviation that the paper has beside it.
         missing: Why nothing was measured.
     """
 
     values: tuple[float, ...] = ()
     printed: float | None = None
+    deviation: float | None = None
     missing: str = ""
 
     def shown(self, digits: int = 2) -> TableCell:
         """Return the mean ± standard deviation over the seeds, and the printed value in brackets."""
-        printed = "" if self.printed is None else str(Number(self.printed, digits))
+        printed = "" if self.printed is None else str(Number(self.printed, digits, deviation=self.deviation))
         if self.values:
             deviation = statistics.stdev(self.values) if len(self.values) > 1 else None
             return Number(statistics.fmean(self.values), digits, aside=printed, deviation=deviation)
-        return " ".join(
-            [*([f"not had: {self.missing}"] if self.missing else []), *([f"({printed})"] if printed else [])]
-        )
+        missing = f"not had: {self.missing}" if self.missing else ""
+        return f"{missing} ({printed})".strip() if printed else missing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,20 +98,34 @@ def scores_table(
         notes: How the scores came about.
     """
     rows: dict[str, tuple[Cell, ...]] = {}
+    sets: set[int] = set()
     for key, by_label in scores.items():
         family = key.partition(":")[0]
-        for system in entry.systems:
-            printed = _printed(system.printed.get(family, ()), len(entry.columns))
+        for system in entry.systems_of(family):
             runs = by_label[system.label]
-            label = system.label if len(scores) == 1 else f"{system.label}, {key}"
             if isinstance(runs, str):
-                reasons = [*[""] * (len(printed) - 1), runs]
-                rows[label] = tuple(Cell(printed=p, missing=r) for p, r in zip(printed, reasons, strict=True))
+                cells = [Cell(missing=runs if column == entry.columns[-1] else "") for column in entry.columns]
             else:
-                columns = zip(entry.columns, printed, strict=True)
-                rows[label] = tuple(_column_cell(entry, runs, column, value) for column, value in columns)
+                cells = [_column_cell(entry, runs, column) for column in entry.columns]
+                sets |= {
+                    sum(name.startswith(f"{column}: ") for name in run)
+                    for run in runs
+                    for column in run
+                    if column in entry.columns
+                }
+            printed, deviations = (
+                _printed(by_family.get(family, ()), len(cells)) for by_family in (system.printed, system.deviations)
+            )
+            rows[system.label if len(scores) == 1 else f"{system.label}, {key}"] = tuple(
+                replace(cell, printed=value, deviation=deviation)
+                for cell, value, deviation in zip(cells, printed, deviations, strict=True)
+            )
     digits = tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns)
-    return _reproduced(entry, entry.columns, rows, digits, notes)
+    table = _reproduced(entry, entry.columns, rows, digits, notes)
+    if {*PARTS} & {*entry.columns} and (fewer := sets - {0, len(SPLITS)}):
+        note = f"Cont. and Oppn. are over {min(fewer)} sets of pairs; the paper's are over {len(SPLITS)}."
+        return replace(table, notes=(*table.notes, note))
+    return table
 
 
 def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
@@ -189,18 +204,21 @@ def _printed_split(system: System, known: PublishedSplit) -> tuple[float | None,
     return (None, None) if pair is None else (round(100 * pair[0], 2), round(100 * pair[1], 2))
 
 
-def _column_cell(entry: Entry, runs: Sequence[Scores], column: str, printed: float | None) -> Cell:
-    """Return a column of a row; `Avg.` is the mean of all sets of scored pairs, or of the other columns."""
-    if column != "Avg.":
-        return _cell(runs, [column], printed)
-    names = [name for name in entry.columns if name != "Avg."]
+def _column_cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
+    """Return a column of a row; `Avg.` or `Avg. METRIC` is the mean of all sets of scored pairs, or other columns."""
+    if not column.startswith("Avg."):
+        return _cell(runs, [column])
+    metric = column.removeprefix("Avg.").strip()
+    names = [name for name in entry.columns if not name.startswith("Avg.")]
     if entry.kind == "scores":
-        names = [name for name in runs[0] if name.partition(":")[0] not in ("Cont.", "Oppn.", "cosine")]
-    cell = _cell(runs, names, printed)
-    return Cell(printed=printed, missing="not every column is there") if cell.missing else cell
+        names = [name for name in runs[0] if name.partition(":")[0] not in (*PARTS, "cosine")]
+    elif metric:
+        names = [name for name in names if name.endswith(f": {metric}")]
+    cell = _cell(runs, names)
+    return Cell(missing="not every column is there") if cell.missing else cell
 
 
-def _cell(runs: Sequence[Scores] | str, names: Sequence[str], printed: float | None) -> Cell:
+def _cell(runs: Sequence[Scores] | str, names: Sequence[str], printed: float | None = None) -> Cell:
     """Return the mean of some scores of each run, or the reason why one of them is missing."""
     if isinstance(runs, str):
         return Cell(printed=printed, missing=runs)

@@ -9,13 +9,12 @@ from typing import cast
 
 from opencse.evaluation.probes.exclusive_names import ExclusiveNameSwap
 from opencse.evaluation.probes.exclusive_numbers import ExclusiveNumberSwap
-from opencse.evaluation.probes.exclusive_opposites import ExclusiveOpposite
+from opencse.evaluation.probes.exclusive_opposites import ExclusiveOpposite, NegatedComplement
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import ENGLISH, LanguagePack
 from opencse.text.views.registry import (
     Constructor,
     ConstructorSpec,
-    NegatedAntonym,
     Negation,
     Passive,
     Reordering,
@@ -31,7 +30,7 @@ CONTRADICTIONS: dict[str, ConstructorSpec] = {
 """Rewritings that contradict a sentence, by their names in a report."""
 
 REWORDINGS: dict[str, ConstructorSpec] = {
-    "negated opposite": NegatedAntonym(),
+    "negated opposite": NegatedComplement(),
     "passive": Passive(),
     "reordered": Reordering(),
 }

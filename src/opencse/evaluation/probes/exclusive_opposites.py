@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opencse.text.english.antonym_swap import AntonymSwap
+from opencse.text.english.negated_antonym import NegatedAntonym
 from opencse.text.english.opposites import Opposite
 from opencse.text.english.predications import Predication, find_predications, predication_edits
 from opencse.text.syntax.tokens import Token
@@ -37,12 +38,42 @@ _WITH_ANY_PREPOSITION = frozenset(
     "important legal mandatory necessary optional permit possible prohibit reject safe suitable unable unimportant "
     "unsafe useful useless".split()
 )
+_COMPLEMENTARY = frozenset(
+    """absent/present allowed/forbidden allowed/banned asleep/awake automatic/manual closed/open compulsory/voluntary
+    mandatory/optional obligatory/optional required/optional alive/dead disabled/enabled excluded/included
+    external/internal fake/genuine false/true correct/wrong guilty/innocent offline/online permanent/temporary
+    permitted/prohibited occupied/vacant wired/wireless dangerous/safe harmful/harmless useful/useless hidden/visible
+    exterior/interior nonrefundable/refundable""".split()
+)
+"""Adjectives without a third possibility between them and their opposite; others are known by a negative prefix."""
+_GRADUAL = frozenset(
+    "attractive common familiar fashionable fortunate happy important kind lucky popular significant sociable talented "
+    "usual".split()
+)
+"""Adjectives whose prefixed opposite leaves a third possibility: neither happy nor unhappy."""
+_NEGATIVE = ("un", "in", "im", "il", "ir", "dis", "non")
 _ADJUNCTS = frozenset("in on at during after before until since under within because when while if without".split())
 """Words that begin a time, a place or a condition, which suits any predicate."""
 
 _PREFIXED = re.compile(r"(?:un|in|im|il|ir|dis)(?=...)")
 _FIXED_PREPOSITIONS = {"include": "in", "exclude": "in", "enable": "in", "absent": "in", "present": "at"}
 _COORDINATED = ("and", "or", "nor", "but", "/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NegatedComplement(NegatedAntonym):
+    """Negate the opposite of a predicate, only where there is no third possibility between the two.
+
+    Who isn't deafening need not be silent, and what isn't new need not be old.
+    """
+
+    def accepts(self, opposite: Opposite) -> bool:
+        """Return whether one of the two words denies the other, by its form or by the list."""
+        if not opposite.complementary or opposite.pos not in ("ADJ", "ADV"):
+            return opposite.complementary
+        a, b = sorted(opposite.pair, key=len)
+        prefixed = a not in _GRADUAL and any(b == prefix + a for prefix in _NEGATIVE)
+        return prefixed or "/".join(sorted(opposite.pair)) in _COMPLEMENTARY
 
 
 @dataclass(frozen=True, kw_only=True)

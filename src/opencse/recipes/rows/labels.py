@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.tables import parse_score, read_table
+from opencse.foundation.tables import parse_score, read_table, require_text
 
 SAME, OPPOSITE, BETTER, WORSE = "label_same", "label_opposite", "label_better", "label_worse"
 COLUMNS = (SAME, OPPOSITE, BETTER, WORSE)
@@ -125,9 +125,7 @@ def _parsed(cells: Mapping[str, object], path: Path, line: int) -> tuple[str, st
                 f"{path}, line {line}: no column {name!r} among {', '.join(map(str, cells))}",
                 "Name the columns sentence1, sentence2 and label.",
             )
-        if not isinstance(cell, str) or not cell.strip():
-            raise OpencseError(f"{path}, line {line}: {name} is not a text", "Give a text or drop the line.")
-        texts.append(cell.strip())
+        texts.append(require_text(cell, name, path, line).strip())
     if str(cells.get("label") or "").strip():
         label = str(cells["label"]).strip().lower()
         if label not in _RELATIONS:

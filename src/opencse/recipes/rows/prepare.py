@@ -38,7 +38,8 @@ def recipe_for_corpus(
         paraphrases: The user's source of paraphrases.
 
     Raises:
-        OpencseError: The recipe is invalid, or uses no paraphrases although the user brings some.
+        OpencseError: The recipe is invalid, uses no paraphrases although the user brings some, or builds a view with a
+            model that is not on this machine.
     """
     source = paraphrases.settings()
 
@@ -51,7 +52,12 @@ def recipe_for_corpus(
     with_paraphrases = load(may_have=["paraphrases"])
     built = "paraphrase" in corpus.columns and built_by_opencse(with_paraphrases.build, corpus.columns)
     complete = not missing_specs(with_paraphrases.build, with_paraphrases.columns, corpus.columns)
-    return with_paraphrases if built or complete else load()
+    if built or complete:
+        return with_paraphrases
+    found = load()
+    for spec in missing_specs(found.build, found.columns, corpus.columns).values():
+        spec.check()
+    return found
 
 
 def prepare_rows(

@@ -34,11 +34,13 @@ class TokenSource:
         column: The text column.
         prompt: A plain prompt such as `"query: {}"`, or None.
         optional: Whether rows may lack it; rows that lack any other source are left out.
+        window: Minimum and maximum match error rate with the column `text`; rows outside count as lacking it.
     """
 
     column: str
     prompt: str | None = None
     optional: bool = False
+    window: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,25 @@ class UsableRows:
 
     def with_gaps(self) -> Iterator[dict[str, str | None] | None]:
         """Yield every row of the corpus, and None for one that is left out."""
-        columns = list(dict.fromkeys(s.column for s in self.sources))
+        windows = {s.column: s.window for s in self.sources if s.window is not None}
+        columns = list(dict.fromkeys([*(s.column for s in self.sources), *(["text"] if windows else [])]))
         needed = [s.column for s in self.sources if not s.optional]
-        for cells in self.corpus.rows(columns):
-            row = dict(zip(columns, cells, strict=True))
-            yield row if all(row[c] is not None for c in needed) else None
+        for chunk in chunks(self.corpus.rows(columns), _CHUNK):
+            rows = [dict(zip(columns, cells, strict=True)) for cells in chunk]
+            for column, window in windows.items():
+                _keep_within(window, rows, column)
+            yield from (row if all(row[c] is not None for c in needed) else None for row in rows)
+
+
+def _keep_within(window: tuple[float, float], rows: Sequence[dict[str, str | None]], column: str) -> None:
+    """Set to None the cells of a column whose match error rate with the row's `text` lies outside the window."""
+    from opencse.text.surface import match_error_rate
+
+    both = [row for row in rows if row["text"] is not None and row[column] is not None]
+    rates = match_error_rate([str(row["text"]) for row in both], [str(row[column]) for row in both], workers=1)
+    for row, rate in zip(both, rates.tolist(), strict=True):
+        if not window[0] <= rate <= window[1]:
+            row[column] = None
 
 
 class TokenStore:
@@ -139,7 +155,7 @@ def open_token_store(
         "corpus": corpus.content_hash,
         "format": corpus.format,
         "tokenizer": _tokenizer_hash(tokenizer),
-        "sources": [(s.column, s.prompt, s.optional) for s in sources],
+        "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
     }
     name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()

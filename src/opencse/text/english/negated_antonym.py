@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable
+from opencse.text.english.opposites import Opposite
 from opencse.text.english.predications import find_predications, overlap, predication_edits
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits
@@ -45,11 +46,15 @@ class NegatedAntonym(GrammarView):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
 
+    def accepts(self, opposite: Opposite) -> bool:
+        """Return whether the negated opposite of a word says the same as the word."""
+        return opposite.complementary
+
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposites of one or several predicates."""
         contract = rng.random() < self.contract
         found = [
-            each for each in find_predications(text, tokens, hold_out=self.hold_out) if each.opposite.complementary
+            each for each in find_predications(text, tokens, hold_out=self.hold_out) if self.accepts(each.opposite)
         ]
         rng.shuffle(found)
         edits: list[Edit] = []

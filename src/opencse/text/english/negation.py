@@ -28,7 +28,8 @@ class Negation(GrammarView):
     Attributes:
         mode: "sound", or "faithful" for SNCSE's rules; the options below then have no effect.
         by: "not", "antonym", or both in the order in which they are tried ("not-antonym", "antonym-not").
-        remove: Remove the negation of a sentence that is negative already; if false, such a sentence gives null.
+        remove: Remove the negation of a sentence that is negative already; if false, such a sentence gives null
+            and "and" stays "and", because OssCSE only inserts.
         contract: Write "isn't", "doesn't".
 
     Example:

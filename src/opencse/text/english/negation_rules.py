@@ -47,7 +47,7 @@ def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract:
     Args:
         text: The sentence.
         tokens: Its tokens.
-        remove: Remove an existing negation; if false, such a sentence gives None.
+        remove: Remove an existing negation; if false, such a sentence gives None, and "and" does not become "or".
         contract: Write "isn't" rather than "is not".
 
     Returns:
@@ -61,6 +61,8 @@ def negate(text: str, tokens: Sequence[Token], *, remove: bool = True, contract:
     if _opens_subordinate(text, clause):
         return None, "subordinate clause"
     edits, rule = negation_edits(text, clause, remove=remove, contract=contract)
+    if edits is not None and not remove:  # as OssCSE §4: words are inserted, and "and" stays
+        edits = [(start, end, new) for start, end, new in edits if text[start:end].lower() != "and"]
     return (None if edits is None else apply_edits(text, edits)), rule
 
 

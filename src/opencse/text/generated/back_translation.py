@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from opencse.encoder.names import resolve
+from opencse.encoder.names import on_this_machine, resolve
 from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
 from opencse.text.generated.candidate_table import Candidate, Pick, check_error_rate_window, choose_candidate
@@ -80,8 +80,22 @@ class BackTranslation(ConstructorSpec):
         if self.beams < 1 or self.variants < 1 or not 0 <= self.noise_words[0] <= self.noise_words[1]:
             raise ValueError("beams and variants must be at least 1, and noise_words a range")
 
+    def check(self) -> None:
+        """Check that the translation models are on this machine: none is fetched unasked.
+
+        Raises:
+            OpencseError: One of them is not.
+        """
+        for name in (name for pair in self.models for name in pair):
+            if not on_this_machine(resolve(name)):
+                raise OpencseError(
+                    f"back-translation needs the model {name}, which is not on this machine",
+                    f"Bring paraphrases of your own (--paraphrases TABLE), or fetch it with `hf download {name}`.",
+                )
+
     def open(self, *, seed: int = 0, workers: int = 1) -> BackTranslator:
         """Load the translation models."""
+        self.check()
         return BackTranslator(self, seed=seed)
 
 
@@ -176,9 +190,11 @@ class Translator:
             _check_weights(Path(name))
         try:
             with quiet():
-                self.tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=local)
+                self.tokenizer: Any = AutoTokenizer.from_pretrained(
+                    name, local_files_only=local, trust_remote_code=False
+                )
                 self.model: Any = AutoModelForSeq2SeqLM.from_pretrained(
-                    name, use_safetensors=True, local_files_only=local
+                    name, use_safetensors=True, local_files_only=local, trust_remote_code=False
                 )
         except (OSError, ValueError, ImportError) as error:
             raise OpencseError(

@@ -61,7 +61,8 @@ class Deletion(ConstructorSpec):
     Source: Shi et al., OssCSE (EMNLP 2023), §3.2, which removes one.
 
     Attributes:
-        words: Number of words.
+        words: Number of words, if there is no share.
+        share: Share of the words, at least one (DiffCSE Appendix B: 0.15); 0 for a fixed number.
 
     Example:
         [build.shorter]
@@ -72,10 +73,11 @@ class Deletion(ConstructorSpec):
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
     words: int = 1
+    share: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.words < 1:
-            raise ValueError(f"words must be at least 1, not {self.words} (OssCSE: 1)")
+        if self.words < 1 or not 0 <= self.share < 1:
+            raise ValueError("words must be at least 1 (OssCSE: 1), and share at least 0 and below 1 (DiffCSE: 0.15)")
 
     def open(self, *, seed: int = 0, workers: int = 1) -> RandomChange:
         """Return the constructor; there is nothing to load."""
@@ -83,9 +85,10 @@ class Deletion(ConstructorSpec):
 
     def _deleted(self, row: SourceRow, seed: int) -> tuple[str | None, str]:
         words = list(_WORD.finditer(row.text))
-        if len(words) <= self.words:
+        count = max(1, round(self.share * len(words))) if self.share else self.words
+        if len(words) <= count:
             return None, "too short"
-        chosen = set(row_random(seed, self.kind, row).sample(range(len(words)), self.words))
+        chosen = set(row_random(seed, self.kind, row).sample(range(len(words)), count))
         starts = [0, *(word.end() for word in words[:-1])]  # each word goes with the space before it
         kept = [
             row.text[start : word.end()]

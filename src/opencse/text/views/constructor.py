@@ -127,6 +127,16 @@ class ConstructorSpec:
         """Return the columns that `[build.NAME]` builds: NAME, or several."""
         return (name,)
 
+    def check(self) -> None:
+        """Check that the models which it needs are on this machine, without loading them; by default it needs none.
+
+        Raises:
+            OpencseError: One is missing; the message says what to do.
+        """
+        for name in self.__dataclass_fields__:
+            if isinstance(nested := getattr(self, name), ConstructorSpec):
+                nested.check()
+
     def prepare(self, corpus: CorpusAccess) -> Openable:
         """Do the work that needs the whole corpus, once, before any row is built; by default there is none."""
         return self

@@ -1,0 +1,80 @@
+"""The model that a run begins with, opened once and handed on."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from opencse.encoder.device import choose_device
+from opencse.encoder.dropout import set_dropout
+from opencse.encoder.families import family_of
+from opencse.encoder.given import model_source
+from opencse.encoder.loading import check_pooling, load_config, open_model, pooled
+from opencse.encoder.names import resolve
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+class Backbone:
+    """A model to start from: its configuration is read at once, its weights once, when they are first needed.
+
+    Args:
+        given: A folder, a hub id, a bundled name, or a `SentenceTransformer`.
+
+    Attributes:
+        name: What the user gave, or the folder in which a loaded model was saved.
+        config: Values of the transformers configuration.
+        seed: Seed of the weights that the files lack, such as a pooler head.
+
+    Raises:
+        OpencseError: There is no such model.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self.name = model_source(given)
+        self.source = resolve(self.name)
+        self.config: dict[str, Any] = load_config(self.source).to_dict()
+        self.seed = 0
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def family(self) -> str:
+        """The family of the model, by its configuration."""
+        return family_of(self.config)
+
+    @cached_property
+    def device(self) -> torch.device:
+        """The device of the copies."""
+        return choose_device()
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of the model, without any template."""
+        return self._untouched.tokenizer
+
+    def encoder(
+        self,
+        pooling: str = "backbone",
+        *,
+        prompt: str | None = None,
+        final_mark: str = "",
+        dropout: float | None = None,
+    ) -> SentenceTransformer:
+        """Return a copy of the untouched model with a pooling; the arguments are those of `load_encoder`."""
+        check_pooling(self.name, self.source, pooling)
+        model = copy.deepcopy(self._untouched)
+        if dropout is not None and not set_dropout(model[0], dropout):
+            model = open_model(self.name, self.source, dropout=dropout)  # its layers were built without any
+        return pooled(self.name, model, pooling, prompt=prompt, final_mark=final_mark).to(self.device)
+
+    @cached_property
+    def _untouched(self) -> SentenceTransformer:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return open_model(self.name, self.source)
