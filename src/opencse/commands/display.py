@@ -88,7 +88,7 @@ def statistics_tables(views: str | Path, model: str | None, pairs: str | None, n
         pairs: A file of scored pairs, to count known near-duplicates among mined sentences; None for none.
         near: Minimum score of a near-duplicate.
     """
-    encode = None if model is None else SentenceTransformer(resolve(model)).encode
+    encode = None if model is None else SentenceTransformer(resolve(model), trust_remote_code=False).encode
     rows: list[list[Cell]] = []
     notes = []
     for column in pair_statistics(views, encode=encode):

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from opencse.commands.reports.text import shown
-from opencse.evaluation.probes import Estimate, ProbeScores
+from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.published import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.foundation.result_table import Cell, Number
+
+_OPPN, _CONT = (
+    f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
+    for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
+)
+_CARDS = (
+    (
+        *("transformations", "paraphrase_above_negation", "Paraphrase above negation"),
+        "How often is the paraphrase closer than the negation, which has nearly the same words?",
+        "100 % is right; below 50 %, wording counts more than meaning.",
+    ),
+    (
+        *("retrieval", "negation_first", "Search finds the negation first"),
+        "How often is the first hit for a sentence its own negation?",
+        "0 % is right. Searched: all sentences, paraphrases and negations.",
+    ),
+    (
+        *("splits", "opposed", "Agreement where wording misleads"),
+        "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
+        _OPPN,
+    ),
+    (
+        *("splits", "consistent", "Agreement where wording helps"),
+        "The same on pairs whose wording agrees with their meaning (Cont.).",
+        _CONT,
+    ),
+)
+"""The headline figures: where each stands in the scores, its title, its question, and values to compare with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,62 +112,13 @@ def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
 
 def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
     """Return the headline figures for which there is data."""
-    oppn, cont = (
-        f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
-        for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
-    )
-    all_cards = [
-        _card(
-            models,
-            "Paraphrase above negation",
-            "How often is the paraphrase closer than the negation, which has nearly the same words?",
-            "100 % is right; below 50 %, wording counts more than meaning.",
-            lambda f: f.transformations.paraphrase_above_negation if f.transformations else None,
-            rate=True,
-        ),
-        _card(
-            models,
-            "Search finds the negation first",
-            "How often is the first hit for a sentence its own negation?",
-            "0 % is right. Searched: all sentences, paraphrases and negations.",
-            lambda f: f.retrieval.negation_first if f.retrieval else None,
-            rate=True,
-        ),
-        _card(
-            models,
-            "Agreement where wording misleads",
-            "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
-            oppn,
-            lambda f: f.splits.opposed if f.splits else None,
-        ),
-        _card(
-            models,
-            "Agreement where wording helps",
-            "The same on pairs whose wording agrees with their meaning (Cont.).",
-            cont,
-            lambda f: f.splits.consistent if f.splits else None,
-        ),
-    ]
-    return [card for card in all_cards if card is not None]
-
-
-def _card(
-    models: Mapping[str, ProbeScores],
-    title: str,
-    question: str,
-    note: str,
-    get: Callable[[ProbeScores], Estimate | None],
-    *,
-    rate: bool = False,
-) -> Card | None:
-    estimates = {name: get(found) for name, found in models.items()}
-    values = tuple(
-        (
-            shown(name, 40),
-            each.percent() if rate else each.number(),
-            None if each.value is None else max(0.0, min(1.0, each.value)),
-        )
-        for name, each in estimates.items()
-        if each is not None
-    )
-    return Card(title=title, question=question, values=values, note=note) if values else None
+    found = []
+    for part, measure, title, question, note in _CARDS:
+        parts = {name: getattr(each, part) for name, each in models.items()}
+        values = []
+        for name, each in ((name, getattr(scores, measure)) for name, scores in parts.items() if scores):
+            number = each.number() if part == "splits" else each.percent()
+            values.append((shown(name, 40), number, None if each.value is None else max(0.0, min(1.0, each.value))))
+        if values:
+            found.append(Card(title=title, question=question, values=tuple(values), note=note))
+    return found
