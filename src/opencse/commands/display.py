@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -57,7 +58,7 @@ def outcome_lines(
         outcome.table(),
         *_warnings(run),
         Text(""),
-        Table(["", *scores], headline_rows(scores)[:3]),
+        Table(["", *scores], [*headline_rows(scores)[:2], *_agreement(scores)]),
         Text(""),
         _path("model", run.model, _loading(run.model)),
         _path("report", report),
@@ -117,6 +118,13 @@ def statistics_tables(views: str | Path, model: str | None, pairs: str | None, n
         scored_heads = ["scored", f"score ≥ {near:g}"] if known else []
         columns = ("column", "drawn", "cosine", "MER", "overlap", *scored_heads)
         yield Table(columns, drawn, "Drawn sentences: mean (5th to 95th percentile)")
+
+
+def _agreement(scores: Mapping[str, ProbeScores]) -> list[list[Cell]]:
+    """Return the mean Spearman correlation with people's scores as a row; none without scored pairs."""
+    found = [[task.score for task in each.sts] for each in scores.values()]
+    row: list[Cell] = ["Agreement with people, Spearman × 100"]
+    return [row + [Number(None if None in each else fmean(each)) for each in found]] if all(found) else []
 
 
 def _warnings(run: TrainingRun) -> list[Text]:

@@ -60,9 +60,9 @@ def _subsets(labels: list[str], parts: list[Any]) -> Table:
         kinds = tasks[0].details.get("subsets", {})
         for kind, values in sorted(kinds.items(), key=lambda item: -item[1]["gold_mean"]):
             cosines = (Number(task.details["subsets"][kind]["cosine_mean"]) for task in tasks)
-            names = (shown(tasks[0].task, 40), shown(kind, 40))
+            names = (shown(kind, 40), shown(tasks[0].task, 40))
             rows.append((*names, values["rows"], Number(values["gold_mean"], 1), *cosines))
-    heads = ("set", "kind of pair", "pairs", "human score", *labels)
+    heads = ("kind of pair", "set", "pairs", "human score", *labels)
     return Table(heads, rows, "Kinds of scored pairs", ["Mean human score, and mean cosine of each model."])
 
 
