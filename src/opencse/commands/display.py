@@ -122,9 +122,11 @@ def statistics_tables(views: str | Path, model: str | None, pairs: str | None, n
 
 def _agreement(scores: Mapping[str, ProbeScores]) -> list[list[Cell]]:
     """Return the mean Spearman correlation with people's scores as a row; none without scored pairs."""
-    found = [[task.score for task in each.sts] for each in scores.values()]
     row: list[Cell] = ["Agreement with people, Spearman × 100"]
-    return [row + [Number(None if None in each else fmean(each)) for each in found]] if all(found) else []
+    for each in scores.values():
+        known = [task.score for task in each.sts if task.score is not None]
+        row.append(Number(fmean(known) if known and len(known) == len(each.sts) else None))
+    return [row] if all(each.sts for each in scores.values()) else []
 
 
 def _warnings(run: TrainingRun) -> list[Text]:
