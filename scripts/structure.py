@@ -1,4 +1,4 @@
-"""Count what a newcomer meets: files, imports between them, circles, long files and functions.
+"""Count what a newcomer meets: lines by kind, files, imports between them, circles, long files and functions.
 
     python scripts/structure.py [CHECKOUT]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def main(checkout: Path) -> None:
     print(f"largest file          {lines[longest_file]} lines ({longest_file})")
     print(f"longest function      {longest_function[1]} lines ({longest_function[0]})")
     print(f"functions > 60 lines  {sum(length > 60 for _, length in functions)}")
-    print(f"docstrings 'What …'   {sum(what_docstrings(path) for path in modules.values())}")
+    print(f"most parameters       {parameters_of(modules)}")
+    print_lines(modules)
 
 
 def file_graph(modules: dict[str, Path]) -> Graph:
@@ -77,11 +79,47 @@ def functions_of(name: str, path: Path) -> Iterator[tuple[str, int]]:
             yield f"{name}.{node.name}", length
 
 
-def what_docstrings(path: Path) -> int:
-    """Return how many docstrings of a file open with "What"."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    return sum((ast.get_docstring(node) or "").startswith("What ") for node in nodes if isinstance(node, kinds))
+def parameters_of(modules: dict[str, Path]) -> str:
+    """Return the longest lists of parameters: count and function."""
+    lists = []
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                lists.append((sum(each.arg not in ("self", "cls") for each in given), f"{name}.{node.name}"))
+    return ", ".join(f"{count} ({name})" for count, name in sorted(lists, reverse=True)[:5])
+
+
+def print_lines(modules: dict[str, Path]) -> None:
+    """Print the lines of each package by kind: code, docstrings, imports, comments, blank."""
+    totals: dict[str, Counter[str]] = {}
+    for name, path in modules.items():
+        totals.setdefault(package_of(name), Counter()).update(line_kinds(path))
+    totals["all"] = sum(totals.values(), Counter())
+    kinds = ("code", "docstring", "import", "comment", "blank")
+    print(f"\n{'package':14}{'lines':>8}" + "".join(f"{kind:>11}" for kind in kinds))
+    for package, counts in totals.items():
+        print(f"{package:14}{counts.total():8}" + "".join(f"{counts[kind]:11}" for kind in kinds))
+
+
+def line_kinds(path: Path) -> Counter[str]:
+    """Count the lines of a file by kind; a line with code and a comment is code."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kinds = ["blank" if not line.strip() else "comment" if line.lstrip().startswith("#") else "code" for line in lines]
+    tree = ast.parse("\n".join(lines))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            kinds[node.lineno - 1 : node.end_lineno] = ["import"] * (node.end_lineno - node.lineno + 1)
+        body = getattr(node, "body", None)
+        # Strings as statements: docstrings, and those below a constant or a field.
+        for each in body if isinstance(body, list) else ():
+            if (
+                isinstance(each, ast.Expr)
+                and isinstance(each.value, ast.Constant)
+                and isinstance(each.value.value, str)
+            ):
+                kinds[each.lineno - 1 : each.end_lineno] = ["docstring"] * (each.end_lineno - each.lineno + 1)
+    return Counter(kinds)
 
 
 def circles(graph: Graph) -> list[list[str]]:

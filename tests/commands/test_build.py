@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import typer
-from opencse.commands.cli.build import build
 from typer.testing import CliRunner
 
+from opencse.commands.main import app as APP
 from opencse.foundation.errors import OpencseError
 
 RECIPE = """
@@ -30,12 +29,10 @@ model = "not-opened-in-this-test"
 def run(tmp_path: Path):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     (tmp_path / "corpus.txt").write_text("The drug is safe.\n\nShe has a red car.\n")
-    app = typer.Typer()
-    app.command()(build)
 
     def call(*options: str, recipe: str = str(tmp_path / "recipe.toml")):
         words = [recipe, str(tmp_path / "corpus.txt"), "-o", str(tmp_path / "views"), "--workers", "1", *options]
-        return CliRunner().invoke(app, words, catch_exceptions=False)
+        return CliRunner().invoke(APP, ["build", *words], catch_exceptions=False)
 
     return call
 

@@ -3,17 +3,13 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
-from opencse.commands.cli.compare import compare
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
+from opencse.commands.main import app as APP
 from opencse.foundation.errors import OpencseError
 from tests.commands.comparison.folders import seven, write_run
 from tests.tiny import tiny_bert
-
-APP = typer.Typer()
-APP.command()(compare)
 
 
 @pytest.fixture
@@ -27,7 +23,7 @@ def runs(tmp_path):
 
 
 def run(*arguments: object):
-    return CliRunner().invoke(APP, [str(a) for a in arguments])
+    return CliRunner().invoke(APP, ["compare", *map(str, arguments)])
 
 
 def test_from_what_the_runs_wrote(runs, tmp_path):

@@ -4,16 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
-from opencse.commands.cli.evaluate import evaluate
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
+from opencse.commands.main import app as APP
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
-
-APP = typer.Typer()
-APP.command()(evaluate)
 
 
 @pytest.fixture
@@ -32,7 +28,7 @@ def pairs(tmp_path) -> Path:
 
 
 def run(*arguments: object):
-    return CliRunner().invoke(APP, [str(a) for a in arguments], catch_exceptions=True)
+    return CliRunner().invoke(APP, ["evaluate", *map(str, arguments)], catch_exceptions=True)
 
 
 def test_table_on_screen_and_json_in_a_file(model, pairs, tmp_path):

@@ -3,17 +3,13 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
-from opencse.commands.cli.probe import probe
 from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
+from opencse.commands.main import app as APP
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import write_sentences
 from tests.tiny import tiny_bert
-
-APP = typer.Typer()
-APP.command()(probe)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +24,7 @@ def models(tmp_path_factory):
 
 
 def run(*arguments: object):
-    return CliRunner().invoke(APP, [str(a) for a in arguments], env={"OPENCSE_DATA": ""})
+    return CliRunner().invoke(APP, ["probe", *map(str, arguments)], env={"OPENCSE_DATA": ""})
 
 
 def test_two_models_on_own_sentences_and_pairs(models, tmp_path):

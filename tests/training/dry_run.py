@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import Recipe
 from opencse.training import train as train_module
 from opencse.training.batch_sampler import BatchSampler
@@ -143,16 +144,16 @@ def blocking_copies(prepared: Prepared, folder: Path, steps: int = 3) -> list[st
     with _same_parameters():
         network = prepared.network.to(META)
     batch_size = min(prepared.recipe.training.batch_size, prepared.rows)
-    loop = TrainingLoop(
-        network=network,
-        assembler=prepared.assembler,
-        sampler=BatchSampler(prepared.rows, batch_size, 0),
-        recipe=prepared.recipe,
+    host: Any = SimpleNamespace(
         folder=folder,
         accelerator=SimpleNamespace(device=META, num_processes=1, process_index=0, is_main_process=True),
         checkpoints=None,
         progress=False,
+        step_limit=None,
+        deadline=None,
     )
+    sampler = BatchSampler(prepared.rows, batch_size, 0)
+    loop = TrainingLoop(network, prepared.assembler, sampler, prepared.recipe, UNMEASURED, host)
     loop.state, loop.model = TrainingState(), network
     loop.optimizer = torch.optim.SGD([{"params": [*network.parameters()], "peak": 0.1}], lr=0.1)
     loop.precision = _FullPrecision(network)

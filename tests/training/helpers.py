@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,12 +13,13 @@ import pytest
 import torch.nn.functional as F
 from safetensors.numpy import load_file
 
-from opencse.encoder import backbone_config
+from opencse.encoder.backbone import Backbone
+from opencse.foundation.measure import Measure, Measures
 from opencse.losses import Term
-from opencse.recipes import Recipe, family_of, load_recipe
+from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.training import TrainingRun, train_encoder
+from opencse.training import RunControl, TrainingRun, train_encoder
 from opencse.training.batch_sampler import BatchSampler
 
 WORDS = "the cat dog bird child man woman sits runs eats sings plays reads in under house garden red blue very".split()
@@ -49,6 +51,7 @@ def run(
     *settings: str,
     recipe: str | Recipe = "simcse",
     variant: str = "sound",
+    dev: Measure | None = None,
     **options: Any,
 ) -> TrainingRun:
     """Train for a few steps in fp32 on batches of 8."""
@@ -59,10 +62,11 @@ def run(
         "training.checkpoint_every=3",
         "optimizer.lr=1e-3",
     ]
+    model = Backbone(backbone)
     if not isinstance(recipe, Recipe):
-        family = family_of(backbone_config(backbone))
-        recipe = load_recipe(recipe, family=family, variant=variant, overrides=[*base, *settings])
-    return train_encoder(recipe, Corpus(corpus), backbone=backbone, out=out, progress=False, **options)
+        recipe = load_recipe(recipe, family=model.family, variant=variant, overrides=[*base, *settings])
+    control = RunControl(folder=Path(out), progress=False, **options)
+    return train_encoder(recipe, Corpus(corpus), model, Measures(development=dev), control)
 
 
 def weights(run_folder: Path) -> dict[str, Any]:
@@ -87,13 +91,28 @@ def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BatchSampler, "batch", batch)
 
 
-def fake_dev(encoder: Any) -> Any:
+class FakeDev:
     """A development score that rises and falls with the weights, without any data."""
 
-    def score() -> float:
-        return float(encoder[0].auto_model.embeddings.word_embeddings.weight.detach()[5:9].sum() * 1e4 % 7)
+    def start(self, encoder: Any) -> None:
+        self.encoder = encoder
 
-    return score
+    def scores(self) -> dict[str, float]:
+        embeddings = self.encoder[0].auto_model.embeddings.word_embeddings.weight
+        return {"fake": float(embeddings.detach()[5:9].sum() * 1e4 % 7)}
+
+
+class GivenScores:
+    """Scores that are known before, one for each call."""
+
+    def __init__(self, scores: Iterable[float]) -> None:
+        self.left = iter(scores)
+
+    def start(self, encoder: Any) -> None:
+        self.encoder = encoder
+
+    def scores(self) -> dict[str, float]:
+        return {"given": next(self.left)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """How far a trained encoder is drawn back: as far as the strictest of development pairs and guards demands."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from opencse.foundation.measure import Measures
 from opencse.foundation.progress import collect
 from opencse.recipes.optimization import Selection
 from opencse.training.blending import copy_weights
@@ -29,6 +31,21 @@ def trained_encoder() -> tuple[nn.Linear, dict[str, torch.Tensor]]:
     return encoder, untouched
 
 
+@dataclass
+class Falling:
+    """Scores that fall linearly from `first`, by the points of `losses` over the whole way."""
+
+    encoder: nn.Linear
+    first: float
+    losses: dict[str, float]
+
+    def start(self, encoder: object) -> None:
+        raise AssertionError("measures are started before the first step")
+
+    def scores(self) -> dict[str, float]:
+        return {name: self.first - lost * self.encoder.weight.item() for name, lost in self.losses.items()}
+
+
 def draw(tolerance: float, guard_tolerance: float | None, dev: float | None, guards: dict[str, float] | None):
     """Draw back where the scores fall linearly, by `dev` and `guards` points over the whole way."""
     encoder, untouched = trained_encoder()
@@ -37,8 +54,10 @@ def draw(tolerance: float, guard_tolerance: float | None, dev: float | None, gua
         selection=selection,
         first_score=None if dev is None else 80.0,
         last_score=None,
-        dev=None if dev is None else lambda: 80.0 - dev * encoder.weight.item(),
-        guards=None if guards is None else lambda: {k: 90.0 - v * encoder.weight.item() for k, v in guards.items()},
+        measures=Measures(
+            development=None if dev is None else Falling(encoder, 80.0, {"dev": dev}),
+            guards=None if guards is None else Falling(encoder, 90.0, guards),
+        ),
     )
     return encoder.weight, draw_back(encoder, untouched, limits, TRAINED)
 
@@ -86,11 +105,13 @@ def test_every_share_is_found_within_six_trials(twentieths: int) -> None:
     encoder, untouched = trained_encoder()
     tried = []
 
-    def dev() -> float:
-        tried.append(encoder.weight.item())
-        return 80.0 if encoder.weight.item() < (twentieths + 0.5) / 20 else 70.0
+    class Dev(Falling):
+        def scores(self) -> dict[str, float]:
+            tried.append(encoder.weight.item())
+            return {"dev": 80.0 if encoder.weight.item() < (twentieths + 0.5) / 20 else 70.0}
 
-    limits = Limits(Selection(keep="last", tolerance=0.5), 80.0, None, dev, None)
+    measures = Measures(development=Dev(encoder, 80.0, {}))
+    limits = Limits(Selection(keep="last", tolerance=0.5), 80.0, None, measures)
     share, score, _ = draw_back(encoder, untouched, limits, TRAINED)
     assert [share, encoder.weight.item()] == pytest.approx([twentieths / 20] * 2)
     assert (score, len(tried) <= 6) == (80.0, True)

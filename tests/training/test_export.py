@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder.embedder import Embedder
 from tests.tiny import tiny_bert, tiny_roberta
-from tests.training.helpers import run, write_corpus
+from tests.training.helpers import FakeDev, run, write_corpus
 
 PROMPTS = [f"views.{v}.prompt='This sentence : \"{{}}\" means {{mask}}'" for v in ("anchor", "twin")]
 TEXTS = ["the cat sits", "", "[MASK] and <mask>", "a dog " * 200, "no 🙂 \u202e bird"]
@@ -25,16 +25,11 @@ def test_export(tmp_path, build, pooling: str) -> None:
 
         save_encoder(load_encoder(backbone, pooling="mean"), tmp_path / "st")
         backbone = tmp_path / "st"
-    trained: list[SentenceTransformer] = []
-
-    def dev(encoder: SentenceTransformer):
-        trained.append(encoder)
-        return lambda: 0.0
-
+    dev = FakeDev()
     settings = [f"encoder.pooling={pooling}", "training.precision=bf16", *(PROMPTS if pooling == "mask" else [])]
     result = run(write_corpus(tmp_path, 24), backbone, tmp_path / "out", *settings, dev=dev)
     exported = SentenceTransformer(str(result.model), device="cpu")
-    np.testing.assert_allclose(exported.encode(TEXTS), Embedder(trained[0]).encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(exported.encode(TEXTS), Embedder(dev.encoder).encode(TEXTS), atol=1e-5)
     modules = json.loads((result.model / "modules.json").read_text())
     assert all(m["type"].startswith("sentence_transformers.") for m in modules)
     assert "opencse" not in (result.model / "config.json").read_text()

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from opencse.foundation.checksums import find_damage
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
-from tests.training.helpers import crash_at, fake_dev, run, weights, write_corpus
+from tests.training.helpers import FakeDev, crash_at, run, weights, write_corpus
 from tests.training.test_loop import LONG
 
 STEPS = 12
@@ -53,7 +53,7 @@ class Life(RuleBasedStateMachine):
             if stop is not None:
                 crash_at(stop, patch)
             try:
-                run(self.corpus, self.backbone, self.out, *LONG, dev=fake_dev, **how)
+                run(self.corpus, self.backbone, self.out, *LONG, dev=FakeDev(), **how)
                 self.ended = True
             except KeyboardInterrupt:
                 assert stop is not None
@@ -71,7 +71,7 @@ class Life(RuleBasedStateMachine):
             self.train(stop)
             return
         with pytest.raises(OpencseError, match="--resume"):
-            run(self.corpus, self.backbone, self.out, *LONG, dev=fake_dev)
+            run(self.corpus, self.backbone, self.out, *LONG, dev=FakeDev())
 
     @rule(stop=STOPS)
     def start_anew(self, stop: int | None) -> None:
@@ -83,7 +83,7 @@ class Life(RuleBasedStateMachine):
             self.train(stop, resume=True)
             return
         with pytest.raises(OpencseError, match="every checkpoint is damaged" if self.begun else "no run to resume"):
-            run(self.corpus, self.backbone, self.out, *LONG, dev=fake_dev, resume=True)
+            run(self.corpus, self.backbone, self.out, *LONG, dev=FakeDev(), resume=True)
 
     @precondition(lambda self: self.begun and not self.ended)
     @rule(data=st.data(), newest=st.booleans(), how=st.sampled_from(["truncated", "flipped", "missing"]))
@@ -126,7 +126,7 @@ def test_the_life_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     Life.backbone = tiny_bert(tmp_path_factory.mktemp("bert"))
     Life.corpus = write_corpus(tmp_path_factory.mktemp("corpus"), 64)
     undisturbed = tmp_path_factory.mktemp("undisturbed") / "out"
-    run(Life.corpus, Life.backbone, undisturbed, *LONG, dev=fake_dev)
+    run(Life.corpus, Life.backbone, undisturbed, *LONG, dev=FakeDev())
     Life.expected = weights(undisturbed)
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     small = settings(max_examples=12, stateful_step_count=6, deadline=None, suppress_health_check=checks)

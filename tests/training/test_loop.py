@@ -21,7 +21,7 @@ from opencse.training.batch_sampler import BatchSampler
 from opencse.training.checkpoint import load_weights
 from opencse.training.folder import TRAINED_WEIGHTS, begun_step_limit
 from tests.tiny import tiny_bert
-from tests.training.helpers import crash_at, fake_dev, metrics, run, weights, write_corpus
+from tests.training.helpers import FakeDev, GivenScores, crash_at, metrics, run, weights, write_corpus
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def corpus(tmp_path_factory) -> Path:
 def straight(tmp_path_factory, backbone, corpus):
     """A run that nothing interrupted: 12 steps over one and a half epochs."""
     out = tmp_path_factory.mktemp("straight") / "out"
-    run(corpus, backbone, out, *LONG, dev=fake_dev)
+    run(corpus, backbone, out, *LONG, dev=FakeDev())
     return out
 
 
@@ -52,9 +52,9 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, backbone, corpus, stra
     with monkeypatch.context() as patch:
         crash_at(step, patch)
         with pytest.raises(KeyboardInterrupt):
-            run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev)
+            run(corpus, backbone, tmp_path / "out", *LONG, dev=FakeDev())
     torch.manual_seed(99)  # whatever went on in between
-    result = run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    result = run(corpus, backbone, tmp_path / "out", *LONG, dev=FakeDev(), resume=True)
     expected = weights(straight)
     for name, tensor in weights(tmp_path / "out").items():
         np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
@@ -68,7 +68,7 @@ import os, signal, sys
 sys.path[:0] = [{str(Path(__file__).parents[2])!r}]
 import safetensors.torch, opencse.training.checkpoint as checkpoint
 from pathlib import Path
-from tests.training.helpers import fake_dev, run
+from tests.training.helpers import FakeDev, run
 original = checkpoint.save_file
 def half(tensors, path, **more):
     original(tensors, path, **more)
@@ -77,13 +77,13 @@ def half(tensors, path, **more):
             file.truncate(os.path.getsize(path) // 2)
         os.kill(os.getpid(), signal.SIGKILL)
 checkpoint.save_file = half
-run(Path({str(corpus)!r}), Path({str(backbone)!r}), Path({str(tmp_path / "out")!r}), *{LONG!r}, dev=fake_dev)
+run(Path({str(corpus)!r}), Path({str(backbone)!r}), Path({str(tmp_path / "out")!r}), *{LONG!r}, dev=FakeDev())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     complete = [p.name for p in (tmp_path / "out" / "checkpoints").glob("step-*")]
     assert complete == ["step-00000003"]
-    run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    run(corpus, backbone, tmp_path / "out", *LONG, dev=FakeDev(), resume=True)
     expected = weights(straight)
     for name, tensor in weights(tmp_path / "out").items():
         np.testing.assert_array_equal(tensor, expected[name], err_msg=name)
@@ -116,9 +116,9 @@ def test_a_signal_writes_a_checkpoint_first(tmp_path, backbone, corpus, straight
     with monkeypatch.context() as patch:
         patch.setattr(BatchSampler, "batch", batch)
         with pytest.raises(Interrupted, match="--resume"):
-            run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev)
+            run(corpus, backbone, tmp_path / "out", *LONG, dev=FakeDev())
     assert (tmp_path / "out" / "checkpoints" / "step-00000005").is_dir()
-    run(corpus, backbone, tmp_path / "out", *LONG, dev=fake_dev, resume=True)
+    run(corpus, backbone, tmp_path / "out", *LONG, dev=FakeDev(), resume=True)
     assert metrics(tmp_path / "out") == metrics(straight)
 
 
@@ -174,9 +174,9 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
     outcome = json.loads((straight / "run.json").read_text())["outcome"]
     assert sorted(scores) == [0, 4, 8, 12]
     assert outcome["best_score"] == max(scores[s] for s in (4, 8, 12)) == scores[outcome["best_step"]]
-    assert fake_dev(SentenceTransformer(str(straight / "model"), device="cpu"))() == pytest.approx(
-        outcome["best_score"]
-    )
+    dev = FakeDev()
+    dev.start(SentenceTransformer(str(straight / "model"), device="cpu"))
+    assert dev.scores()["fake"] == pytest.approx(outcome["best_score"])
 
 
 @pytest.mark.parametrize(
@@ -190,21 +190,18 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
 )
 def test_as_much_of_the_training_as_the_tolerance_allows(tmp_path, backbone, corpus, scores, share, warned) -> None:
     settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
-    left = iter(scores)
-    result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: next(left))
-    assert next(left, None) is None
+    dev = GivenScores(scores)
+    result = run(corpus, backbone, tmp_path / "out", *settings, dev=dev)
+    assert next(dev.left, None) is None
     assert (result.outcome.best_step, result.outcome.share) == (12, share)
     assert [warned in w for w in result.warnings] == ([True] if warned else [])
 
 
 def test_what_is_kept_lies_on_the_way_to_the_last_weights(tmp_path, backbone, corpus) -> None:
     def model(name: str, *scores: float) -> dict[str, np.ndarray]:
-        left = iter((80.0, 82.0, 79.5, *scores))
+        dev = GivenScores((80.0, 82.0, 79.5, *scores))
         settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
-        return load_file(
-            run(corpus, backbone, tmp_path / name, *settings, dev=lambda _: lambda: next(left)).model
-            / "model.safetensors"
-        )
+        return load_file(run(corpus, backbone, tmp_path / name, *settings, dev=dev).model / "model.safetensors")
 
     start, end, kept = model("none", *[78.0] * 5), model("all", 80.0), model("part", *PART)
     for name in kept:
@@ -219,7 +216,7 @@ def test_what_is_kept_lies_on_the_way_to_the_last_weights(tmp_path, backbone, co
 
 def test_early_stopping(tmp_path, backbone, corpus) -> None:
     settings = ("training.epochs=9", "selection.every=2", "selection.patience=2")
-    result = run(corpus, backbone, tmp_path / "out", *settings, dev=lambda _: lambda: 1.0)
+    result = run(corpus, backbone, tmp_path / "out", *settings, dev=GivenScores([1.0] * 4))
     assert result.outcome.steps == 6  # the first evaluation is the best, two more are not better
 
 

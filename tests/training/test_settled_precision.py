@@ -6,10 +6,12 @@ import pytest
 from accelerate import Accelerator
 
 from opencse.encoder import precision_choice
+from opencse.encoder.backbone import Backbone
+from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import load_recipe
 from opencse.recipes.optimization import Training
 from opencse.text.corpus import Corpus
-from opencse.training import TrainingRun, first_stages, train_encoder
+from opencse.training import RunControl, TrainingRun, first_stages, train_encoder
 from opencse.training.settled_precision import begun_precision, settle_training_precision
 from tests.tiny import WORDS, tiny_bert
 
@@ -49,14 +51,19 @@ def test_a_damaged_record_is_none(tmp_path):
 
 @pytest.mark.parametrize(("first", "then", "kept"), [(0.4, 1.6, "bf16"), (1.6, 0.4, "fp32")])
 def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_path, monkeypatch, first, then, kept):
-    backbone = tiny_bert(tmp_path / "bert")
+    backbone = Backbone(tiny_bert(tmp_path / "bert"))
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(f"the {a} {b} is {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)))
     recipe = load_recipe(
         "simcse", overrides=["training.batch_size=4", "training.max_steps=4", "training.checkpoint_every=2"]
     )
+
+    def train(folder, **options):
+        control = RunControl(folder=folder, progress=False, **options)
+        return train_encoder(recipe, Corpus(corpus), backbone, UNMEASURED, control)
+
     machine(monkeypatch, first)
-    whole = train_encoder(recipe, Corpus(corpus), backbone=backbone, out=tmp_path / "whole", progress=False)
+    whole = train(tmp_path / "whole")
     record = json.loads((whole.folder / "run.json").read_text())
     assert (record["precision"], record["device"]) == (kept, "cpu")
     assert whole.recipe.training.precision == kept
@@ -74,10 +81,10 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
     with monkeypatch.context() as patch:
         patch.setattr(TrainingLoop, "_step", stop)
         with pytest.raises(KeyboardInterrupt):
-            train_encoder(recipe, Corpus(corpus), backbone=backbone, out=interrupted, progress=False)
+            train(interrupted)
     machine(monkeypatch, then)
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache of the other machine"))
-    resumed = train_encoder(recipe, Corpus(corpus), backbone=backbone, out=interrupted, resume=True, progress=False)
+    resumed = train(interrupted, resume=True)
     weights = [run.model / "model.safetensors" for run in (whole, resumed)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
 

@@ -18,7 +18,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
 from opencse.training.batch_sampler import BatchSampler
 from tests.tiny import tiny_bert, tiny_roberta
-from tests.training.helpers import fake_dev, metrics, run, weights, write_corpus
+from tests.training.helpers import FakeDev, metrics, run, weights, write_corpus
 
 COLUMNS = ("text", "paraphrase", "negation", "substitution", "next_sentence", "edited")
 SETTINGS = [
@@ -56,7 +56,7 @@ def corpus(tmp_path_factory) -> Path:
 def test_as_published_stopped_resumed_exported(tmp_path, corpus, build, name, monkeypatch) -> None:
     """The default variant of every recipe is in tests/recipes/test_every_recipe.py."""
     backbone, recipe = build(tmp_path / "backbone"), system(name, "faithful")
-    whole = run(corpus, backbone, tmp_path / "whole", recipe=recipe, dev=fake_dev)
+    whole = run(corpus, backbone, tmp_path / "whole", recipe=recipe, dev=FakeDev())
     original = BatchSampler.batch
 
     def batch(self: BatchSampler, at: int) -> np.ndarray:
@@ -67,8 +67,8 @@ def test_as_published_stopped_resumed_exported(tmp_path, corpus, build, name, mo
     with monkeypatch.context() as patch:
         patch.setattr(BatchSampler, "batch", batch)
         with pytest.raises(KeyboardInterrupt):
-            run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=fake_dev)
-    run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=fake_dev, resume=True)
+            run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=FakeDev())
+    run(corpus, backbone, tmp_path / "parts", recipe=recipe, dev=FakeDev(), resume=True)
     assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
     expected = weights(tmp_path / "whole")
     for key, tensor in weights(tmp_path / "parts").items():
@@ -87,15 +87,16 @@ def test_the_development_pairs_see_the_denoised_vectors_only_where_asked(tmp_pat
     backbone = tiny_bert(tmp_path / "backbone")
     seen = {}
 
-    def dev(encoder):
-        seen["modules"] = [type(m).__name__ for m in encoder]
-        seen["vectors"] = encoder.encode(["the cat sits", "a dog"])
-        return lambda: 0.0
+    class Dev(FakeDev):
+        def start(self, encoder):
+            super().start(encoder)
+            seen["modules"] = [type(m).__name__ for m in encoder]
+            seen["vectors"] = encoder.encode(["the cat sits", "a dog"])
 
     for variant, extra in (("train_and_dev", ["TemplateDenoising"]), ("train", [])):
         recipe = system("promptbert", "sound")
         recipe = replace(recipe, encoder=replace(recipe.encoder, denoising=variant))
-        run(corpus, backbone, tmp_path / variant, recipe=recipe, dev=dev)
+        run(corpus, backbone, tmp_path / variant, recipe=recipe, dev=Dev())
         assert seen["modules"] == ["Transformer", "WordWeights", "Pooling", *extra]
         prompt = recipe.views["anchor"].prompt
         plain = load_encoder(backbone, pooling="mask", prompt=prompt)
@@ -173,7 +174,7 @@ def test_each_of_diffcses_ablations_trains_as_published(tmp_path, corpus, ablati
         settings.append("terms.replaced_token_detection.generator=backbone")
     overrides = [*settings, *SETTINGS, "training.max_steps=3"]
     recipe = load_recipe(ablation.recipe, family="bert-base", variant="faithful", overrides=overrides)
-    made = run(corpus, tiny_bert(tmp_path / "backbone"), tmp_path / "run", recipe=recipe, dev=fake_dev)
+    made = run(corpus, tiny_bert(tmp_path / "backbone"), tmp_path / "run", recipe=recipe, dev=FakeDev())
     last = [line for line in metrics(made.folder) if "loss" in line][-1]
     assert last["step"] == 3
     assert all(np.isfinite(last[term.name]) for term in recipe.terms)

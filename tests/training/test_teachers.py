@@ -12,6 +12,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
+from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
@@ -60,7 +61,7 @@ SOURCES = [TokenSource("text"), TokenSource("other", optional=True)]
 
 
 def vectors(made: Recipe, student: Path, corpus: Path) -> dict[str, np.ndarray]:
-    loaded = load_teachers(made, student, "cpu")
+    loaded = load_teachers(made, Backbone(student))
     return teacher_vectors(made, loaded, UsableRows(Corpus(corpus), SOURCES), progress=False)["wise"]
 
 

@@ -138,7 +138,7 @@ def _train(world: World, out: Path, *, stop_at: int | None) -> None:
     def stopping(loop: TrainingLoop) -> None:
         whole(loop)
         if loop.state.step == stop_at:
-            loop._stop_requested = True
+            loop.stop.received = True
 
     TrainingLoop._step = stopping  # type: ignore[method-assign]
     try:

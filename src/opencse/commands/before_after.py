@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.encoder import load_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.vector_cache import cached_vectors
 from opencse.evaluation.compatibility import StoredVectors, stored_vectors
@@ -22,16 +23,14 @@ def read_probe_data(data: str | Path | None, pairs: str | Path | None) -> ProbeD
     return load_probe_data(data=data, pairs=[] if pairs is None else [demo.pairs(pairs)], text=sts_text(data))
 
 
-def probe_before_and_after(
-    recipe: Recipe, backbone: str | Path, model: Path, data: ProbeData
-) -> dict[str, ProbeScores]:
+def probe_before_and_after(recipe: Recipe, backbone: Backbone, model: Path, data: ProbeData) -> dict[str, ProbeScores]:
     """Probe both models; vectors of the untouched backbone are cached between runs."""
     precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
-    name = Path(str(backbone)).name
+    name = Path(backbone.name).name
     trained = f"{name} + {recipe.name}"
 
     def untouched(texts: Sequence[str]) -> np.ndarray:
-        encoder = load_encoder(backbone, **recipe.pooling)
+        encoder = backbone.encoder(**recipe.pooling)
         return cached_vectors(Embedder(encoder, precision=precision, progress=f"evaluating {name}"), texts)
 
     suite = ProbeSuite(data)
@@ -40,7 +39,7 @@ def probe_before_and_after(
     return {name: before, trained: after}
 
 
-def measure_stored_vectors(recipe: Recipe, backbone: str, model: Path, texts: Sequence[str]) -> StoredVectors:
+def measure_stored_vectors(recipe: Recipe, backbone: Backbone, model: Path, texts: Sequence[str]) -> StoredVectors:
     """Measure on some texts whether stored vectors of the backbone stay usable with the trained model."""
-    old = cached_vectors(Embedder(load_encoder(backbone, **recipe.pooling)), texts)
+    old = cached_vectors(Embedder(backbone.encoder(**recipe.pooling)), texts)
     return stored_vectors(old, Embedder(load_encoder(model))(texts))

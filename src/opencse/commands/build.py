@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from opencse.commands.display import statistics_tables
 from opencse.commands.option_fields import takes
 from opencse.commands.options import BuildCommand, BuildOptions
-from opencse.encoder.given import model_source
+from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
@@ -50,7 +50,7 @@ def build(options: BuildOptions) -> Path:
         options.notify(line)
     built = build_views(
         text.path,
-        language.pack.localise(with_models(specs, {"backbone": model_source(options.backbone)})),
+        language.pack.localise(with_models(specs, {"backbone": Backbone(options.backbone)})),
         options.out,
         seed=options.seed,
         engine=options.engine,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from opencse.commands.options import RunOptions
-from opencse.encoder import backbone_config
-from opencse.encoder.device import choose_device
-from opencse.encoder.given import model_source
-from opencse.encoder.precision_choice import describe, resolve_precision
-from opencse.recipes import Recipe, family_of, load_recipe, shortened
+from opencse.commands.options import RunOptions, TrainOptions
+from opencse.encoder.backbone import Backbone
+from opencse.recipes import Recipe, shortened
 from opencse.recipes.rows.columns import missing_specs
 from opencse.recipes.rows.label_rows import with_labels
 from opencse.recipes.rows.labels import Labels, read_labels
@@ -20,7 +17,7 @@ from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import ChosenLanguage, choose_language
-from opencse.text.user_text import open_corpus
+from opencse.text.user_text import UserText
 from opencse.text.views.constructor import ConstructorSpec
 
 
@@ -31,7 +28,7 @@ class RunInputs:
     Attributes:
         recipe: Resolved for the backbone's family and for the columns that the corpus has.
         corpus: The user's text, opened.
-        backbone: A folder, a hub id or a bundled name.
+        backbone: The model to be trained.
         paraphrases: Source of paraphrases.
         labels: The user's labels; the recipe has their views and terms.
         language: The language of the corpus, and the rules for it.
@@ -39,7 +36,7 @@ class RunInputs:
 
     recipe: Recipe
     corpus: Corpus
-    backbone: str
+    backbone: Backbone
     paraphrases: Paraphrases
     labels: Labels | None
     language: ChosenLanguage
@@ -62,41 +59,31 @@ def resolve_inputs(options: RunOptions) -> RunInputs:
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    recipe = options.recipe
-    needed = set((recipe if isinstance(recipe, Recipe) else load_recipe(recipe)).columns) - {"text"}
-    backbone = model_source(options.backbone)
-    corpus = open_corpus(options.corpus, column=options.column, needed=needed)
+    backbone, text = Backbone(options.backbone), UserText(options.corpus, options.column)
     table = None if options.paraphrases is None else Path(options.paraphrases)
     source = Paraphrases(table=table, llm=options.llm)
-    if not isinstance(recipe, Recipe):
-        recipe = recipe_for_corpus(
-            recipe,
-            corpus,
-            family=options.family or family_of(backbone_config(backbone)),
-            variant=options.variant,
-            overrides=options.settings,
-            paraphrases=source,
-        )
+    recipe = resolve_recipe(options, backbone, text.columns, source)
     if options.quick:
         recipe = shortened(recipe)
     own = None if options.labels is None else read_labels(options.labels, options.label_share)
     if own is not None:
         recipe = with_labels(recipe, own)
+    corpus = text.corpus(set(recipe.columns) - {"text"})
     language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
     return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, labels=own, language=language)
 
 
-def with_precision(inputs: RunInputs, begun: str | None = None) -> tuple[RunInputs, str]:
-    """Return the inputs with the precision that the run uses in place of `auto`, and a line about it and the device.
-
-    Args:
-        inputs: The inputs.
-        begun: The precision of a run that is resumed, which is kept.
-    """
-    config, device = backbone_config(inputs.backbone), choose_device()
-    precision: Any = inputs.recipe.training.precision
-    if precision == "auto" and begun:
-        precision = begun
-    line = f"{inputs.recipe.name} {describe(precision, config, device)}"
-    training = replace(inputs.recipe.training, precision=resolve_precision(precision, config, device))
-    return replace(inputs, recipe=replace(inputs.recipe, training=training)), line
+def resolve_recipe(
+    options: TrainOptions, backbone: Backbone, columns: Collection[str], paraphrases: Paraphrases
+) -> Recipe:
+    """Return the recipe that the user asked for, resolved for a backbone and for the columns of the corpus."""
+    if isinstance(options.recipe, Recipe):
+        return options.recipe
+    return recipe_for_corpus(
+        options.recipe,
+        columns,
+        family=options.family or backbone.family,
+        variant=options.variant,
+        overrides=options.settings,
+        paraphrases=paraphrases,
+    )

@@ -21,7 +21,7 @@ def plan(options: RunOptions) -> list[str]:
     inputs = resolve_inputs(options)
     read_probe_data(options.data, options.pairs)  # a mistake in a path is found now
     found, name = inputs.recipe, inputs.corpus.name
-    read_validation(found, inputs.corpus.texts, dev=options.dev, data=options.data, guard=options.guard)
+    read_validation(found, inputs.corpus, options)
     sentences = sum(1 for _ in inputs.corpus.texts())
     lines = [f"reads {sentences:,} sentences of {name}"]
     if language := inputs.language_line():

@@ -183,12 +183,12 @@ def _trained(entry: Entry, system: System, backbone: str, seed: int, shared: Sha
     family = family_of(backbone_config(backbone))
     options: dict[str, Any] = {"family": family, "overrides": settings}
     try:
-        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
+        recipe = recipe_for_corpus(system.recipe, shared.corpus.columns, **options, paraphrases=source)
     except OpencseError:
         if shared.paraphrases is None:
             raise
         source = Paraphrases()  # this system uses no paraphrases
-        recipe = recipe_for_corpus(system.recipe, shared.corpus, **options, paraphrases=source)
+        recipe = recipe_for_corpus(system.recipe, shared.corpus.columns, **options, paraphrases=source)
     key = {"recipe": dump_recipe(recipe), "backbone": backbone, "corpus": shared.corpus_of(recipe).content_hash}
     stored = _stored_or_measured(shared, key, lambda folder: _run(recipe, backbone, folder, source, shared))
     return StoredRun(**stored, recipe=recipe)

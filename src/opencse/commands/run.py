@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import typer
 
 from opencse.commands.before_after import read_probe_data
-from opencse.commands.inputs import RunInputs, resolve_inputs, with_precision
+from opencse.commands.inputs import RunInputs, resolve_inputs
 from opencse.commands.option_fields import takes
 from opencse.commands.options import RunCommand, RunOptions
 from opencse.commands.plan import plan
 from opencse.commands.run_report import measure_and_report
 from opencse.commands.run_result import RunResult
-from opencse.commands.train import train_on_rows
-from opencse.commands.validation import read_validation
-from opencse.evaluation.development import development_scorer, development_sets
+from opencse.commands.train import run_control, train_on_rows
+from opencse.commands.validation import first_stage_measures, read_validation
+from opencse.encoder.backbone import Backbone
 from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import Notify, collect, note, timed
 from opencse.foundation.result_table import show
 from opencse.recipes.rows.label_rows import labels_note
-from opencse.recipes.rows.prepare import prepare_rows
+from opencse.recipes.rows.prepare import RowSources, prepare_rows
 from opencse.text.corpus import Corpus
-from opencse.training import train_first_stages
+from opencse.training import RunControl, train_first_stages
 from opencse.training.folder import check_folder
-from opencse.training.settled_precision import begun_precision
 
 
 @takes(RunOptions)
@@ -45,46 +44,20 @@ def run(options: RunOptions) -> RunResult:
         check_minutes(options.minutes)
         deadline = time.perf_counter() + 60 * options.minutes
     with locked(folder), collect() as timings:
-        resume_training = options.resume and (folder / "run.json").is_file()
+        control = replace(run_control(options), deadline=deadline)
         inputs = resolve_inputs(options)
         # Read before any training, so that a mistake in a path costs nothing.
         probe_data = read_probe_data(options.data, options.pairs)
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
-        inputs, precision_line = with_precision(inputs, begun_precision(folder) if options.resume else None)
-        validation = read_validation(
-            inputs.recipe, inputs.corpus.texts, dev=options.dev, data=options.data, guard=options.guard
-        )
+        measures = read_validation(inputs.recipe, inputs.corpus, options)
         if language := inputs.language_line():
             notify(language)
-        notify(precision_line)
-        stages = _first_stages(inputs, options)
-        rows = prepare_rows(
-            inputs.recipe,
-            inputs.corpus,
-            folder,
-            models={"backbone": inputs.backbone, **stages},
-            paraphrases=inputs.paraphrases,
-            pack=inputs.language.pack,
-            labels=inputs.labels,
-            keep=options.resume or not options.overwrite,
-            notify=notify,
-        )
+        rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
         remarks = _remarks(inputs, rows, notify)
-        trained = train_on_rows(
-            inputs.recipe,
-            rows,
-            validation,
-            backbone=inputs.backbone,
-            out=folder,
-            resume=resume_training,
-            overwrite=options.overwrite,
-            track=options.track,
-            progress=options.progress,
-            notify=notify,
-            corpus_name=inputs.corpus.name,
-            deadline=deadline,
-        )
+        if not (folder / "run.json").is_file():
+            control = replace(control, resume=False)
+        trained = train_on_rows(inputs.recipe, rows, inputs.backbone, measures, control)
         scores, outcome, report = measure_and_report(inputs, trained, probe_data, remarks)
     result = RunResult(trained, scores, outcome, report, timings.rounded())
     result.save(folder / "results.json")
@@ -111,18 +84,17 @@ def _remarks(inputs: RunInputs, rows: Corpus, notify: Notify) -> list[str]:
     return [remark]
 
 
-def _first_stages(inputs: RunInputs, options: RunOptions) -> dict[str, Path]:
-    """Train the models that build the text columns, such as the unsupervised one that mines."""
-    sets = development_sets(options.dev, options.data)
+def _sources(inputs: RunInputs, options: RunOptions, control: RunControl) -> RowSources:
+    """Return what rows are made with; the models that build text columns are trained first."""
+    measures = first_stage_measures(options.dev, options.data)
     with timed("first stages", whole=True):
-        return train_first_stages(
-            inputs.recipe,
-            inputs.missing_specs,
-            inputs.corpus,
-            Path(options.out),
-            backbone=inputs.backbone,
-            dev=None if not sets else lambda encoder: development_scorer(encoder, sets),
-            progress=options.progress,
-            overwrite=options.overwrite,
-            notify=options.notify,
+        stages = train_first_stages(
+            inputs.recipe, inputs.missing_specs, inputs.corpus, inputs.backbone, measures, control
         )
+    return RowSources(
+        models={"backbone": inputs.backbone, **{name: Backbone(path) for name, path in stages.items()}},
+        paraphrases=inputs.paraphrases,
+        pack=inputs.language.pack,
+        labels=inputs.labels,
+        keep=options.resume or not options.overwrite,
+    )

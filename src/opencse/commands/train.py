@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from accelerate import PartialState
 
 from opencse.commands.comparison import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
+from opencse.commands.inputs import resolve_recipe
 from opencse.commands.option_fields import takes
 from opencse.commands.options import TrainCommand, TrainOptions
-from opencse.commands.validation import ValidationData, read_validation
-from opencse.commands.watch import watched_measures
-from opencse.encoder import backbone_config
-from opencse.encoder.embedder import Precision
-from opencse.encoder.given import model_source
+from opencse.commands.validation import read_validation
+from opencse.encoder.backbone import Backbone
+from opencse.evaluation.measures import TrainingGeometry
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Notify, note
+from opencse.foundation.measure import Measures
+from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
-from opencse.recipes import Recipe, family_of
+from opencse.recipes import Recipe
 from opencse.recipes.rows.paraphrases import Paraphrases
-from opencse.recipes.rows.prepare import recipe_for_corpus
 from opencse.text.corpus import Corpus
-from opencse.text.user_text import open_corpus
-from opencse.training import TrainingRun, train_encoder
+from opencse.text.user_text import UserText
+from opencse.training import RunControl, TrainingRun, train_encoder
 
 
 @takes(TrainOptions)
@@ -38,35 +36,25 @@ def train(options: TrainOptions) -> TrainingRun:
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    rows, backbone = open_corpus(options.corpus, column=options.column, split=False), model_source(options.backbone)
-    recipe = options.recipe
-    if not isinstance(recipe, Recipe):
-        recipe = recipe_for_corpus(
-            recipe,
-            rows,
-            family=options.family or family_of(backbone_config(backbone)),
-            variant=options.variant,
-            overrides=options.settings,
-            paraphrases=Paraphrases(),
-        )
+    backbone, rows = Backbone(options.backbone), UserText(options.corpus, options.column).corpus(split=False)
+    recipe = resolve_recipe(options, backbone, rows.columns, Paraphrases())
     if recipe.used_parts and "part" not in rows.columns:
         options.notify(
             f"{recipe.name} trains on a mixture of parts, each with some of the columns: `opencse run` draws it; "
             "`opencse train` takes every row with all its columns, as it is"
         )
-    validation = read_validation(recipe, rows.texts, dev=options.dev, data=options.data, guard=options.guard)
-    return train_on_rows(
-        recipe,
-        rows,
-        validation,
-        backbone=backbone,
-        out=options.out,
+    return train_on_rows(recipe, rows, backbone, read_validation(recipe, rows, options), run_control(options))
+
+
+def run_control(options: TrainOptions) -> RunControl:
+    """Return how a training run is carried out."""
+    return RunControl(
+        folder=Path(options.out),
         resume=options.resume,
         overwrite=options.overwrite,
-        track=options.track,
+        track=tuple(options.track),
         progress=options.progress,
         notify=options.notify,
-        corpus_name=rows.name,
     )
 
 
@@ -86,32 +74,25 @@ def command(options: TrainCommand) -> None:
 
 
 def train_on_rows(
-    recipe: Recipe, rows: Corpus, validation: ValidationData, *, notify: Notify, **options: Any
+    recipe: Recipe, rows: Corpus, backbone: Backbone, measures: Measures, control: RunControl
 ) -> TrainingRun:
     """Train on rows that have been opened, with a resolved recipe.
 
     Args:
         recipe: The resolved recipe.
         rows: Rows with every column of the recipe.
-        validation: The data on which the model is scored while it trains.
-        notify: As for `train`.
-        **options: As for `opencse.training.train_encoder`.
+        backbone: The model to be trained.
+        measures: What is measured while the model trains (`read_validation`).
+        control: How the run is carried out.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
-    if not validation:
-        notify(
+    if not measures.validate:
+        control.notify(
             "no development pairs (--dev or --data): the weights of the last step are kept, and nothing checks that "
             "the model is still as good as before"
         )
-    precision: Precision = "auto" if recipe.training.precision == "fp16" else recipe.training.precision
-    return train_encoder(
-        recipe,
-        rows,
-        dev=validation.scorer(precision),
-        guards=validation.guard_scorer(precision),
-        watch=watched_measures(recipe.selection.watch, validation.development, precision, rows),
-        notify=notify,
-        **options,
-    )
+    if "training" in recipe.selection.watch:
+        measures = replace(measures, watch=[*measures.watch, TrainingGeometry(rows)])
+    return train_encoder(recipe, rows, backbone, measures, control)

@@ -1,74 +1,56 @@
-"""Validation data of a training run: development pairs and guards."""
+"""What is measured of a model while it trains, read from the user's data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from opencse.commands.options import TrainOptions
 from opencse.encoder.embedder import Precision
-from opencse.evaluation import ScoredPairs, Task, load_guard
-from opencse.evaluation.development import development_scorer, development_sets, task_scorer
+from opencse.evaluation import PairsTask, ScoredPairs, Task, load_guard
+from opencse.evaluation.development import development_sets
+from opencse.evaluation.measures import PairGeometry, TaskScores
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.measure import Measures
 from opencse.recipes import Recipe
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValidationData:
-    """The data on which a model is scored while it trains.
-
-    Attributes:
-        development: Scored pairs, which choose the step that is kept.
-        guards: Tasks whose scores must not fall.
-    """
-
-    development: list[ScoredPairs]
-    guards: list[Task]
-
-    def __bool__(self) -> bool:
-        return bool(self.development or self.guards)
-
-    def scorer(self, precision: Precision) -> Callable[[SentenceTransformer], Callable[[], float]] | None:
-        """Return a function from an encoder to its development score; None without development pairs."""
-        if not self.development:
-            return None
-        return lambda encoder: development_scorer(encoder, self.development, precision)
-
-    def guard_scorer(
-        self, precision: Precision
-    ) -> Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None:
-        """Return a function from an encoder, not trained yet, to its scores by guard; None without guards."""
-        if not self.guards:
-            return None
-        return lambda encoder: task_scorer(encoder, self.guards, precision)
+from opencse.text.corpus import Corpus
+from opencse.training.settled_precision import begun_precision
 
 
-def read_validation(
-    recipe: Recipe,
-    texts: Callable[[], Iterator[str]],
-    *,
-    dev: str | Path | None,
-    data: str | Path | None,
-    guard: str | Path | None,
-) -> ValidationData:
+def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Measures:
     """Read the data on which a model is scored while it trains.
 
     Args:
         recipe: The resolved recipe.
-        texts: The user's texts, which your searches search if the guard has no documents of its own.
-        dev: As for `opencse.train`.
-        data: As for `opencse.train`.
-        guard: As for `opencse.train`.
+        corpus: The user's texts, which your searches search if the guard has no documents of its own.
+        options: The options; a run that is resumed is scored in the precision that it began with.
+
+    Returns:
+        Development score, guards, and what the recipe watches of the first development set (`Selection.watch`).
 
     Raises:
         OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
     """
-    development = development_sets(dev, data, recipe.selection.tasks)
-    return ValidationData(development=development, guards=_guards(recipe, guard, texts))
+    selection, begun = recipe.selection, begun_precision(Path(options.out)) if options.resume else None
+    trained = begun or recipe.training.precision
+    precision: Precision = "auto" if trained == "fp16" else trained
+    sets = development_sets(options.dev, options.data, selection.tasks)
+    guards = _guards(recipe, options.guard, corpus.texts)
+    return Measures(
+        development=_development(sets, precision),
+        guards=TaskScores(guards, precision) if guards else None,
+        watch=[PairGeometry(sets[0], selection.watch, precision)] if sets and selection.watch else [],
+    )
+
+
+def first_stage_measures(dev: str | Path | None, data: str | Path | None) -> Measures:
+    """Return the measures of a model that builds text columns: one development score, with arguments as above."""
+    return Measures(development=_development(development_sets(dev, data), "auto"))
+
+
+def _development(sets: Sequence[ScoredPairs], precision: Precision) -> TaskScores | None:
+    """Return Spearman's correlation x 100 on each set; None without sets."""
+    return TaskScores([PairsTask(pairs=pairs) for pairs in sets], precision) if sets else None
 
 
 def _guards(recipe: Recipe, own: str | Path | None, texts: Callable[[], Iterator[str]]) -> list[Task]:

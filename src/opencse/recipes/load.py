@@ -7,9 +7,11 @@ paraphrases), its `[for.FAMILY]` table (for the family of the backbone), and the
 
 from __future__ import annotations
 
+import copy
 import importlib.resources
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,6 @@ def load_recipe(
     family: str = "other",
     variant: str = "sound",
     having: Sequence[str] = (),
-    may_have: Sequence[str] = (),
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
     """Read, merge and check a recipe.
@@ -46,36 +47,69 @@ def load_recipe(
         family: The backbone's family (`opencse.encoder.families`), whose published settings are applied.
         variant: `sound` (the default) or `faithful`, the system as published, quirks included.
         having: Which of the recipe's `[with.NAME]` tables apply.
-        may_have: Likewise, where the recipe has such a table.
         overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,
             `terms.contrastive.temperature=0.1`), or a mapping of such keys to values.
 
     Raises:
         OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an impossible value.
     """
-    table, label, sources = _merged(name)
-    faithful, families, extras = (_tables(table.pop(key, {}), f"{label}: {key}") for key in _LAYERS)
-    for key, several in (("for", families), ("with", extras)):
-        for each, settings in several.items():
-            _tables(settings, f"{label}: {key}.{each}")
-    if variant not in ("sound", "faithful"):
-        raise unknown_name_error("variant", variant, ["sound", "faithful"], label)
-    if variant == "faithful":
-        families = merge_tables(families, _tables(faithful.pop("for", {}), f"{label}: faithful.for"), label)
-        table = merge_tables(table, faithful, f"{label}: faithful")
-    for extra in (*having, *(name for name in may_have if name in extras)):
-        if extra not in extras:
-            raise OpencseError(
-                f"{label} has no use for {extra}", f"It can use {', '.join(extras)}." if extras else "Leave it out."
-            )
-        table = merge_tables(table, extras[extra], f"{label}: with.{extra}")
-    table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
-    pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
-    for key, value in pairs:
-        table = merge_tables(table, nested_table(key, value), f"--set {key}")
-    if variant == "faithful":
-        table.pop("differs", None)  # it says how the default differs from this
-    return _decode_recipe(table | {"variant": variant, "family": family}, label, sources[0])
+    return RecipeFile.read(name).resolve(family=family, variant=variant, having=having, overrides=overrides)
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """The file of a recipe with all that it extends, read once.
+
+    Attributes:
+        name: Name of the recipe.
+        label: Its file in messages.
+        table: Its tables, without those that apply on a condition.
+        layers: The tables that apply on a condition: `faithful`, `for` and `with`.
+    """
+
+    name: str
+    label: str
+    table: Table
+    layers: dict[str, Table]
+
+    @classmethod
+    def read(cls, name: str | Path) -> RecipeFile:
+        """Read a recipe by its name or path.
+
+        Raises:
+            OpencseError: There is no such recipe, or its file is no valid TOML.
+        """
+        table, label, sources = _merged(name)
+        layers = {key: _tables(table.pop(key, {}), f"{label}: {key}") for key in _LAYERS}
+        for key in ("for", "with"):
+            for each, settings in layers[key].items():
+                _tables(settings, f"{label}: {key}.{each}")
+        return cls(sources[0], label, table, layers)
+
+    def resolve(
+        self, *, family: str, variant: str, overrides: Sequence[str] | Mapping[str, Any], having: Sequence[str] = ()
+    ) -> Recipe:
+        """Merge the tables that apply, and check the recipe; the arguments are those of `load_recipe`."""
+        table, label = copy.deepcopy(self.table), self.label
+        faithful, families, extras = copy.deepcopy([self.layers[key] for key in _LAYERS])
+        if variant not in ("sound", "faithful"):
+            raise unknown_name_error("variant", variant, ["sound", "faithful"], label)
+        if variant == "faithful":
+            families = merge_tables(families, _tables(faithful.pop("for", {}), f"{label}: faithful.for"), label)
+            table = merge_tables(table, faithful, f"{label}: faithful")
+        for extra in having:
+            if extra not in extras:
+                raise OpencseError(
+                    f"{label} has no use for {extra}", f"It can use {', '.join(extras)}." if extras else "Leave it out."
+                )
+            table = merge_tables(table, extras[extra], f"{label}: with.{extra}")
+        table = merge_tables(table, families.get(family, {}), f"{label}: for.{family}")
+        pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
+        for key, value in pairs:
+            table = merge_tables(table, nested_table(key, value), f"--set {key}")
+        if variant == "faithful":
+            table.pop("differs", None)  # it says how the default differs from this
+        return _decode_recipe(table | {"variant": variant, "family": family}, label, self.name)
 
 
 def _tables(value: object, where: str) -> Table:

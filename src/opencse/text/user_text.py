@@ -44,22 +44,40 @@ def open_corpus(
     Raises:
         OpencseError: The text cannot be read, is empty or one sentence only, or is in an unknown column.
     """
-    name = _name(given)
-    if not isinstance(given, str | Path):
-        given, column = _table_file(_as_table(given), column), None
-    documents = Documents(given)
-    if documents.are_prose:
-        return _split(documents, column, name)
-    corpus = Corpus(documents.path, name)
-    wanted = "text" if column is None and "text" in corpus.columns else corpus.text_column(column)
-    if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
-        return corpus
-    kept = set(needed) & set(corpus.columns) if split else {each for each in corpus.columns if _is_text(corpus, each)}
-    if split and not kept and not are_sentences(list(islice(corpus.texts(wanted), 1000))):
-        return _split(documents, wanted, name)
-    if wanted != "text":
-        corpus = Corpus(_renamed(corpus, wanted), name)
-    return _distinct(corpus, ["text", *sorted(kept - {"text", wanted})])
+    return UserText(given, column).corpus(needed, split=split)
+
+
+class UserText:
+    """A user's text before it is split; the arguments and errors are those of `open_corpus`.
+
+    Attributes:
+        columns: Columns that the text has: those of a table, or `text`.
+    """
+
+    def __init__(self, given: Any, column: str | None = None) -> None:
+        self._name = _name(given)
+        if not isinstance(given, str | Path):
+            given, column = _table_file(_as_table(given), column), None
+        self._documents, self._column = Documents(given), column
+        self._table = None if self._documents.are_prose else Corpus(self._documents.path, self._name)
+        self.columns: tuple[str, ...] = ("text",) if self._table is None else tuple(self._table.columns)
+
+    def corpus(self, needed: Collection[str] = frozenset(), *, split: bool = True) -> Corpus:
+        """Return the corpus with one sentence per row; the arguments are those of `open_corpus`."""
+        corpus = self._table
+        if corpus is None:
+            return _split(self._documents, self._column, self._name)
+        named = self._column is not None or "text" not in corpus.columns
+        wanted = corpus.text_column(self._column) if named else "text"
+        if any(each.endswith(".rule") for each in corpus.columns):  # `build_views` wrote this
+            return corpus
+        present = set(corpus.columns)
+        kept = set(needed) & present if split else {each for each in present if _is_text(corpus, each)}
+        if split and not kept and not are_sentences(list(islice(corpus.texts(wanted), 1000))):
+            return _split(self._documents, wanted, self._name)
+        if wanted != "text":
+            corpus = Corpus(_renamed(corpus, wanted), self._name)
+        return _distinct(corpus, ["text", *sorted(kept - {"text", wanted})])
 
 
 def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:

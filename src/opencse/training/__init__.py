@@ -2,6 +2,7 @@
 
 from opencse.training.first_stages import train_first_stages
 from opencse.training.loop import TrainingOutcome
+from opencse.training.session import RunControl
 from opencse.training.train import TrainingRun, train_encoder
 
-__all__ = ["TrainingOutcome", "TrainingRun", "train_encoder", "train_first_stages"]
+__all__ = ["RunControl", "TrainingOutcome", "TrainingRun", "train_encoder", "train_first_stages"]

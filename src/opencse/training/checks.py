@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.dropout import dropout_rates
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-def check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path) -> None:
+def check_dropout(recipe: Recipe, encoder: SentenceTransformer, backbone: Backbone) -> None:
     """Check that no two views are identical: the same text and prompt, without dropout.
 
     Raises:

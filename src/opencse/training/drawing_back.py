@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor, nn
 
+from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Phase, timed
 from opencse.recipes.optimization import Selection
 from opencse.training.blending import copy_weights, interpolate, longest_way
@@ -22,15 +22,13 @@ class Limits:
         selection: How many points each score may fall.
         first_score: The development score of the untouched encoder.
         last_score: That of the trained one, where it is known.
-        dev: Scores the encoder on the development pairs; None for no such limit.
-        guards: Scores the encoder on each guard, by name; None for no guards.
+        measures: The development score and the guards' scores of the encoder, both optional.
     """
 
     selection: Selection
     first_score: float | None
     last_score: float | None
-    dev: Callable[[], float] | None
-    guards: Callable[[], dict[str, float]] | None
+    measures: Measures
 
     def least(self, before: float) -> float:
         """Return the least acceptable score of a guard that the untouched encoder scores `before`."""
@@ -74,11 +72,11 @@ def _acceptable_weights(
     def acceptable() -> bool:
         nonlocal kept, known
         score = limits.first_score
-        if limits.dev is not None:
-            score, known = limits.dev() if known is None else known, None
+        if limits.measures.development is not None:
+            score, known = limits.measures.development_score() if known is None else known, None
             if limits.first_score is not None and score < limits.first_score - limits.selection.tolerance:
                 return False
-        after = {} if limits.guards is None else limits.guards()
+        after = limits.measures.guard_scores()
         phase.update()
         if any(after[name] < limits.least(first) for name, first in before.items()):
             return False
@@ -94,10 +92,10 @@ def _acceptable_weights(
 
 def _untouched_scores(encoder: nn.Module, untouched: dict[str, Tensor], limits: Limits) -> dict[str, float]:
     """Return the guards' scores of the untouched weights."""
-    if limits.guards is None:
+    if limits.measures.guards is None:
         return {}
     trained = copy_weights(encoder)
     interpolate(encoder, untouched, trained, 0.0)
-    scores = limits.guards()
+    scores = limits.measures.guard_scores()
     interpolate(encoder, untouched, trained, 1.0)
     return scores

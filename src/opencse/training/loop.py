@@ -5,14 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import shutil
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +16,7 @@ from torch import nn
 
 from opencse.encoder.precision import MixedPrecision, accelerator_autocast
 from opencse.foundation.errors import Interrupted, OpencseError
+from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Notify, Phase, timed
 from opencse.foundation.progress.phase import about
 from opencse.losses import Context
@@ -30,8 +27,9 @@ from opencse.training.checkpoint import Checkpoints, TrainingState, check_weight
 from opencse.training.drawing_back import Limits, draw_back
 from opencse.training.folder import TRAINED_WEIGHTS
 from opencse.training.log import MetricsLog
-from opencse.training.random_state import random_state, set_random_state
+from opencse.training.random_state import all_random_states, set_random_state
 from opencse.training.schedule import rate_factor
+from opencse.training.stop_signal import StopSignal
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -75,20 +73,14 @@ class Trainable(nn.Module):
     auxiliary: nn.ModuleList
 
 
-class TrainingLoop:
-    """The training loop of a run in its folder.
+@dataclass(frozen=True, kw_only=True)
+class LoopHost:
+    """What a training loop runs in.
 
-    Args:
-        network: The network to train.
-        assembler: Returns the batch of some row numbers.
-        sampler: Returns the row numbers of each batch.
-        recipe: The recipe.
+    Attributes:
         folder: Folder for metrics, checkpoints and the best weights.
         accelerator: Devices and processes.
         checkpoints: The checkpoints of the run.
-        dev: Returns the development score of the current encoder, higher is better; None for no selection.
-        guards: Returns the guards' scores of the current encoder by name; None for no guards.
-        watch: Returns further measures of the current encoder by name, logged with each development score.
         progress: Show progress.
         notify: Receives the expected time, after the first steps.
         deadline: Time by `time.perf_counter` at which training is to end. The number of steps that fit is computed
@@ -97,35 +89,46 @@ class TrainingLoop:
         keep_step_limit: Receives the number when it is computed, in the main process.
     """
 
+    folder: Path
+    accelerator: Accelerator
+    checkpoints: Checkpoints
+    progress: bool = True
+    notify: Notify = lambda _: None
+    deadline: float | None = None
+    step_limit: int | None = None
+    keep_step_limit: Callable[[int], None] = lambda _: None
+
+
+class TrainingLoop:
+    """The training loop of a run in its folder.
+
+    Args:
+        network: The network to train.
+        assembler: Returns the batch of some row numbers.
+        sampler: Returns the row numbers of each batch.
+        recipe: The recipe.
+        measures: What is measured of the encoder, started with it; only the main process asks for scores.
+        host: What the loop runs in.
+    """
+
     def __init__(
         self,
         network: Trainable,
         assembler: Callable[[Any], Any],
         sampler: BatchSampler,
         recipe: Recipe,
-        folder: Path,
-        accelerator: Accelerator,
-        checkpoints: Checkpoints,
-        dev: Callable[[], float] | None = None,
-        guards: Callable[[], dict[str, float]] | None = None,
-        watch: Callable[[], dict[str, float]] = dict,
-        progress: bool = True,
-        notify: Notify = lambda _: None,
-        deadline: float | None = None,
-        step_limit: int | None = None,
-        keep_step_limit: Callable[[int], None] = lambda _: None,
+        measures: Measures,
+        host: LoopHost,
     ) -> None:
         self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
-        self.folder, self.accelerator, self.checkpoints, self.dev = folder, accelerator, checkpoints, dev
-        self.guards, self.watch = guards, watch
-        self.notify, self.deadline, self.step_limit = notify, deadline, step_limit
-        self.keep_step_limit = keep_step_limit
-        self.show = progress and accelerator.is_main_process
+        self.measures, self.host, self.step_limit = measures, host, host.step_limit
+        self.folder, self.accelerator, self.checkpoints = host.folder, host.accelerator, host.checkpoints
+        self.main = self.accelerator.is_main_process
+        self.show = host.progress and self.main
         steps = recipe.training.epochs * sampler.batches_per_epoch
         self.steps = min(steps, recipe.training.max_steps or steps)
-        self.main = accelerator.is_main_process
-        self.best_path = folder / "best.safetensors"
-        self._stop_requested = False
+        self.best_path = self.folder / "best.safetensors"
+        self.stop = StopSignal()
         self._evaluation_seconds = 0.0
 
     def run(self, resume: bool = False) -> TrainingOutcome:
@@ -153,7 +156,7 @@ class TrainingLoop:
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
         self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
         try:
-            with self._stopping_at_signals():
+            with self.stop.awaited():
                 self._train()
         finally:
             if self.log is not None:
@@ -168,7 +171,7 @@ class TrainingLoop:
     @property
     def _within_tolerance(self) -> bool:
         """Whether the last weights are kept, drawn back as far as development pairs and guards demand."""
-        return self.recipe.selection.keep == "last" and not (self.dev is None and self.guards is None)
+        return self.recipe.selection.keep == "last" and self.measures.validate
 
     @property
     def _distributed(self) -> bool:
@@ -179,13 +182,13 @@ class TrainingLoop:
         training, selection = self.recipe.training, self.recipe.selection
         self.network.train()
         with Phase("training", total=self.steps, unit="steps", initial=self.state.step, show=self.show) as phase:
-            if self.state.step == 0 and self.dev is not None:
+            if self.state.step == 0 and self.measures.development is not None:
                 self._evaluate(phase, select=False)
             exhausted, _ = self._agreed()
             start, began = self.state.step, time.perf_counter()
             self._limit_steps(phase)
-            if self.deadline is not None and self.step_limit is None and began > self.deadline:
-                self.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
+            if self.host.deadline is not None and self.step_limit is None and began > self.host.deadline:
+                self.host.notify(f"the time is over before training: it ends after its first {MEASURED_STEPS} steps")
             while self.state.step < self.steps and not exhausted:
                 self._step()
                 phase.update()
@@ -195,7 +198,7 @@ class TrainingLoop:
                     self._forecast((time.perf_counter() - began) / (step - start), phase)
                 if step % training.log_every == 0 or step == self.steps:
                     self._write_log(phase)
-                if self.dev is not None and (step % selection.every == 0 or step == self.steps):
+                if self.measures.development is not None and (step % selection.every == 0 or step == self.steps):
                     self._evaluate(phase, select=True)
                 exhausted, stopped = self._agreed()
                 at_checkpoint = training.checkpoint_every and step % training.checkpoint_every == 0
@@ -211,18 +214,18 @@ class TrainingLoop:
         """
         step, now = self.state.step, time.perf_counter()
         seconds += self._evaluation_seconds / self.recipe.selection.every
-        if step == MEASURED_STEPS and self.deadline is not None and self.step_limit is None:
-            fitting = step + max(0, int((self.deadline - now) / seconds))
+        if step == MEASURED_STEPS and self.host.deadline is not None and self.step_limit is None:
+            fitting = step + max(0, int((self.host.deadline - now) / seconds))
             steps = torch.tensor(float(min(fitting, self.steps)) if self.main else 0.0, device=self.accelerator.device)
             self.step_limit = int(self.accelerator.reduce(steps, "sum"))  # the main process's clock counts
             if self.main:
-                self.keep_step_limit(self.step_limit)
+                self.host.keep_step_limit(self.step_limit)
         self._limit_steps(phase)
         if step < self.steps:
             expected = now - self._clock + seconds * (self.steps - step)
-            self.notify(f"training takes about {about(expected)}: {self.steps:,} steps")
-        elif self.deadline is not None:
-            self.notify(f"the time is over: training ends after step {step}")
+            self.host.notify(f"training takes about {about(expected)}: {self.steps:,} steps")
+        elif self.host.deadline is not None:
+            self.host.notify(f"the time is over: training ends after step {step}")
 
     def _limit_steps(self, phase: Phase) -> None:
         """Apply the limit, from the step at which it was computed."""
@@ -290,9 +293,8 @@ class TrainingLoop:
         state = self.state
         means = {name: float(value) / state.counts[name] for name, value in state.sums.items()}
         if self.log is not None:
-            seconds = time.perf_counter() - self._clock
-            rate = self.optimizer.param_groups[0]["lr"]
-            self.log.write(state.step, {**means, "lr": rate, "seconds": round(seconds, 2)})
+            seconds = round(time.perf_counter() - self._clock, 2)
+            self.log.write(state.step, {**means, "lr": self.optimizer.param_groups[0]["lr"], "seconds": seconds})
         phase.details(self._postfix | {"loss": f"{means['loss']:.4f}"})
         state.sums, state.counts = {}, {}
 
@@ -303,15 +305,14 @@ class TrainingLoop:
 
     def _evaluate(self, phase: Phase, select: bool) -> None:
         """Compute the development score, and save the weights if it is the best so far."""
-        assert self.dev is not None
         self._check_finite()
         began = time.perf_counter()
         with timed("development scores"):
-            score = self.dev() if self.main else 0.0
+            score = self.measures.development_score() if self.main else 0.0
         self._evaluation_seconds = time.perf_counter() - began
         state = self.state
         if self.log is not None:
-            self.log.write(state.step, {"dev": score, **self.watch()})
+            self.log.write(state.step, {"dev": score, **self.measures.watched()})
         if not select:
             state.first_score = score
         elif self._within_tolerance or state.best_score is None or score > state.best_score:
@@ -332,8 +333,8 @@ class TrainingLoop:
         patience = self.recipe.selection.patience
         exhausted = self.main and patience is not None and self.state.stale >= patience
         if not self._distributed:
-            return exhausted, self._stop_requested
-        flags = torch.tensor([float(exhausted), float(self._stop_requested)], device=self.accelerator.device)
+            return exhausted, self.stop.received
+        flags = torch.tensor([float(exhausted), float(self.stop.received)], device=self.accelerator.device)
         exhausted, stopped = (self.accelerator.reduce(flags, "sum") > 0).tolist()
         return exhausted, stopped
 
@@ -342,7 +343,7 @@ class TrainingLoop:
         self.state.seconds = time.perf_counter() - self._clock
         self.state.scaler = self.precision.state_dict()
         self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
-        states = self._random_states()
+        states = all_random_states(self.accelerator)
         if self.main:
             self.checkpoints.save(self.network, self.optimizer, states, self.state)
         self.accelerator.wait_for_everyone()
@@ -350,16 +351,14 @@ class TrainingLoop:
     def _finish(self) -> TrainingOutcome:
         state, share, encoder = self.state, 1.0, self.network.encoder
         guards: dict[str, tuple[float, float]] = {}
-        if self.main:
-            if self.dev is not None and not self._within_tolerance:
-                load_weights(encoder, self.best_path)
-            if self._within_tolerance:
-                limits = Limits(self.recipe.selection, state.first_score, state.best_score, self.dev, self.guards)
-                trained = self.folder / TRAINED_WEIGHTS
-                drawn = draw_back(encoder, self._untouched, limits, trained, show=self.show)
-                share, state.best_score, guards = drawn
+        if self.main and self._within_tolerance:
+            limits = Limits(self.recipe.selection, state.first_score, state.best_score, self.measures)
+            trained = self.folder / TRAINED_WEIGHTS
+            share, state.best_score, guards = draw_back(encoder, self._untouched, limits, trained, show=self.show)
+        elif self.main and self.measures.development is not None:
+            load_weights(encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
-        kept = state.best_step if self.dev is not None else None
+        kept = None if self.measures.development is None else state.best_step
         return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
 
     def _optimizer(self) -> torch.optim.Optimizer:
@@ -381,7 +380,6 @@ class TrainingLoop:
             lr=settings.lr,
             betas=settings.betas,
             eps=settings.eps,
-            weight_decay=settings.weight_decay,
             fused=True,
         )
 
@@ -410,28 +408,3 @@ class TrainingLoop:
         buffers = {name for name, _ in self.network.auxiliary.named_buffers()}
         state = self.network.auxiliary.state_dict()
         return {name: state[name] for name in buffers if name in state}
-
-    def _random_states(self) -> list[torch.Tensor]:
-        own = random_state(self.accelerator.device)
-        if not self._distributed:
-            return [own]
-        gathered = self.accelerator.gather(own.to(self.accelerator.device)[None])
-        return [s.cpu() for s in gathered.unbind()]
-
-    @contextlib.contextmanager
-    def _stopping_at_signals(self) -> Iterator[None]:
-        """Request a checkpoint at SIGINT and SIGTERM; Python allows handlers in the main thread only."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        old_handlers = {s: signal.signal(s, self._request_stop) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in old_handlers.items():
-                signal.signal(number, handler)
-
-    def _request_stop(self, number: int, frame: FrameType | None) -> None:
-        if self._stop_requested:  # the second signal ends the process at once
-            sys.exit(130)
-        self._stop_requested = True

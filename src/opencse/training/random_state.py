@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 
 def random_state(device: torch.device) -> Tensor:
@@ -14,6 +19,14 @@ def random_state(device: torch.device) -> Tensor:
     if device.type == "mps":
         return torch.cat([state, torch.mps.get_rng_state()])
     return state
+
+
+def all_random_states(accelerator: Accelerator) -> list[Tensor]:
+    """Return the `random_state` of every process; all of them must call this."""
+    own = random_state(accelerator.device)
+    if accelerator.num_processes == 1:
+        return [own]
+    return [state.cpu() for state in accelerator.gather(own.to(accelerator.device)[None]).unbind()]
 
 
 def set_random_state(state: Tensor, device: torch.device) -> None:

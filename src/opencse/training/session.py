@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ import torch.distributed
 from accelerate import Accelerator
 from accelerate.utils import InitProcessGroupKwargs, set_seed
 
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.precision_choice import describe
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
+from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Notify, timed
 from opencse.recipes import Recipe
 from opencse.recipes.optimization import Training
@@ -25,7 +27,7 @@ from opencse.training.batch_sampler import BatchSampler
 from opencse.training.checkpoint import Checkpoints
 from opencse.training.folder import begun_step_limit, check_folder, describe_environment, prepare_folder, read_record
 from opencse.training.log import check_trackers
-from opencse.training.loop import Trainable, TrainingLoop, TrainingOutcome
+from opencse.training.loop import LoopHost, Trainable, TrainingLoop, TrainingOutcome
 from opencse.training.memory import keep_freed_memory
 from opencse.training.settled_precision import settle_training_precision
 
@@ -33,34 +35,43 @@ _MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 
 _PATIENCE = timedelta(days=1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunControl:
+    """How a training run is carried out, whatever it trains.
+
+    Attributes:
+        folder: The run's folder; new, unless `resume` or `overwrite` is set.
+        resume: Continue from the last checkpoint in the folder, if there is one.
+        overwrite: Replace the run in the folder.
+        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
+        progress: Show progress bars.
+        notify: Receives short notes for the user.
+        deadline: Time by `time.perf_counter` at which training is to end, as for `LoopHost`.
+    """
+
+    folder: Path
+    resume: bool = False
+    overwrite: bool = False
+    track: tuple[str, ...] = ()
+    progress: bool = True
+    notify: Notify = lambda _: None
+    deadline: float | None = None
+
+
 class TrainingSession:
     """One training run in its folder, on one process or several.
 
-    Args:
-        out: The run's folder; new, or see `resume` and `overwrite`.
-        resume: Continue from the last checkpoint in `out`, if there is one.
-        overwrite: Replace the run in `out`.
-        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
-        progress: Show progress bars, in the main process only.
-        notify: Receives short notes for the user, from the main process only.
+    Progress bars and notes come from the main process only.
 
     Raises:
-        OpencseError: `out` is occupied, there is nothing to resume, or a tracker is unknown.
+        OpencseError: The folder is occupied, there is nothing to resume, or a tracker is unknown.
     """
 
-    def __init__(
-        self,
-        out: str | Path,
-        *,
-        resume: bool,
-        overwrite: bool,
-        track: Sequence[str] = (),
-        progress: bool = True,
-        notify: Notify = lambda _: None,
-    ) -> None:
-        self.folder = Path(out)
-        self.resume, self.overwrite, self.track = resume, overwrite, tuple(track)
-        check_folder(self.folder, resume=resume, overwrite=overwrite)
+    def __init__(self, control: RunControl) -> None:
+        self.folder, self.resume, self.overwrite = control.folder, control.resume, control.overwrite
+        self.track, self._deadline = control.track, control.deadline
+        track, resume, progress, notify = control.track, control.resume, control.progress, control.notify
+        check_folder(self.folder, resume=resume, overwrite=self.overwrite)
         check_trackers(list(track))
         self._step_limit = begun_step_limit(self.folder) if resume else None
         meeting = InitProcessGroupKwargs(timeout=_MEETING)
@@ -83,16 +94,20 @@ class TrainingSession:
         """Return a context that the main process enters before the others, for example to fill a cache."""
         return self.accelerator.main_process_first()
 
-    def settle(self, training: Training, config: Any) -> Training:
-        """Return the settings with a precision in place of `auto`, and report precision and device.
+    def settle(self, training: Training, backbone: Backbone) -> Training:
+        """Return the settings with the precision of this run, and report it and the device.
 
         Args:
             training: Settings of the loop.
-            config: Configuration of the model, for the shapes of the matrices that are timed.
+            backbone: The model; the shapes of its matrices are timed.
         """
-        settled = settle_training_precision(training, config, self.accelerator, self.folder if self.resume else None)
-        kept = training.precision == "auto" and self.resume
-        self.notify(f"training {describe(settled.precision if kept else training.precision, config, self.device)}")
+        settled = settle_training_precision(
+            training, backbone.config, self.accelerator, self.folder if self.resume else None
+        )
+        asked = settled.precision if self.resume or training.precision != "auto" else "auto"
+        self.notify(f"training {describe(asked, backbone.config, self.device)}")
+        if settled.precision != training.precision == "fp16":
+            self.notify("fp16 does not run on a CPU: fp32 takes its place")
         return settled
 
     def seed(self, seed: int, *, per_process: bool = False) -> None:
@@ -143,9 +158,9 @@ class TrainingSession:
         assembler: Callable[[Any], Any],
         rows: int,
         recipe: Recipe,
+        measures: Measures,
         record: Mapping[str, Any],
         save: Callable[[TrainingOutcome], None],
-        **options: Any,
     ) -> TrainingOutcome:
         """Train to the end, save the model, complete the record and remove the checkpoints.
 
@@ -154,9 +169,9 @@ class TrainingSession:
             assembler: Makes a batch of row numbers.
             rows: Number of training rows.
             recipe: The recipe.
+            measures: What is measured, started with the encoder of the network.
             record: As in `begin`; its fingerprint is that of the checkpoints.
             save: Writes the model; called in the main process only.
-            **options: `dev`, `guards`, `watch` and `deadline`, as for `TrainingLoop`.
         """
         training = recipe.training
         folder, fingerprint = self.folder / "checkpoints", dict(record["fingerprint"])
@@ -165,20 +180,18 @@ class TrainingSession:
             self._step_limit = steps
             write_json(self.folder / "run.json", self._placed(record))
 
-        loop = TrainingLoop(
-            network=network,
-            assembler=assembler,
-            sampler=BatchSampler(rows, min(training.batch_size, rows), training.seed),
-            recipe=recipe,
+        host = LoopHost(
             folder=self.folder,
             accelerator=self.accelerator,
             checkpoints=Checkpoints(folder, training.keep_checkpoints, fingerprint, self.notify),
             progress=self.progress,
             notify=self.notify,
+            deadline=self._deadline,
             step_limit=self._step_limit,
             keep_step_limit=keep_step_limit,
-            **options,
         )
+        sampler = BatchSampler(rows, min(training.batch_size, rows), training.seed)
+        loop = TrainingLoop(network, assembler, sampler, recipe, measures, host)
         with timed("training steps"):
             outcome = loop.run(self.resume)
         if self.main:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def settle_training_precision(
     training: Training, config: Any, accelerator: Accelerator, resumed: Path | None
 ) -> Training:
-    """Return the settings with `bf16` or `fp32` in place of `auto`, the same in every process.
+    """Return the settings with `bf16` or `fp32` in place of `auto`, the same in every process; fp16 needs a GPU.
 
     Args:
         training: Settings of the loop.
@@ -26,6 +26,8 @@ def settle_training_precision(
         accelerator: Devices and processes.
         resumed: Folder of the run to resume, whose precision is kept; None for a new run.
     """
+    if training.precision == "fp16" and accelerator.device.type == "cpu":
+        return replace(training, precision="fp32")
     if training.precision != "auto":
         return training
     found: list[Any] = [None if resumed is None else begun_precision(resumed)]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from opencse.encoder import load_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.cache import sealed_store
@@ -64,13 +65,12 @@ class LoadedTeacher:
         return self.embedder.encode(texts)
 
 
-def load_teachers(recipe: Recipe, backbone: str | Path, device: str) -> dict[str, LoadedTeacher]:
+def load_teachers(recipe: Recipe, backbone: Backbone) -> dict[str, LoadedTeacher]:
     """Load every teacher that the terms read.
 
     Args:
         recipe: Recipe with teachers and terms.
         backbone: The model of the teacher `backbone`.
-        device: Device of the teachers.
 
     Raises:
         OpencseError: A teacher cannot be loaded; the message names it.
@@ -78,26 +78,25 @@ def load_teachers(recipe: Recipe, backbone: str | Path, device: str) -> dict[str
     found = {}
     for name in recipe.used_teachers:
         try:
-            found[name] = _load(recipe.teachers[name], recipe, backbone, device)
+            found[name] = _load(recipe.teachers[name], recipe, backbone)
         except OpencseError as error:
             problem = f"teachers.{name}: {error.problem}"
             raise OpencseError(problem, error.remedy.replace("encoder.pooling", f"teachers.{name}.pooling")) from error
     return found
 
 
-def _load(teacher: Teacher, recipe: Recipe, backbone: str | Path, device: str) -> LoadedTeacher:
-    name, prompt = teacher.model, teacher.prompt
+def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> LoadedTeacher:
+    own, prompt = teacher.model == "backbone", teacher.prompt
     pooling: dict[str, Any] = {"pooling": teacher.pooling or "backbone"}
-    if teacher.model == "backbone":
-        name = str(backbone)
-        if teacher.pooling is None:
-            pooling = recipe.pooling
-            if pooling["pooling"] == "mask" and prompt is not None:
-                raise OpencseError("a teacher with its own prompt needs its own pooling", "Give both, or neither.")
+    if own and teacher.pooling is None:
+        pooling = recipe.pooling
+        if pooling["pooling"] == "mask" and prompt is not None:
+            raise OpencseError("a teacher with its own prompt needs its own pooling", "Give both, or neither.")
     masked = pooling["pooling"] == "mask"
     if masked:
         pooling = {"prompt": prompt} | pooling
-    model = load_encoder(name, **pooling, device=device)
+    name = str(backbone) if own else teacher.model
+    model = backbone.encoder(**pooling) if own else load_encoder(name, **pooling, device=backbone.device)
     if teacher.max_length is not None:
         limit = model.max_seq_length
         if limit is not None and teacher.max_length > limit:

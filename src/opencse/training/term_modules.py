@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from opencse.encoder import load_encoder
 from opencse.encoder.attention import use_dropout_attention
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.masked_lm import load_masked_lm
 from opencse.foundation.errors import OpencseError
 from opencse.losses import TermBuildContext
@@ -24,7 +23,7 @@ def term_modules(
     recipe: Recipe,
     encoder: SentenceTransformer,
     projector: nn.Module,
-    backbone: str | Path,
+    backbone: Backbone,
     device: torch.device,
 ) -> dict[str, nn.Module]:
     """Return the modules of the terms, by term name.
@@ -42,7 +41,7 @@ def term_modules(
     transformer = getattr(encoder[0], "auto_model", None)
     tokenizer = encoder.tokenizer
     if recipe.encoder.pooling == "mask":  # its own tokenizer no longer has the mask token
-        tokenizer = load_encoder(backbone, pooling="cls").tokenizer
+        tokenizer = backbone.tokenizer
     build = TermBuildContext(
         width=_width(encoder),
         encoder=encoder,
@@ -70,11 +69,11 @@ def _width(encoder: SentenceTransformer) -> int:
     return width
 
 
-def _masked_lm(tokenizer: Any, backbone: str | Path, device: torch.device, name: str) -> nn.Module:
+def _masked_lm(tokenizer: Any, backbone: Backbone, device: torch.device, name: str) -> nn.Module:
     """Return a masked language model with the vocabulary of the tokenizer; `backbone` names the model of the run."""
     remedy = "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
     try:
-        model, own = load_masked_lm(backbone if name == "backbone" else name)
+        model, own = load_masked_lm(backbone.name if name == "backbone" else name)
     except OpencseError as error:
         raise OpencseError(error.problem, f"{remedy} ({error.remedy})") from error
     if own.get_vocab() != tokenizer.get_vocab():

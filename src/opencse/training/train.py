@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opencse.encoder import backbone_config, build_projector, exported_projector, load_encoder, save_encoder
+from opencse.encoder import build_projector, exported_projector, save_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.fast import prepare_for_training
 from opencse.encoder.precision import autocast_type
 from opencse.encoder.sequence_attention import supports_packing_on
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.lock import locked
-from opencse.foundation.progress import Notify, timed
+from opencse.foundation.measure import Measures
+from opencse.foundation.progress import timed
 from opencse.losses import Objective
 from opencse.recipes import Recipe, dump_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
@@ -27,7 +29,7 @@ from opencse.training.card import encoder_card
 from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.loop import TrainingOutcome
 from opencse.training.network import Network
-from opencse.training.session import TrainingSession
+from opencse.training.session import RunControl, TrainingSession
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
 from opencse.training.view_tokens import sources_and_views
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
 # The cost of one more forward pass, in tokens: little on a CPU, much on a GPU, where launching kernels takes time.
 _GROUP_OVERHEAD = {True: 64.0, False: 8192.0}
-Scorer = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -65,91 +66,46 @@ class TrainingRun:
 
 
 def train_encoder(
-    recipe: Recipe,
-    corpus: Corpus,
-    *,
-    backbone: str | Path,
-    out: str | Path,
-    dev: Callable[[SentenceTransformer], Scorer] | None = None,
-    guards: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
-    watch: Callable[[SentenceTransformer], Callable[[], dict[str, float]]] | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    track: Sequence[str] = (),
-    progress: bool = True,
-    notify: Notify = lambda _: None,
-    corpus_name: str | None = None,
-    deadline: float | None = None,
+    recipe: Recipe, corpus: Corpus, backbone: Backbone, measures: Measures, control: RunControl
 ) -> TrainingRun:
     """Train a sentence encoder on rows that have every column of the recipe's views.
 
     Args:
         recipe: The resolved recipe.
-        corpus: The rows, opened.
-        backbone: A folder, a hub id or a bundled name.
-        out: Folder of the run; new, unless `resume` or `overwrite` is set.
-        dev: Function from the encoder to a function that scores its current weights, higher is better; the weights of
-            the best step are kept. By default those of the last step are kept.
-        guards: Function from the encoder to a function that scores its current weights by guard, for recipes that keep
-            the last step (`Selection.guard_tolerance`).
-        watch: Function from the encoder to a function that measures its current weights by name, for `metrics.jsonl`.
-        resume: Continue from the last checkpoint in `out`, if there is one.
-        overwrite: Replace the run in `out`.
-        track: Trackers beside `metrics.jsonl`: `tensorboard`, `wandb`, `trackio`.
-        progress: Show progress bars.
-        notify: Receives short notes for the user.
-        corpus_name: Name of the corpus on the model card; by default its path.
-        deadline: Time by `time.perf_counter` at which training is to end, as for `TrainingLoop`.
-
-    Returns:
-        The finished run.
+        corpus: The rows, opened; its name stands on the model card.
+        backbone: The model to be trained; copies of it are.
+        measures: What is measured while the model trains, and selects the weights that are kept (`UNMEASURED` for
+            nothing: those of the last step are kept).
+        control: How the run is carried out.
 
     Raises:
-        OpencseError: The input is invalid; `out` is unchanged, or has its last valid checkpoint.
+        OpencseError: The input is invalid; the folder is unchanged, or has its last valid checkpoint.
     """
-    with locked(Path(out)):
-        session = TrainingSession(
-            out, resume=resume, overwrite=overwrite, track=track, progress=progress, notify=notify
-        )
+    with locked(control.folder):
+        session = TrainingSession(control)
         for warning in recipe.warnings():
             session.notify(f"warning: {warning}")
         check_batch(recipe, session.accelerator.num_processes)
-        recipe = replace(recipe, training=session.settle(recipe.training, backbone_config(backbone)))
+        recipe = replace(recipe, training=session.settle(recipe.training, backbone))
         model = _TrainedModel(recipe, backbone, session)
         text = _TrainingText(recipe, corpus, backbone, model, session)
         fingerprint = _fingerprint(recipe, model, text)
         if (outcome := session.finished(fingerprint)) is not None:
             return TrainingRun(session.folder, recipe, outcome)
-        record = _record(recipe, backbone, corpus_name or str(corpus.path), text.store, fingerprint)
+        record = _record(recipe, backbone.name, corpus.name, text.store, fingerprint)
         session.begin(record, {"recipe.toml": fingerprint["recipe"]})
-        for warning in text.warnings:
-            session.notify(f"warning: {warning}")
-        if text.store.skipped:
-            session.notify(f"{text.store.skipped} blank rows were left out; {text.store.rows} are used")
-        for name, view in recipe.used_views.items():
-            if view.window is not None:
-                passed, (low, high) = text.store.present(model.views[name].source), view.window
-                session.notify(
-                    f"{passed} of {text.store.rows} rows have a {name} with a match error rate of {low} to {high}"
-                )
+        for line in text.notes():
+            session.notify(line)
         session.seed(recipe.training.seed, per_process=True)
 
         def save(outcome: TrainingOutcome) -> None:
             card = encoder_card(recipe, record, outcome, language=text.language)
             save_encoder(model.encoder, session.folder / "model", card)
 
-        outcome = session.train(
-            model.network.to(session.device),
-            text.assembler(model, session),
-            text.store.rows,
-            recipe,
-            record,
-            save,
-            dev=None if dev is None else dev(model.scored),
-            guards=None if guards is None else guards(model.scored),
-            watch=dict if watch is None else watch(model.scored),
-            deadline=deadline,
-        )
+        network = model.network.to(session.device)
+        measures.start(model.scored)
+        assembler = text.assembler(model, session)
+        outcome = session.train(network, assembler, text.store.rows, recipe, measures, record, save)
         warnings = (*text.warnings, *score_warnings(outcome, recipe))
         return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
 
@@ -157,10 +113,11 @@ def train_encoder(
 class _TrainedModel:
     """The encoder, and the network that is trained around it."""
 
-    def __init__(self, recipe: Recipe, backbone: str | Path, session: TrainingSession) -> None:
+    def __init__(self, recipe: Recipe, backbone: Backbone, session: TrainingSession) -> None:
         session.seed(recipe.training.seed)
         self._denoising = recipe.encoder.denoising
-        self.encoder = load_encoder(backbone, **recipe.pooling, dropout=recipe.encoder.dropout)
+        backbone.seed = recipe.training.seed
+        self.encoder = backbone.encoder(**recipe.pooling, dropout=recipe.encoder.dropout)
         check_dropout(recipe, self.encoder, backbone)
         if recipe.encoder.keep_projector:
             width = self.encoder.get_embedding_dimension()
@@ -186,14 +143,14 @@ class _TrainingText:
     """The corpus as tokens and as vectors of the teachers."""
 
     def __init__(
-        self, recipe: Recipe, corpus: Corpus, backbone: str | Path, model: _TrainedModel, session: TrainingSession
+        self, recipe: Recipe, corpus: Corpus, backbone: Backbone, model: _TrainedModel, session: TrainingSession
     ) -> None:
-        self._recipe = recipe
+        self._recipe, self._views = recipe, model.views
         self.sources: list[TokenSource] = model.sources
         bar = session.progress
         with session.main_first():
             with timed("teachers"):
-                teachers = load_teachers(recipe, backbone, str(session.device))
+                teachers = load_teachers(recipe, backbone)
             with timed("tokenising"):
                 self.store: TokenStore = open_token_store(
                     corpus,
@@ -212,6 +169,16 @@ class _TrainingText:
             for name, view in model.views.items()
             if not self.store.present(view.source)
         )
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a user should know of the rows."""
+        yield from (f"warning: {warning}" for warning in self.warnings)
+        if self.store.skipped:
+            yield f"{self.store.skipped} blank rows were left out; {self.store.rows} are used"
+        for name, view in self._recipe.used_views.items():
+            if view.window is not None:
+                passed, (low, high) = self.store.present(self._views[name].source), view.window
+                yield f"{passed} of {self.store.rows} rows have a {name} with a match error rate of {low} to {high}"
 
     def assembler(self, model: _TrainedModel, session: TrainingSession) -> Assembler:
         """Return the builder of batches."""
@@ -252,13 +219,13 @@ def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> d
 
 
 def _record(
-    recipe: Recipe, backbone: str | Path, corpus: str, store: TokenStore, fingerprint: Mapping[str, str]
+    recipe: Recipe, backbone: str, corpus: str, store: TokenStore, fingerprint: Mapping[str, str]
 ) -> dict[str, Any]:
     return {
         "recipe": recipe.name,
         "variant": recipe.variant,
         "family": recipe.family,
-        "backbone": str(backbone),
+        "backbone": backbone,
         "corpus": corpus,
         "rows": store.rows,
         "blank_rows": store.skipped,
@@ -282,7 +249,7 @@ def _denoisers(
 def _network(
     recipe: Recipe,
     encoder: SentenceTransformer,
-    backbone: str | Path,
+    backbone: Backbone,
     denoisers: Mapping[str, TemplateDenoising],
     device: torch.device,
 ) -> Network:

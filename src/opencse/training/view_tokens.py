@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencse.encoder import load_encoder, special_frame, template_frame
+from opencse.encoder import special_frame, template_frame
+from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, ViewSettings
 from opencse.recipes.rows.token_store import TokenSource
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def sources_and_views(
-    recipe: Recipe, encoder: SentenceTransformer, backbone: str | Path
+    recipe: Recipe, encoder: SentenceTransformer, backbone: Backbone
 ) -> tuple[list[TokenSource], dict[str, ViewTokens]]:
     """Return the texts to tokenise, and for each view its text and its frame of tokens.
 
@@ -32,7 +32,7 @@ def sources_and_views(
     masked = settings.pooling == "mask"
     plain = None if masked else special_frame(encoder.tokenizer)
     # The modified tokenizer no longer has the mask token, so templates are read with the original one.
-    original = load_encoder(backbone, pooling="cls").tokenizer if masked else None
+    original = backbone.tokenizer if masked else None
     sources: list[TokenSource] = []
     views: dict[str, ViewTokens] = {}
     for name, view in recipe.used_views.items():

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.encoder import build_projector
+from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Context, Objective
 from opencse.recipes import Recipe, Teacher, family_of, load_recipe
@@ -95,7 +96,7 @@ class RecipeLoss(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
             projector = build_projector(recipe.encoder.projector, width)
-            modules = term_modules(recipe, model, projector, backbone, model.device)
+            modules = term_modules(recipe, model, projector, Backbone(backbone), model.device)
         network = Network(model, projector, Objective(recipe.terms), modules)
         del network.encoder  # it is `self.model`, and must not be found twice
         self.network = network.to(model.device)

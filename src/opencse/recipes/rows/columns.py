@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.parquet import read_parquet
@@ -68,13 +69,13 @@ def built_by_opencse(specs: Mapping[str, ConstructorSpec], present: Collection[s
 
 
 def with_models(
-    specs: Mapping[str, ConstructorSpec], models: Mapping[str, str | Path], pooling: Pooling = "backbone"
+    specs: Mapping[str, ConstructorSpec], models: Mapping[str, Backbone], pooling: Pooling = "backbone"
 ) -> dict[str, ConstructorSpec]:
-    """Return the constructors with the paths of models in place of their names, for those that mine.
+    """Return the constructors with the names of models in place of their roles, for those that mine.
 
     Args:
         specs: Constructors by name, as in a recipe's `[build]`.
-        models: Paths by name: `backbone`, the model to be trained, and the recipe's first stages.
+        models: Models by role: `backbone`, the model to be trained, and the recipe's first stages.
         pooling: Pooling of the backbone, for constructors that name none.
     """
     found = dict(specs)
@@ -82,7 +83,7 @@ def with_models(
         if not isinstance(spec, MinedSpec | DebiasedPositives) or spec.model not in models:
             continue
         own = spec.pooling == "backbone" and spec.model == "backbone"
-        found[name] = replace(spec, model=str(models[spec.model]), pooling=pooling if own else spec.pooling)
+        found[name] = replace(spec, model=models[spec.model].name, pooling=pooling if own else spec.pooling)
     return found
 
 

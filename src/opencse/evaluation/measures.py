@@ -1,0 +1,150 @@
+"""Measures of an encoder that trains (`opencse.foundation.measure`): tasks, and the geometry of its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from opencse.encoder.embedder import Embedder, Precision
+from opencse.evaluation.geometry import GeometryTask
+from opencse.evaluation.pairs import ScoredPairs
+from opencse.evaluation.sts import PairsTask
+from opencse.evaluation.task import Task, TaskResult, distinct_texts, score
+from opencse.foundation.errors import OpencseError
+from opencse.text.corpus import Corpus
+from opencse.text.surface import consistency_opposition
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+SENTENCES = 256
+"""Training sentences whose geometry is measured: the first of the rows."""
+_BATCH = 64
+
+
+class TaskScores:
+    """The main metric of each task, by the task's name; distinct texts are tokenised once, and encoded once per call.
+
+    Args:
+        tasks: The tasks.
+        precision: Number format of the encoder.
+    """
+
+    def __init__(self, tasks: Sequence[Task], precision: Precision = "auto") -> None:
+        self._tasks, self._precision = tasks, precision
+
+    def start(self, encoder: SentenceTransformer) -> None:
+        """Tokenise the texts."""
+        self._texts = distinct_texts(self._tasks)
+        self._embedder = Embedder(encoder, precision=self._precision)
+        self._prepared = self._embedder.prepare(self._texts)
+
+    def results(self) -> tuple[TaskResult, ...]:
+        """Return all metrics of the current weights."""
+        return score(self._tasks, self._texts, self._embedder.encode(self._prepared)).results
+
+    def scores(self) -> dict[str, float]:
+        """Return the main metrics of the current weights.
+
+        Raises:
+            OpencseError: One is undefined.
+        """
+        scores = {}
+        for result in self.results():
+            if result.score is None:
+                raise OpencseError(f"{result.task}: the development score is undefined ({result.undefined})")
+            scores[result.task] = result.score
+        return scores
+
+
+class PairGeometry(TaskScores):
+    """Geometry of scored pairs, and the correlations of their two parts; undefined values are left out.
+
+    Args:
+        pairs: The pairs.
+        kinds: `geometry` for `alignment` and `uniformity` (`GeometryTask`); `splits` for `Cont.` and `Oppn.`, the
+            Spearman correlation x 100 on OssCSE's consistent and opposed pairs.
+        precision: Number format of the encoder.
+    """
+
+    def __init__(self, pairs: ScoredPairs, kinds: Collection[str], precision: Precision) -> None:
+        tasks: list[Task] = [GeometryTask(pairs=pairs)] if "geometry" in kinds else []
+        if "splits" in kinds:
+            tasks += _splits(pairs)
+        super().__init__(tasks, precision)
+
+    def scores(self) -> dict[str, float]:
+        """Return the defined values of the current weights."""
+        found: dict[str, float | None] = {}
+        for result in self.results():
+            if result.main is None:
+                found |= {name: result.metrics[name] for name in ("alignment", "uniformity")}
+            else:
+                found[result.task] = result.score
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class TrainingGeometry:
+    """Alignment and uniformity of training sentences as the encoder trains on them, with dropout (BYOP Figure 2).
+
+    `training alignment` is the mean squared distance of the two vectors of a sentence, `training uniformity` the
+    logarithm of the mean of exp(-2 d²) over the distances d of different sentences (Wang and Isola 2020). The random
+    state and the mode of the model stay as they were.
+
+    Args:
+        rows: The training rows, whose first distinct sentences are measured.
+    """
+
+    def __init__(self, rows: Corpus) -> None:
+        self._texts = list(dict.fromkeys(islice(rows.texts(rows.text_column()), SENTENCES)))
+
+    def start(self, encoder: SentenceTransformer) -> None:
+        """Keep the encoder."""
+        self._encoder = encoder
+
+    def scores(self) -> dict[str, float]:
+        """Return the two measures of the current weights."""
+        mode = self._encoder.training
+        self._encoder.train()
+        with torch.no_grad(), torch.random.fork_rng(enabled=True):
+            torch.manual_seed(0)
+            first, second = self._encoded(), self._encoded()
+        self._encoder.train(mode)
+        distances = torch.pdist(first) ** 2
+        return {
+            "training alignment": float(((first - second) ** 2).sum(dim=1).mean()),
+            "training uniformity": float(torch.exp(-2 * distances).mean().log()),
+        }
+
+    def _encoded(self) -> torch.Tensor:
+        encoder, blocks = self._encoder, []
+        for start in range(0, len(self._texts), _BATCH):
+            features = encoder.preprocess(self._texts[start : start + _BATCH])
+            features = {k: v.to(encoder.device) if isinstance(v, torch.Tensor) else v for k, v in features.items()}
+            blocks.append(encoder(features)["sentence_embedding"].float())
+        return torch.nn.functional.normalize(torch.cat(blocks))
+
+
+def _splits(pairs: ScoredPairs) -> list[Task]:
+    """Return tasks of OssCSE's consistent and opposed pairs of a set; a part without pairs is left out."""
+    consistent = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores).consistent
+    parts = {"Cont.": np.flatnonzero(consistent).tolist(), "Oppn.": np.flatnonzero(~consistent).tolist()}
+    return [
+        PairsTask(
+            pairs=replace(
+                pairs,
+                name=name,
+                sentence1=[pairs.sentence1[i] for i in rows],
+                sentence2=[pairs.sentence2[i] for i in rows],
+                scores=[pairs.scores[i] for i in rows],
+                subsets=None,
+            )
+        )
+        for name, rows in parts.items()
+        if rows
+    ]

@@ -1,0 +1,64 @@
+"""Scores of a model while it trains: the interface between evaluation, which computes them, and training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+class Measure(Protocol):
+    """Scores of an encoder that trains."""
+
+    def start(self, encoder: SentenceTransformer) -> None:
+        """Prepare for an encoder, such as by tokenising texts; it is not trained yet."""
+
+    def scores(self) -> dict[str, float]:
+        """Return the scores of the encoder's current weights by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """Everything that is measured of a model while it trains.
+
+    Attributes:
+        development: Scores whose mean is the development score, higher is better; None to select no step by scores.
+        guards: Scores that must not fall, for recipes that keep the last step (`Selection.guard_tolerance`).
+        watch: Further measures, logged with each development score.
+    """
+
+    development: Measure | None = None
+    guards: Measure | None = None
+    watch: Sequence[Measure] = ()
+
+    @property
+    def validate(self) -> bool:
+        """Whether there are scores that a model must reach."""
+        return self.development is not None or self.guards is not None
+
+    def start(self, encoder: SentenceTransformer) -> None:
+        """Prepare all measures for an encoder."""
+        for measure in (self.development, self.guards, *self.watch):
+            if measure is not None:
+                measure.start(encoder)
+
+    def development_score(self) -> float:
+        """Return the development score of the current weights; there must be a development measure."""
+        assert self.development is not None
+        scores = self.development.scores()
+        return sum(scores.values()) / len(scores)
+
+    def guard_scores(self) -> dict[str, float]:
+        """Return the current weights' score on each guard by name; empty without guards."""
+        return {} if self.guards is None else self.guards.scores()
+
+    def watched(self) -> dict[str, float]:
+        """Return the further measures of the current weights by name."""
+        return {name: value for measure in self.watch for name, value in measure.scores().items()}
+
+
+UNMEASURED = Measures()
+"""No measures: the weights of the last step are kept."""
