@@ -49,11 +49,7 @@ def main() -> None:
     whole = time.perf_counter() - started, time.process_time() - cpu
 
     for suite, found in results.items():
-        table = as_table(suite, found)
-        names = [str(column.header) for column in table.columns]
-        print(f"\n| {suite} | " + " | ".join(names[1:]) + " |\n" + "|---" * len(names) + "|")
-        for cells in zip(*(column.cells for column in table.columns), strict=True):
-            print("| " + " | ".join(map(str, cells)) + " |")
+        print(f"\n{as_table(suite, found).markdown()}")
     print(
         f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}, "
         f"transfer by {arguments.classifier}"

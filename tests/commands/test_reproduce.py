@@ -58,8 +58,8 @@ def test_a_system_that_cannot_be_had_leaves_a_gap_with_its_reason(tmp_path, corp
     monkeypatch.setattr(reproduced_runs, "_stored_or_measured", lambda shared, key, measure: measure(tmp_path))
     notes = []
     table = reproduce("osscse/table-4", out=tmp_path / "papers", corpus=corpus, progress=False, notify=notes.append)
-    assert table.rows["OssCSE"][-1].text() == "not had: no translation model (79.08)"
-    assert table.rows["PCL"][-1].text() == "not had: opencse has no PCL (78.42)"
+    assert str(table.rows["OssCSE"][-1].shown()) == "not had: no translation model (79.08)"
+    assert str(table.rows["PCL"][-1].shown()) == "not had: opencse has no PCL (78.42)"
     assert any("OssCSE" in note for note in notes)
 
 
@@ -67,7 +67,7 @@ def test_a_backbone_that_is_not_there_is_named(tmp_path, corpus, monkeypatch) ->
     monkeypatch.setattr(module, "FULL", dict.fromkeys(module.FULL, str(tmp_path / "no-such-model")))
     table = reproduce("diffcse/table-1", out=tmp_path / "papers", corpus=corpus, scale="full", progress=False)
     for family in ("bert-base", "roberta-base"):
-        assert "not had: the backbone" in table.rows[f"SimCSE, {family}"][-1].text()
+        assert "not had: the backbone" in str(table.rows[f"SimCSE, {family}"][-1].shown())
 
 
 def test_the_command_lists_the_tables() -> None:
@@ -98,7 +98,7 @@ def test_transfer_tasks_are_scored_on_the_trained_models_and_kept(tmp_path, corp
         table = reproduce("diffcse/table-2", **arguments)
         cells = dict(zip(table.columns, table.rows["SimCSE"], strict=True))
         assert (cells["CR"].values, cells["MR"].missing) == ((81.5,), "there is no MR")
-        assert cells["Avg."].text() == "not had: not every column is there (85.56)"
+        assert str(cells["Avg."].shown()) == "not had: not every column is there (85.56)"
         assert ("CR" in scored) is not repeated, "what was measured is read from its file"
         scored.clear()
 
@@ -129,4 +129,4 @@ def test_a_small_run_stands_for_the_first_family_whichever_it_is(tmp_path, corpu
     monkeypatch.setattr(reproduced_runs, "_task_scores", lambda *_: {"CR": 80.0})
     table = reproduce("osscse/table-5", out=tmp_path, corpus=corpus, progress=False)
     assert list(table.rows) == ["SimCSE", "SimCSE + Prompt", "OssCSE", "OssCSE, recall loss alone"]
-    assert table.rows["OssCSE"][1].text() == "80.00 (88.13)"
+    assert str(table.rows["OssCSE"][1].shown()) == "80.00 (88.13)"

@@ -7,26 +7,20 @@ from dataclasses import fields
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
-from sentence_transformers import SentenceTransformer
 
+from opencse.commands.display import statistics_tables
 from opencse.commands.option_fields import takes
 from opencse.commands.options import BuildCommand, BuildOptions
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.names import resolve
-from opencse.evaluation import read_pairs
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
+from opencse.foundation.result_table import show
 from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
 from opencse.recipes.rows.columns import chosen_specs, with_models
-from opencse.text import demo
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import choose_language
-from opencse.text.mined import draw_report
 from opencse.text.user_text import open_corpus
-from opencse.text.views.pair_statistics import PUBLISHED, bar_chart, pair_statistics
 from opencse.text.views.registry import ConstructorSpec, build_views
 
 
@@ -74,8 +68,7 @@ def command(options: BuildCommand) -> None:
     asked = {each.name: getattr(options, each.name) for each in fields(BuildOptions)}
     build(**{**asked, "engine": _engine(options), "notify": note})
     if options.stats:
-        _show_statistics(str(options.out), options.model)
-        _show_draws(str(options.out), options.pairs, options.near)
+        show(*statistics_tables(options.out, options.model, options.pairs, options.near))
 
 
 def _engine(options: BuildCommand) -> Engine:
@@ -96,52 +89,3 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[
     empty = [column for column, count in present.items() if not count]
     if empty:
         yield f"warning: no sentence has {', '.join(empty)}"
-
-
-def _show_statistics(views: str, model: str | None) -> None:
-
-    encode = None
-    if model is not None:
-        encode = SentenceTransformer(resolve(model), trust_remote_code=False).encode
-    found = pair_statistics(views, encode=encode)
-    console = Console()
-    table = Table(title="Pairs of each sentence with its views")
-    for head in ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1"):
-        table.add_column(head, justify="right" if head in ("rows", "null") else "left")
-    for column in found:
-        cells = [column.column, str(column.rows), f"{100 * column.nulls / max(column.rows, 1):.1f} %"]
-        for distribution in (column.overlap, column.error_rate, column.cosine):
-            cells += [f"{distribution.mean:.3f}", bar_chart(distribution)] if distribution else ["", ""]
-        table.add_row(*cells)
-    console.print(table)
-    published = Table(title="Mean lexical overlap as published (DebCSE, Tables 1 and 4)")
-    for head in ("training pairs", "positive", "negative"):
-        published.add_column(head)
-    for name, (positive, negative) in PUBLISHED.items():
-        published.add_row(name, f"{positive:.2f}", f"{negative:.2f}")
-    console.print(published)
-    for column in found:
-        if column.rules:
-            rules = ", ".join(f"{rule} {count}" for rule, count in column.rules.items())
-            console.print(f"{column.column}: {rules}", markup=False)
-
-
-def _show_draws(views: str, pairs: str | None, near: float) -> None:
-
-    known = []
-    if pairs is not None:
-        scored = read_pairs(demo.pairs(pairs))
-        known = list(zip(scored.sentence1, scored.sentence2, scored.scores, strict=True))
-    found = draw_report(views, pairs=known, near=near)
-    if not found:
-        return
-    table = Table(title="Drawn sentences: mean (5th to 95th percentile)")
-    for head in ("column", "drawn", "cosine", "MER", "overlap", *(["scored", f"score ≥ {near:g}"] if known else [])):
-        table.add_column(head)
-    for column in found:
-        cells = [column.column, f"{column.drawn} of {column.rows}"]
-        for measure, values in column.quantiles.items():
-            cells.append(f"{column.mean[measure]:.3f} ({values[0]:.2f} to {values[-1]:.2f})")
-        cells += [""] * (5 - len(cells))
-        table.add_row(*cells, *([str(column.known), str(column.near_duplicates)] if known else []))
-    Console().print(table)

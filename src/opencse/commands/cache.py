@@ -7,6 +7,7 @@ import typer
 from opencse.commands.measuring_options import CacheOptions
 from opencse.foundation.cache import KINDS, cache_root, cache_sizes, clear_cache
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.result_table import Number, Table, show
 
 
 def command(options: CacheOptions) -> None:
@@ -20,10 +21,9 @@ def command(options: CacheOptions) -> None:
         typer.echo(f"removed {_size(clear_cache(options.only or KINDS))} from {cache_root()}")
         return
     sizes = cache_sizes()
-    for kind, size in sizes.items():
-        typer.echo(f"{kind:<10} {_size(size):>9}")
-    typer.echo(f"{'all':<10} {_size(sum(sizes.values())):>9}  in {cache_root()}")
+    rows = [(kind, _size(size)) for kind, size in (*sizes.items(), ("all", sum(sizes.values())))]
+    show(Table(("kind", "size"), rows, notes=[f"in {cache_root()}"], totals=1))
 
 
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
+def _size(count: int) -> Number:
+    return Number(count / 2**30, 1, " GiB") if count >= 2**30 else Number(count / 2**20, 1, " MiB")

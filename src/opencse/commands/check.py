@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from opencse.commands.measuring_options import CheckOptions
 from opencse.commands.option_fields import takes
@@ -23,6 +22,7 @@ from opencse.evaluation.check.text_check import TextCheck
 from opencse.evaluation.probes.probe_models import short_names
 from opencse.foundation.numbers import check_minutes, check_seed
 from opencse.foundation.progress import note
+from opencse.foundation.result_table import show
 from opencse.text.documents import DocumentPassage
 from opencse.text.user_text import collect_passages, collect_queries
 
@@ -79,7 +79,7 @@ def check(options: CheckOptions) -> TextCheck:
 
 def command(options: CheckOptions) -> None:
     """Check, and print the result."""
-    Console().print(check(**{**vars(options), "notify": note}))
+    show(check(**{**vars(options), "notify": note}))
     if options.out is None:
         note("-o FOLDER writes a page with more examples")
     else:

@@ -7,7 +7,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from opencse.commands.compare_search import compare_search
 from opencse.commands.comparison import (
@@ -19,7 +18,6 @@ from opencse.commands.comparison import (
     pair_cosines,
     read_run,
 )
-from opencse.commands.comparison.comparison_table import markdown
 from opencse.commands.measuring_options import CompareCommand, CompareOptions
 from opencse.commands.option_fields import takes
 from opencse.encoder import load_encoder
@@ -27,6 +25,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
+from opencse.foundation.result_table import show
 from opencse.text import demo
 
 
@@ -52,7 +51,7 @@ def compare(options: CompareOptions) -> Comparison:
         cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
     comparison = compare_groups(groups, sets=sets, cosines=cosines, resamples=options.resamples)
     if options.out is not None:
-        write_text(Path(options.out) / "comparison.md", markdown(comparison))
+        write_text(Path(options.out) / "comparison.md", comparison.table().markdown())
         write_json(Path(options.out) / "comparison.json", asdict(comparison))
     return comparison
 
@@ -65,7 +64,7 @@ def command(options: CompareCommand) -> None:
     if options.queries is not None:
         raise OpencseError("--queries goes with --texts", "Add --texts DOCS.")
     asked = {each.name: getattr(options, each.name) for each in fields(CompareOptions)}
-    typer.echo(markdown(compare(**asked)), nl=False)
+    show(compare(**asked))
 
 
 def _compare_search(options: CompareCommand) -> None:
@@ -76,7 +75,7 @@ def _compare_search(options: CompareCommand) -> None:
         )
     old, new = options.runs
     found = compare_search(old, new, options.texts, queries=options.queries, column=options.column, out=options.out)
-    Console().print(found)
+    show(found)
     if options.out is not None:
         typer.echo(f"page: {Path(options.out) / 'search.html'}")
 

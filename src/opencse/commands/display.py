@@ -1,20 +1,26 @@
-"""Results as rich renderables, the same in a terminal and in a notebook."""
+"""Results of several commands, as tables and lines for a terminal or a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
+from sentence_transformers import SentenceTransformer
 
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.summary import cards, verdict
+from opencse.commands.reports.summary import headline_rows, verdict
 from opencse.commands.reports.tables import triplet_rows
-from opencse.evaluation import Results, TaskResult
+from opencse.encoder.names import resolve
+from opencse.evaluation import read_pairs
 from opencse.evaluation.probes import ProbeScores
+from opencse.foundation.result_table import Cell, Number, Table
+from opencse.text import demo
+from opencse.text.mined import draw_report
+from opencse.text.views.pair_statistics import PUBLISHED, bar_chart, pair_statistics
 
 if TYPE_CHECKING:
     from opencse.training import TrainingRun
@@ -22,33 +28,43 @@ if TYPE_CHECKING:
 
 def run_lines(run: TrainingRun) -> RenderableType:
     """Return steps, time, the score of the kept weights, warnings that are new, and how to load the model."""
+    return Group(Text(training_line(run)), *_warnings(run), _path("model", run.model, _loading(run.model)))
+
+
+def training_line(run: TrainingRun) -> str:
+    """Return the steps and the time of a training, and the score of the weights that were kept."""
     outcome = run.outcome
-    kept = f"{outcome.steps} steps in {outcome.seconds:.0f} s"
+    line = f"{outcome.steps:,} step{'' if outcome.steps == 1 else 's'} in {outcome.seconds:,.0f} s"
     if outcome.best_score is not None:
         share = "" if outcome.share == 1 else f"{outcome.share:.0%} of the way to "
-        kept += f"; kept {share}step {outcome.best_step}, development Spearman {outcome.best_score:.2f}"
-        kept += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
-    load = f'model: {run.model}   load it with SentenceTransformer("{run.model}")'
-    warnings = [Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings]
-    return Group(Text(kept), *warnings, Text(load, overflow="fold", no_wrap=True))
+        line += f"; kept {share}step {outcome.best_step:,}, development Spearman {outcome.best_score:.2f}"
+        line += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
+    return line
 
 
-def scores_tables(before: Mapping[str, Results], after: Mapping[str, Results], run: TrainingRun) -> RenderableType:
-    """Return a table of scores before and after for each suite, with the published average if there is one."""
-    if not before:
-        note = "nothing was scored against human judgements: pass --data for the STS tasks, or --pairs"
-        return Text(note)
-    parts: list[RenderableType] = []
-    published = run.recipe.published.get(run.recipe.family)
-    for suite, results in before.items():
-        parts.append(_suite_table(results, after[suite]))
-        if suite == "sts" and published is not None:
-            parts.append(Text(f"published average for {run.recipe.family}: {published:.2f} (one run of the authors')"))
-        if suite == "pairs":
-            parts += [
-                _subsets_table(task, after[suite][task.task]) for task in results.results if "subsets" in task.details
-            ]
-    return Group(*parts)
+def outcome_lines(
+    outcome: Outcome, scores: Mapping[str, ProbeScores], run: TrainingRun, report: Path
+) -> RenderableType:
+    """Return whether the model is better, its headline figures, the paths, and the commands that come next."""
+    steps = Table(
+        ("", ""),
+        [
+            ("  opencse check MODEL --texts DOCS", "does your model follow wording or meaning on your texts?"),
+            (f"  opencse run {run.recipe.name} DOCS --backbone MODEL -o OUT", "train it on them"),
+            ("  opencse compare MODEL OUT --texts DOCS -o JUDGE", "which of your searches change?"),
+        ],
+    )
+    return Group(
+        outcome.table(),
+        *_warnings(run),
+        Text(""),
+        Table(["", *scores], [*headline_rows(scores)[:2], *_agreement(scores)]),
+        Text(""),
+        _path("model", run.model, _loading(run.model)),
+        _path("report", report),
+        Text("next, with your own model and texts:"),
+        steps,
+    )
 
 
 def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) -> RenderableType:
@@ -58,62 +74,68 @@ def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) ->
         models: Scores by label.
         page: The report.
     """
-    parts: list[RenderableType] = []
-    shown = cards(dict(models))
-    if shown:
-        table = Table(box=None, header_style="bold")
-        table.add_column("")
-        for name, *_ in max((card.values for card in shown), key=len):
-            table.add_column(Text(name), justify="right")
-        for card in shown:
-            cells = (f"{value}  ({spread})" if spread else value for _, value, spread, _ in card.values)
-            table.add_row(card.title, *cells)
-        for label, _, *rates in triplet_rows(models, columns=("grade", "opposites", "form")):
-            table.add_row(f"Paraphrase nearer: {label}", *rates)
-        parts.append(table)
-    parts += [Text(paragraph) for paragraph in verdict(dict(models))]
-    if page is not None:
-        parts.append(Text(f"report: {page}", overflow="fold", no_wrap=True))
-    return Group(*parts)
+    triplets = triplet_rows(models, columns=("grade", "opposites", "form"))
+    rows = [*headline_rows(models), *([f"Paraphrase nearer: {label}", *rates] for label, _, *rates in triplets)]
+    path = [] if page is None else [_path("report", page)]
+    return Group(Table(["", *models], rows), *map(Text, verdict(dict(models))), *path)
 
 
-def answer_lines(outcome: Outcome, page: Path) -> RenderableType:
-    """Return whether the model is better, on what, and what got worse; then the path of the report."""
-    parts: list[RenderableType] = []
-    for question, lines in outcome.answers():
-        parts += [Text(question, style="bold"), *(Text(f"  {line}") for line in lines)]
-    return Group(*parts, Text(f"report: {page}", overflow="fold", no_wrap=True))
+def statistics_tables(views: str | Path, model: str | None, pairs: str | None, near: float) -> Iterator[Table]:
+    """Yield overlap and cosine of the pairs in built views, the published figures, and those of mined columns.
+
+    Args:
+        views: A folder of built views.
+        model: An embedding model for the cosines; None for none.
+        pairs: A file of scored pairs, to count known near-duplicates among mined sentences; None for none.
+        near: Minimum score of a near-duplicate.
+    """
+    encode = None if model is None else SentenceTransformer(resolve(model), trust_remote_code=False).encode
+    rows: list[list[Cell]] = []
+    notes = []
+    for column in pair_statistics(views, encode=encode):
+        row: list[Cell] = [column.column, column.rows, Number(100 * column.nulls / max(column.rows, 1), 1, " %")]
+        for values in (column.overlap, column.error_rate, column.cosine):
+            row += [Number(values.mean, 3), bar_chart(values)] if values else ["", ""]
+        rows.append(row)
+        if column.rules:
+            notes.append(f"{column.column}: {', '.join(f'{rule} {count:,}' for rule, count in column.rules.items())}")
+    heads = ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1")
+    yield Table(heads, rows, "Pairs of each sentence with its views", notes)
+    published = [(name, Number(values[0]), Number(values[1])) for name, values in PUBLISHED.items()]
+    title = "Mean lexical overlap as published (DebCSE, Tables 1 and 4)"
+    yield Table(("training pairs", "positive", "negative"), published, title)
+    known = []
+    if pairs is not None:
+        scored = read_pairs(demo.pairs(pairs))
+        known = list(zip(scored.sentence1, scored.sentence2, scored.scores, strict=True))
+    drawn: list[list[Cell]] = []
+    for each in draw_report(views, pairs=known, near=near):
+        spans = [f"{quantiles[0]:.2f} to {quantiles[-1]:.2f}" for quantiles in each.quantiles.values()]
+        means: list[Cell] = [Number(mean, 3, aside=span) for mean, span in zip(each.mean.values(), spans, strict=True)]
+        counts = [each.known, each.near_duplicates] if known else []
+        drawn.append([each.column, f"{each.drawn:,} of {each.rows:,}", *(means or ["", "", ""]), *counts])
+    if drawn:
+        scored_heads = ["scored", f"score ≥ {near:g}"] if known else []
+        columns = ("column", "drawn", "cosine", "MER", "overlap", *scored_heads)
+        yield Table(columns, drawn, "Drawn sentences: mean (5th to 95th percentile)")
 
 
-def _suite_table(before: Results, after: Results) -> Table:
-    table = Table(box=None, header_style="bold")
-    table.add_column("Spearman x 100")
-    rows: dict[str, list[str]] = {"before": [], "after": []}
-    for task in before.results:
-        table.add_column(task.task, justify="right")
-        rows["before"].append(_number(task.score))
-        rows["after"].append(_number(after[task.task].score))
-    if len(before.results) > 1:
-        table.add_column("average", justify="right")
-        rows["before"].append(_number(before.average))
-        rows["after"].append(_number(after.average))
-    for label, cells in rows.items():
-        table.add_row(label, *cells)
-    return table
+def _agreement(scores: Mapping[str, ProbeScores]) -> list[list[Cell]]:
+    """Return the mean Spearman correlation with people's scores as a row; none without scored pairs."""
+    row: list[Cell] = ["Agreement with people, Spearman × 100"]
+    for each in scores.values():
+        known = [task.score for task in each.sts if task.score is not None]
+        row.append(Number(fmean(known) if known and len(known) == len(each.sts) else None))
+    return [row] if all(each.sts for each in scores.values()) else []
 
 
-def _subsets_table(before: TaskResult, after: TaskResult) -> Table:
-    """Return the mean cosine of each kind of pair."""
-    table = Table(box=None, header_style="bold")
-    for heading in ("kind of pair", "pairs", "gold score", "mean cosine before", "after"):
-        table.add_column(heading, justify="left" if heading == "kind of pair" else "right")
-    kinds = before.details["subsets"]
-    for kind, values in sorted(kinds.items(), key=lambda item: -item[1]["gold_mean"]):
-        later = after.details["subsets"][kind]["cosine_mean"]
-        cells = (f"{values['gold_mean']:.1f}", f"{values['cosine_mean']:.2f}", f"{later:.2f}")
-        table.add_row(kind, str(values["rows"]), *cells)
-    return table
+def _warnings(run: TrainingRun) -> list[Text]:
+    return [Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings]
 
 
-def _number(score: float | None) -> str:
-    return "undefined" if score is None else f"{score:.2f}"
+def _path(name: str, path: Path, remark: str = "") -> Text:
+    return Text(f"{name}: {path}{remark}", overflow="fold", no_wrap=True)
+
+
+def _loading(model: Path) -> str:
+    return f'   load it with SentenceTransformer("{model}")'

@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
 from opencse.commands.option_fields import takes
@@ -24,6 +23,7 @@ from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
 from opencse.foundation.progress import note
+from opencse.foundation.result_table import show
 from opencse.text import demo
 
 
@@ -67,10 +67,7 @@ def command(options: EvaluateCommand) -> None:
     written = _written(result, options)
     if options.format == "json" and options.output is None:
         return
-    console = Console()
-    console.print(result)
-    if written is not None:
-        console.print(f"written to {written}", markup=False)
+    show(result, *([] if written is None else [f"written to {written}"]))
 
 
 def _written(result: Evaluation, options: EvaluateCommand) -> Path | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
 from opencse.commands.display import probe_tables
@@ -16,6 +16,7 @@ from opencse.commands.reports import write_report
 from opencse.encoder.given import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
 from opencse.evaluation.probes.probe_models import probe_models
+from opencse.foundation.result_table import show
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,4 +59,4 @@ def probe(options: ProbeOptions) -> ProbeResult:
 
 def command(options: ProbeCommand) -> None:
     """Probe, and print the headline figures."""
-    Console().print(probe(**vars(options)))
+    show(probe(**vars(options)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
-from rich.table import Table
 
 from opencse.commands.measuring_options import ShowOptions
 from opencse.encoder import backbone_config
 from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.result_table import Table, show
 from opencse.recipes import FAMILIES, Recipe, dump_recipe, family_of, load_recipe, recipe_names
 from opencse.recipes.published_settings import PUBLISHED_FAMILIES, conformity
 
@@ -31,13 +31,11 @@ class RecipeList(JupyterMixin):
         return f"RecipeList({', '.join(self.recipes)})"
 
     def __rich__(self) -> RenderableType:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("recipe", "title", "paper", "columns it needs"):
-            table.add_column(heading, overflow="fold")
+        rows = []
         for name, recipe in self.recipes.items():
             columns = [column + (" (optional)" if optional else "") for column, optional in recipe.columns.items()]
-            table.add_row(name, recipe.title, recipe.paper, ", ".join(columns))
-        return table
+            rows.append((name, recipe.title, recipe.paper, ", ".join(columns)))
+        return Table(("recipe", "title", "paper", "columns it needs"), rows)
 
 
 def list_recipes() -> RecipeList:
@@ -47,7 +45,7 @@ def list_recipes() -> RecipeList:
 
 def show_list() -> None:
     """Print the recipes with title, paper and the text columns that they need."""
-    Console().print(list_recipes())
+    show(list_recipes())
 
 
 def command(options: ShowOptions) -> None:
@@ -71,13 +69,9 @@ def command(options: ShowOptions) -> None:
 
 def _show_published(name: str, family: str | None) -> None:
     """Print all published settings, for one family of backbones or for all."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("setting", "backbone", "published", "coded", "default", "faithful", "source"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     for entry, sound, faithful in conformity(name, PUBLISHED_FAMILIES if family is None else (family,)):
         values = ("" if value is None else str(value) for value in (entry.published, entry.coded, sound, faithful))
-        table.add_row(entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why))))
-    if not table.row_count:
-        typer.echo(f"nothing was published for {name} with the family {family}")
-    # Wide enough for whole cells if the output is not a terminal.
-    Console(width=None if Console().is_terminal else 240).print(table, markup=False)
+        rows.append((entry.key, entry.family, *values, "; ".join(filter(None, (entry.source, entry.why)))))
+    none = () if rows else (f"nothing was published for {name} with the family {family}",)
+    show(Table(("setting", "backbone", "published", "coded", "default", "faithful", "source"), rows, notes=none))

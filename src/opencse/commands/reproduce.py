@@ -32,6 +32,7 @@ from opencse.evaluation.probes.sets import load_probe_sts
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import note
+from opencse.foundation.result_table import Table, show
 from opencse.text import demo
 from opencse.text.corpus import Corpus
 
@@ -103,8 +104,7 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
 def command(options: ReproduceOptions) -> None:
     """Reproduce a table and print it, or list the tables."""
     if options.table is None:
-        for name in entry_names():
-            typer.echo(f"{name:24} {load_entry(name).title}")
+        show(Table(("table", "title"), [(name, load_entry(name).title) for name in entry_names()]))
         return
     try:
         seeds = None if options.seeds is None else [int(seed) for seed in options.seeds.split(",")]

@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from opencse.commands.before_after import read_probe_data
 from opencse.commands.inputs import RunInputs, resolve_inputs
@@ -22,6 +21,7 @@ from opencse.encoder.backbone import Backbone
 from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import Notify, collect, note, timed
+from opencse.foundation.result_table import show
 from opencse.recipes.rows.label_rows import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
 from opencse.text.corpus import Corpus
@@ -72,7 +72,7 @@ def command(options: RunCommand) -> None:
         for number, line in enumerate(plan(asked), 1):
             typer.echo(f"{number}. {line}")
         return
-    Console().print(run(**vars(asked)))
+    show(run(**vars(asked)))
 
 
 def _remarks(inputs: RunInputs, rows: Corpus, notify: Notify) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opencse.commands.before_after import measure_stored_vectors, probe_before_and_after
+from opencse.commands.display import training_line
 from opencse.commands.inputs import RunInputs
 from opencse.commands.reports import add_scores, write_report
 from opencse.commands.reports.outcome import Outcome, compare_outcome
@@ -13,7 +14,6 @@ from opencse.evaluation.compatibility import compared_texts
 from opencse.evaluation.probes import ProbeData, ProbeScores
 from opencse.foundation.progress import timed
 from opencse.training import TrainingRun
-from opencse.training.loop import TrainingOutcome
 
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
@@ -31,7 +31,7 @@ def measure_and_report(
         stored = measure_stored_vectors(inputs.recipe, inputs.backbone, trained.model, texts)
     with timed("report"):
         outcome = compare_outcome(scores, trained.outcome.guards, [*_unmeasured(trained, scores), stored.advice()])
-        notes = [*remarks, *trained.warnings, *_guard_note(trained.outcome), *probe_data.notes]
+        notes = [*remarks, *_training_notes(trained), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome)
     table = inputs.paraphrases.table
     made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]
@@ -47,7 +47,14 @@ def _unmeasured(trained: TrainingRun, scores: Mapping[str, ProbeScores]) -> Iter
         yield "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
 
 
-def _guard_note(outcome: TrainingOutcome) -> list[str]:
-    """Return a line with the scores of the guards before and after; nothing without guards."""
-    scores = (f"{name} {before:.1f} → {after:.1f}" for name, (before, after) in outcome.guards.items())
-    return [f"Guards, before → after: {', '.join(scores)}."] if outcome.guards else []
+def _training_notes(trained: TrainingRun) -> Iterator[str]:
+    """Yield the steps and the score of the kept weights, warnings, scores of the guards, and the published average."""
+    yield f"Training: {training_line(trained)}."
+    yield from trained.warnings
+    guards = trained.outcome.guards.items()
+    if guards:
+        scores = (f"{name.removeprefix('guard-')} {before:.1f} → {after:.1f}" for name, (before, after) in guards)
+        yield f"Guards, before → after: {', '.join(scores)}."
+    published = trained.recipe.published.get(trained.recipe.family)
+    if published is not None:
+        yield f"Published STS average for {trained.recipe.family}: {published:.2f} (one run of the authors')."

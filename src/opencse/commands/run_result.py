@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
-from opencse.commands.display import answer_lines, probe_tables, run_lines, scores_tables
+from opencse.commands.display import outcome_lines
 from opencse.commands.reports.outcome import Outcome
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.probes import ProbeScores
@@ -40,8 +40,7 @@ class RunResult(JupyterMixin):
         return f"RunResult(model={str(self.run.model)!r}, report={str(self.report)!r})"
 
     def __rich__(self) -> RenderableType:
-        scores = scores_tables(self.before, self.after, self.run)
-        return Group(run_lines(self.run), scores, probe_tables(self.scores), answer_lines(self.outcome, self.report))
+        return outcome_lines(self.outcome, self.scores, self.run, self.report)
 
     @property
     def before(self) -> dict[str, Results]:

@@ -6,7 +6,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from accelerate import PartialState
-from rich.console import Console
 
 from opencse.commands.comparison import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
@@ -19,6 +18,7 @@ from opencse.evaluation.measures import TrainingGeometry
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import note
+from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
 from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.text.corpus import Corpus
@@ -70,7 +70,7 @@ def command(options: TrainCommand) -> None:
         resume = options.resume and (options.seeds is None or (folder / "run.json").is_file())
         run = train(**{**asked, "seed": seed, "out": folder, "resume": resume, "notify": note})
         if PartialState().is_main_process:
-            Console().print(run_lines(run))
+            show(run_lines(run))
 
 
 def train_on_rows(

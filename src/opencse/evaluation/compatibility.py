@@ -39,7 +39,7 @@ class StoredVectors:
             )
         finding = (
             f"Stored vectors: the old and the new vector of a text have a mean cosine of {self.cosine:.2f}; a new "
-            f"query among old vectors finds {100 * self.recall:.0f} % of its ten nearest texts ({self.texts} "
+            f"query among old vectors finds {100 * self.recall:.0f} % of its ten nearest texts ({self.texts:,} "
             "texts)."
         )
         if self.recall < _COMPATIBLE:

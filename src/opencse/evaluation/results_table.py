@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
-from rich.table import Table
 from rich.text import Text
 
 from opencse.evaluation.task import Results
+from opencse.foundation.result_table import Number, Table
 
 _SHOWN = {
     "sts": ("spearman",),
@@ -41,7 +41,12 @@ class Evaluation(JupyterMixin):
     asked: int
 
     def __rich__(self) -> RenderableType:
-        return as_tables(self)
+        settings = self.settings
+        return Group(
+            Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}"),
+            *(as_table(suite, results) for suite, results in self.results.items()),
+            Text(f"{self.texts:,} distinct texts of {self.asked:,}, each encoded once"),
+        )
 
 
 def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,47 +77,28 @@ def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def as_tables(evaluation: Evaluation) -> RenderableType:
-    """Return the tables of all suites, the undefined scores with their reasons, and the number of encoded texts."""
-    settings = evaluation.settings
-    parts: list[RenderableType] = [Text(f"{settings['model']}: {settings['pooling']} pooling, {settings['precision']}")]
-    for suite, results in evaluation.results.items():
-        parts.append(as_table(suite, results, title=suite, caption=_caption(suite, results)))
-        parts += [
-            Text(f"{result.task}: {metric} is undefined: {reason}")
-            for result in results.results
-            for metric, reason in result.undefined.items()
-        ]
-    parts.append(Text(f"{evaluation.texts} distinct texts of {evaluation.asked}, each encoded once"))
-    return Group(*parts)
-
-
-def as_table(suite: str, results: Results, *, title: str = "", caption: str = "") -> Table:
+def as_table(suite: str, results: Results) -> Table:
     """Return a table with a column for each task and the average, and a row for each metric shown."""
-    shown = _SHOWN.get(suite) or tuple(dict.fromkeys(metric for each in results.results for metric in each.metrics))
-    table = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left")
-    table.add_column("")
-    for result in results.results:
-        table.add_column(result.task, justify="right")
-    averaged = len(_averaged(results)) > 1
-    if averaged:
-        table.add_column("average", justify="right", style="bold")
+    found = results.results
+    shown = _SHOWN.get(suite) or tuple(dict.fromkeys(metric for each in found for metric in each.metrics))
+    averaged = ["average"] if len(_averaged(results)) > 1 else []
+    rows = []
     for metric in shown:
         cells = [
-            _cell(result.metrics[metric], result.main is not None) if metric in result.metrics else ""
-            for result in results.results
+            Number(each.metrics[metric], 2 if each.main else 4) if metric in each.metrics else "" for each in found
         ]
-        main = all(result.main in (metric, None) for result in results.results)
-        table.add_row(metric, *cells, *([_cell(results.average, True) if main else ""] if averaged else []))
-    return table
+        main = all(each.main in (metric, None) for each in found)
+        rows.append((metric, *cells, *(Number(results.average) if main else "" for _ in averaged)))
+    reasons = [
+        f"{each.task}: {metric} is undefined: {reason}" for each in found for metric, reason in each.undefined.items()
+    ]
+    caption = _caption(suite, results)
+    notes = [*([caption] if caption else []), *reasons]
+    return Table(("", *(each.task for each in found), *averaged), rows, title=suite, notes=notes)
 
 
 def _averaged(results: Results) -> list[str]:
     return [result.task for result in results.results if result.main is not None]
-
-
-def _cell(score: float | None, percent: bool) -> str:
-    return "undefined" if score is None else f"{score:.2f}" if percent else f"{score:.4f}"
 
 
 def _version(name: str) -> str | None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from opencse.commands.comparison import compare_groups, group_runs, pair_cosines, read_run
-from opencse.commands.comparison.comparison_table import markdown
 from opencse.foundation.errors import OpencseError
 from tests.commands.comparison.folders import seven, write_run
 from tests.evaluation.probes.helpers import bag_of_words, pairs
@@ -39,7 +38,7 @@ def test_one_seed_is_said_to_be_one(tmp_path):
     found = compare_groups(groups(tmp_path, {"simcse": [76.0], "osscse": [78.0, 79.0]}))
     assert found.rows[0].average.deviation is None
     assert found.rows[1].difference == pytest.approx(2.5)
-    text = markdown(found)
+    text = found.table().markdown()
     assert "76.00 (n = 1)" in text
     assert "78.50 ± 0.71" in text
     assert "may be chance" in text
@@ -54,7 +53,7 @@ def test_an_undefined_score_is_no_part_of_an_average(tmp_path):
     assert found.rows[0].tasks["STS13"].mean is None
     assert found.rows[0].average.mean is None
     assert found.rows[0].tasks["STS12"].mean == pytest.approx(73.0)
-    assert "undefined" in markdown(found)
+    assert "undefined" in found.table().markdown()
     json.dumps(asdict(found), allow_nan=False)
 
 
@@ -88,11 +87,11 @@ def test_pairs_are_resampled_where_models_are_there(tmp_path):
     found = compare_groups(chosen, sets=[toy], cosines=cosines, resamples=300)
     assert found.suite == "pairs"
     assert 0 < found.rows[1].interval[0] < found.rows[1].difference < found.rows[1].interval[1]
-    assert "paired bootstrap" in markdown(found)
+    assert "paired bootstrap" in found.table().markdown()
 
 
 def test_labels_are_escaped(tmp_path):
     found = compare_groups(groups(tmp_path, {"simcse_x": [76.0, 77.0], "oss|cse & 5%": [78.0, 79.5]}))
-    lines = [line for line in markdown(found).splitlines() if line.startswith("|")]
+    lines = [line for line in found.table().markdown().splitlines() if line.startswith("|")]
     assert len(lines) == 4
     assert len({line.replace("\\|", "").count("|") for line in lines}) == 1

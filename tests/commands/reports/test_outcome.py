@@ -83,3 +83,11 @@ def test_an_undefined_score_is_left_out() -> None:
     undefined = replace(scores(above=10).sts[0], metrics={"spearman": None})
     found = compare_outcome({"a": replace(scores(above=10), sts=(undefined,)), "b": scores(above=10)})
     assert [each.measure for each in found.changes if "people" in each.measure] == []
+
+
+def test_the_short_answers_are_three_rows_with_the_largest_changes() -> None:
+    same, guards = scores(above=10), {f"guard-{name}": (80.0, 80.0 - drop) for drop, name in enumerate("abcd", 1)}
+    table = compare_outcome({"old": same, "new": same}, guards, ["Embed again."]).table(most=2)
+    assert [question for question, _ in table.rows] == ["Is it better?", "On what?", "What got worse?"]
+    assert table.rows[2][1] == "guard d: 80.0 → 76.0; guard c: 80.0 → 77.0; 2 more"
+    assert table.notes == ("Embed again.",)

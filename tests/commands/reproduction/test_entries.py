@@ -160,14 +160,14 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
     )
     runs = [{"STS12": 50.0, "STS-B": 60.0, "Oppn.": 1.0}, {"STS12": 52.0, "STS-B": 62.0, "Oppn.": 1.0}]
     table = scores_table(entry, {"bert-base: mini-mlm": {"A": runs, "B": "translation models"}})
-    assert [cell.text() for cell in table.rows["A"]] == [
+    assert [str(cell.shown()) for cell in table.rows["A"]] == [
         "51.00 ± 1.41 (70.00)",
         "61.00 ± 1.41 (80.00)",
         "56.00 ± 1.41 (75.00)",
     ]
-    assert [cell.text() for cell in table.rows["B"]] == ["", "", "not had: translation models (76.25)"]
+    assert [str(cell.shown()) for cell in table.rows["B"]] == ["", "", "not had: translation models (76.25)"]
     assert "| A | 51.00 ± 1.41 (70.00) |" in table.markdown()
-    assert Cell(values=(1.0,)).text() == "1.00"
+    assert str(Cell(values=(1.0,)).shown()) == "1.00"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_printed_deviation_stands_beside_its_score_and_fewer_sets_are_counted(
     entry = Entry(name="x/y", title="T", columns=("Cont.", "Avg."), systems=(system,))
     run = {"STS12": 50.0, "Cont.": 80.0, "Cont.: STS12 MSRvid": 80.0, "Cont.: STS-B test": 80.0}
     table = scores_table(entry, {"bert-base": {"A": [run]}})
-    assert [cell.text() for cell in table.rows["A"]] == ["80.00", "50.00 (70.00 ± 0.71)"]
+    assert [str(cell.shown()) for cell in table.rows["A"]] == ["80.00", "50.00 (70.00 ± 0.71)"]
     assert "Cont. and Oppn. are over 2 sets of pairs; the paper's are over 16." in table.notes
 
 
@@ -217,7 +217,7 @@ def test_an_average_may_be_that_of_one_metric() -> None:
     entry = Entry(name="x/y", title="T", kind="tasks", columns=columns, systems=(system,))
     run = {"STS-B dev: spearman": 10.0, "MR: dev_accuracy": 80.0, "CR: dev_accuracy": 90.0}
     ((*_, average),) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
-    assert average.text() == "85.00"
+    assert str(average.shown()) == "85.00"
 
 
 def test_several_printed_scores_are_those_of_the_first_columns_and_one_that_of_the_last() -> None:
@@ -245,9 +245,9 @@ def test_an_average_of_tasks_needs_all_of_them() -> None:
         systems=(System(label="A", recipe="simcse"),),
     )
     (whole,) = scores_table(entry, {"bert-base": {"A": [{"CR": 80.0, "MRPC": 70.0}]}}).rows.values()
-    assert [cell.text() for cell in whole] == ["80.00", "70.00", "75.00"]
+    assert [str(cell.shown()) for cell in whole] == ["80.00", "70.00", "75.00"]
     (part,) = scores_table(entry, {"bert-base": {"A": [{"CR": 80.0, "MRPC": "no data"}]}}).rows.values()
-    assert [cell.text() for cell in part] == ["80.00", "not had: no data", "not had: not every column is there"]
+    assert [str(cell.shown()) for cell in part] == ["80.00", "not had: no data", "not had: not every column is there"]
 
 
 def test_cosines_of_transformations_and_single_splits_do_not_enter_the_average() -> None:
@@ -256,4 +256,4 @@ def test_cosines_of_transformations_and_single_splits_do_not_enter_the_average()
     )
     run = {"STS12": 50.0, "STS13": 70.0, "Cont.": 80.0, "Oppn.: STS-B test": 1.0, "cosine: negation": 0.9}
     (cells,) = scores_table(entry, {"bert-base": {"A": [run]}}).rows.values()
-    assert [cell.text() for cell in cells] == ["0.90", "60.00"]
+    assert [str(cell.shown()) for cell in cells] == ["0.90", "60.00"]

@@ -1,4 +1,4 @@
-"""A comparison of groups of runs, and its table as Markdown."""
+"""A comparison of groups of runs, and its table."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
-from rich.markdown import Markdown
 
 from opencse.commands.comparison.statistics import Spread
+from opencse.foundation.result_table import Cell, Number, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,38 +54,27 @@ class Comparison(JupyterMixin):
     notes: tuple[str, ...]
 
     def __rich__(self) -> RenderableType:
-        return Markdown(markdown(self))
+        return self.table()
+
+    def table(self) -> Table:
+        """Return a row for each group, with the notes."""
+        tasks = list(self.rows[0].tasks)
+        average = ["average"] if len(tasks) > 1 else []
+        backbone = ["backbone"] if any(row.before is not None for row in self.rows) else []
+        rows: list[list[Cell]] = []
+        for row in self.rows:
+            between = "" if row.interval is None else " to ".join(str(Number(end, signed=True)) for end in row.interval)
+            cells: list[Cell] = [row.label, " ".join(map(str, row.seeds)), *map(_spread, row.tasks.values())]
+            cells += [_spread(row.average) for _ in average]
+            cells += ["" if row.before is None else Number(row.before) for _ in backbone]
+            cells.append("" if row.difference is None else Number(row.difference, aside=between, signed=True))
+            cells.append("differ" if row.steps is None else row.steps)
+            cells.append("" if row.seconds.mean is None else Number(row.seconds.mean, 0))
+            rows.append(cells)
+        heads = ["run", "seeds", *tasks, *average, *backbone, "against the first", "steps", "seconds"]
+        return Table(heads, rows, notes=self.notes)
 
 
-def markdown(comparison: Comparison) -> str:
-    """Return a table in GitHub's Markdown, with the notes below it."""
-    tasks = list(comparison.rows[0].tasks)
-    several, backbone = len(tasks) > 1, any(row.before is not None for row in comparison.rows)
-    head = ["run", "seeds", *tasks, *(["average"] if several else []), *(["backbone"] if backbone else [])]
-    table = [[*head, "against the first", "steps", "seconds"]]
-    for row in comparison.rows:
-        cells = [row.label, " ".join(map(str, row.seeds)), *(_spread(row.tasks[task]) for task in tasks)]
-        cells += [_spread(row.average)] if several else []
-        cells += [_number(row.before)] if backbone else []
-        difference = "" if row.difference is None else _signed(row.difference)
-        difference += "" if row.interval is None else f" [{', '.join(map(_signed, row.interval))}]"
-        seconds = "" if row.seconds.mean is None else f"{row.seconds.mean:.0f}"
-        table.append([*cells, difference, "differ" if row.steps is None else str(row.steps), seconds])
-    clean = [[cell.replace("|", "\\|").replace("\n", " ") for cell in cells] for cells in table]
-    lines = ["| " + " | ".join(cells) + " |" for cells in clean]
-    lines.insert(1, "|" + "---|" + "---:|" * (len(table[0]) - 1))
-    return "\n".join([*lines, "", *(f"- {note}" for note in comparison.notes)]) + "\n"
-
-
-def _spread(value: Spread) -> str:
-    if value.mean is None:
-        return "undefined"
-    return f"{value.mean:.2f}" + (f" ± {value.deviation:.2f}" if value.deviation is not None else " (n = 1)")
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+def _spread(value: Spread) -> Number:
+    alone = value.mean is not None and value.deviation is None
+    return Number(value.mean, deviation=value.deviation, aside="n = 1" if alone else "")

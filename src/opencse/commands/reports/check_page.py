@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opencse.commands.reports.templates import render_template, write_page
-from opencse.evaluation.check.text_check import TextCheck, in_percent, span
-from opencse.evaluation.probes.estimates import Estimate
+from opencse.evaluation.check.text_check import TextCheck
 
 _EXAMPLES = 12
 
@@ -29,9 +28,4 @@ def write_check(result: TextCheck, out: str | Path) -> Path:
 
 def render_check(result: TextCheck) -> str:
     """Return the page as text; the user's texts in it are escaped and clipped."""
-    filters = {"percent": in_percent, "span": span, "undefined": _reason}
-    return render_template("check.html.j2", filters, result=result, examples=result.examples[:_EXAMPLES])
-
-
-def _reason(estimate: Estimate) -> str:
-    return estimate.undefined or "–"
+    return render_template("check.html.j2", result=result, examples=result.examples[:_EXAMPLES])

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.commands.reports.summary import interval, number
 from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
+from opencse.foundation.result_table import Number, Table
 
 _LEAST = 0.1
 """Points from which a score without an interval counts as changed."""
@@ -36,10 +36,13 @@ class Change:
 
     def line(self) -> str:
         """Return the change in words."""
-        points = number(abs(self.after - self.before), 1)
+        points = Number(abs(self.after - self.before), 1)
         word = "more" if self.after > self.before else "less"
-        scores = f"{number(self.before, 1)} → {number(self.after, 1)}"
-        return f"{self.measure}: {scores}, {points} points {word}{f' ({self.spread})' if self.spread else ''}"
+        return f"{self.short()}, {points} points {word}{f' ({self.spread})' if self.spread else ''}"
+
+    def short(self) -> str:
+        """Return the measure and both scores."""
+        return f"{self.measure}: {Number(self.before, 1)} → {Number(self.after, 1)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,18 @@ class Outcome:
             ("What got worse?", [*([each.line() for each in losses] or ["Nothing that was measured."]), *self.remarks]),
         ]
 
+    def table(self, most: int = 3) -> Table:
+        """Return the questions with short answers, and the remarks below: the largest changes of each kind alone."""
+
+        def named(changes: Sequence[Change]) -> str:
+            rest = [f"{len(changes) - most} more"] if len(changes) > most else []
+            return "; ".join([*(each.short() for each in changes[:most]), *rest]) or "Nothing that was measured."
+
+        verdict = self._verdict(len(self.gains), len(self.losses))
+        answers = (verdict, named(self.gains), named(self.losses))
+        questions = (question for question, _ in self.answers())
+        return Table(("", ""), list(zip(questions, answers, strict=True)), notes=self.remarks)
+
     def _verdict(self, gains: int, losses: int) -> str:
         count = len(self.changes)
         if not gains and not losses:
@@ -107,7 +122,9 @@ def compare_outcome(
     """
     (before, first), (after, second) = models.items()
     changes = [*_rates(first, second), *_scores(first, second)]
-    changes += [_scored(f"guard {shown(name, 40)}", *scores) for name, scores in (guards or {}).items()]
+    changes += [
+        _scored(f"guard {shown(name.removeprefix('guard-'), 40)}", *scores) for name, scores in (guards or {}).items()
+    ]
     return Outcome(
         before=shown(before, 60),
         after=shown(after, 60),
@@ -139,7 +156,7 @@ def _rate(measure: str, before: Sequence[bool], after: Sequence[bool]) -> Iterat
         measure=measure,
         before=100 * float(np.mean(before)),
         after=100 * float(np.mean(after)),
-        spread=f"95 % interval {interval(difference, 1)}",
+        spread=f"95 % interval {difference.interval(1)}",
         changed=low > 0 or high < 0,
     )
 

@@ -20,6 +20,7 @@ from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
+from opencse.foundation.result_table import Table
 from opencse.version import __version__
 
 
@@ -80,15 +81,17 @@ def render(
     """Return the page as text; every text of the user in it is escaped, clipped and kept to its own direction."""
     chosen = report_pictures(models) if pictures is None else pictures
     first = next(iter(settings.values()), {}) if settings else {}
+    labels = [shown(name, 60) for name in models]
+    rows = [(key, *(shown((settings or {}).get(name, {}).get(key, ""), 80) for name in models)) for key in first]
     return render_template(
         "report.html.j2",
         outcome=outcome,
-        names=[shown(name, 60) for name in models],
+        names=labels,
         verdict=verdict(models),
         cards=cards(models),
         pictures=[(picture, Markup(inline(picture.draw, f"f{i}"))) for i, picture in enumerate(chosen)],
         tables=tables(models),
         examples=examples(models),
-        settings=[(key, [shown((settings or {}).get(name, {}).get(key, ""), 80) for name in models]) for key in first],
+        settings=Table(("", *labels), rows) if rows else None,
         notes=[shown(note, 400) for note in notes],
     )

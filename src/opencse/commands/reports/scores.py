@@ -8,11 +8,12 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCard
 
-from opencse.commands.reports.summary import cards
+from opencse.commands.reports.summary import headline_rows
 from opencse.commands.reports.text import shown
 from opencse.evaluation.compatibility import StoredVectors
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.files import write_text
+from opencse.foundation.result_table import Cell, Number, Table
 
 _HEAD = "## Before and after"
 
@@ -59,13 +60,10 @@ def _with_results(text: str, found: ProbeScores) -> str:
 
 def card_table(models: Mapping[str, ProbeScores]) -> str:
     """Return a Markdown table of the Spearman correlations (x 100) and the headline figures of the probe."""
-    heads = [shown(name, 40).replace("|", "\\|") for name in models]
-    lines = ["| | " + " | ".join(heads) + " |", "|---" * (len(models) + 1) + "|"]
     first, *_ = models.values()
+    rows: list[list[Cell]] = []
     for i, task in enumerate(first.sts):
         scores = [found.sts[i].score for found in models.values()]
-        lines.append(f"| {task.task} | " + " | ".join("–" if s is None else f"{s:.2f}" for s in scores) + " |")
-    for card in cards(models):
-        if len(card.values) == len(models):
-            lines.append(f"| {card.title} | " + " | ".join(value for _, value, *_ in card.values) + " |")
-    return "\n".join(lines)
+        rows.append([task.task, *("–" if score is None else Number(score) for score in scores)])
+    rows += headline_rows(models)
+    return Table(["", *(shown(name, 40) for name in models)], rows).markdown().rstrip()

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from opencse.commands.reports.text import shown
-from opencse.evaluation.probes import Estimate, ProbeScores
+from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.published import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.foundation.result_table import Cell, Number
+
+_OPPN, _CONT = (
+    f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
+    for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
+)
+_CARDS = (
+    (
+        *("transformations", "paraphrase_above_negation", "Paraphrase above negation"),
+        "How often is the paraphrase closer than the negation, which has nearly the same words?",
+        "100 % is right; below 50 %, wording counts more than meaning.",
+    ),
+    (
+        *("retrieval", "negation_first", "Search finds the negation first"),
+        "How often is the first hit for a sentence its own negation?",
+        "0 % is right. Searched: all sentences, paraphrases and negations.",
+    ),
+    (
+        *("splits", "opposed", "Agreement where wording misleads"),
+        "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
+        _OPPN,
+    ),
+    (
+        *("splits", "consistent", "Agreement where wording helps"),
+        "The same on pairs whose wording agrees with their meaning (Cont.).",
+        _CONT,
+    ),
+)
+"""The headline figures: where each stands in the scores, its title, its question, and values to compare with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,34 +49,14 @@ class Card:
     Attributes:
         title: The measure.
         question: The question that the figure answers.
-        values: For each model its name, value and interval as text, and the length of its bar (0 to 1; None for none).
+        values: For each model its name, its value with the interval, and the length of its bar (0 to 1; None for none).
         note: Values to compare with.
     """
 
     title: str
     question: str
-    values: tuple[tuple[str, str, str, float | None], ...]
+    values: tuple[tuple[str, Number, float | None], ...]
     note: str
-
-
-def percent(estimate: Estimate | None) -> str:
-    """Return the estimate as `71 %`, or `undefined`."""
-    return "undefined" if estimate is None or estimate.value is None else f"{100 * estimate.value:.0f} %"
-
-
-def number(value: Estimate | float | None, digits: int = 3) -> str:
-    """Return a number with `digits` decimals and a true minus sign, or `undefined`."""
-    plain = value.value if isinstance(value, Estimate) else value
-    return "undefined" if plain is None else f"{plain:z.{digits}f}".replace("-", "−")  # z: no "−0"
-
-
-def interval(estimate: Estimate, digits: int = 3, scale: float = 1) -> str:
-    """Return the interval as `0.71 to 0.80`, or the reason why the value is undefined; empty without an interval."""
-    if estimate.value is None:
-        return estimate.undefined
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"{number(scale * estimate.low, digits)} to {number(scale * estimate.high, digits)}"
 
 
 def verdict(models: Mapping[str, ProbeScores]) -> list[str]:
@@ -63,13 +72,13 @@ def _about(label: str, found: ProbeScores) -> str:
     if rate is not None and rate.value is not None:
         sentences.append(
             f"{label} ranks the paraphrase of a sentence above its negation for {round(rate.value * rate.rows)} "
-            f"of {rate.rows} sentences ({percent(rate)})."
+            f"of {rate.rows:,} sentences ({rate.percent().figure})."
         )
     if found.splits is not None and found.splits.opposed.value is not None:
         sentences.append(
-            f"{'It' if sentences else label} agrees with people at {number(found.splits.consistent, 2)} (rank "
-            f"correlation) where wording agrees with meaning, and at {number(found.splits.opposed, 2)} where it "
-            "misleads."
+            f"{'It' if sentences else label} agrees with people at {found.splits.consistent.number(2).figure} (rank "
+            f"correlation) where wording agrees with meaning, and at "
+            f"{found.splits.opposed.number(2).figure} where it misleads."
         )
     return " ".join(sentences)
 
@@ -83,8 +92,8 @@ def _against(models: Mapping[str, ProbeScores], first: str, other: str) -> str:
     if change.value is None or change.low is None or change.high is None:
         return ""
     points = 100 * change.value
-    amount = f"{number(abs(points), 0)} point{'' if round(abs(points)) == 1 else 's'}"
-    spread = f"95 % interval {interval(change, 0, 100)}"
+    amount = f"{Number(abs(points), 0)} point{'' if round(abs(points)) == 1 else 's'}"
+    spread = f"95 % interval {change.interval(0, scale=100)}"
     if change.low <= 0 <= change.high:
         pair = f"{shown(other, 60)} and {shown(first, 60)}"
         return f"The difference between {pair} on these sentences is within chance: {amount} ({spread})."
@@ -92,65 +101,24 @@ def _against(models: Mapping[str, ProbeScores], first: str, other: str) -> str:
     return f"{shown(other, 60)} does so {word} often than {shown(first, 60)}, by {amount} ({spread})."
 
 
+def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
+    """Return the headline figures for which there is data, with a cell for each model."""
+    rows: list[list[Cell]] = []
+    for card in cards(models):
+        values = {name: value for name, value, _ in card.values}
+        rows.append([card.title, *(values.get(shown(name, 40), "") for name in models)])
+    return rows
+
+
 def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
     """Return the headline figures for which there is data."""
-    oppn, cont = (
-        f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
-        for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
-    )
-    all_cards = [
-        _card(
-            models,
-            "Paraphrase above negation",
-            "How often is the paraphrase closer than the negation, which has nearly the same words?",
-            "100 % is right; below 50 %, wording counts more than meaning.",
-            lambda f: f.transformations.paraphrase_above_negation if f.transformations else None,
-            rate=True,
-        ),
-        _card(
-            models,
-            "Search finds the negation first",
-            "How often is the first hit for a sentence its own negation?",
-            "0 % is right. Searched: all sentences, paraphrases and negations.",
-            lambda f: f.retrieval.negation_first if f.retrieval else None,
-            rate=True,
-        ),
-        _card(
-            models,
-            "Agreement where wording misleads",
-            "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
-            oppn,
-            lambda f: f.splits.opposed if f.splits else None,
-        ),
-        _card(
-            models,
-            "Agreement where wording helps",
-            "The same on pairs whose wording agrees with their meaning (Cont.).",
-            cont,
-            lambda f: f.splits.consistent if f.splits else None,
-        ),
-    ]
-    return [card for card in all_cards if card is not None]
-
-
-def _card(
-    models: Mapping[str, ProbeScores],
-    title: str,
-    question: str,
-    note: str,
-    get: Callable[[ProbeScores], Estimate | None],
-    *,
-    rate: bool = False,
-) -> Card | None:
-    estimates = {name: get(found) for name, found in models.items()}
-    values = tuple(
-        (
-            shown(name, 40),
-            percent(each) if rate else number(each),
-            interval(each, 0, 100) + (" %" if each.low is not None else "") if rate else interval(each),
-            None if each.value is None else max(0.0, min(1.0, each.value)),
-        )
-        for name, each in estimates.items()
-        if each is not None
-    )
-    return Card(title=title, question=question, values=values, note=note) if values else None
+    found = []
+    for part, measure, title, question, note in _CARDS:
+        parts = {name: getattr(each, part) for name, each in models.items()}
+        values = []
+        for name, each in ((name, getattr(scores, measure)) for name, scores in parts.items() if scores):
+            number = each.number() if part == "splits" else each.percent()
+            values.append((shown(name, 40), number, None if each.value is None else max(0.0, min(1.0, each.value))))
+        if values:
+            found.append(Card(title=title, question=question, values=tuple(values), note=note))
+    return found

@@ -15,12 +15,11 @@ from opencse.foundation.files import write_json, write_text
 from opencse.version import __version__
 
 
-def render_template(name: str, filters: Mapping[str, Any] | None = None, **values: Any) -> str:
-    """Return a page as text; every value in it is escaped unless it is `Markup`.
+def render_template(name: str, **values: Any) -> str:
+    """Return a page as text; every value in it is escaped unless it is `Markup` or a `Table`.
 
     Args:
         name: Template file in this folder.
-        filters: Further filters beside `shown`.
         **values: Variables of the template, beside `light`, `dark` and `version`.
     """
     environment = Environment(
@@ -30,7 +29,7 @@ def render_template(name: str, filters: Mapping[str, Any] | None = None, **value
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update({"shown": shown, **(filters or {})})
+    environment.filters["shown"] = shown
     palettes = {"light": LIGHT.variables(), "dark": DARK.variables()}
     return environment.get_template(name).render(**palettes, version=__version__, **values)
 

@@ -7,9 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from opencse.commands.reproduction.entries import Entry
+from opencse.commands.reproduction.entries import Entry, System
 from opencse.commands.reproduction.pair_cosines import Listing
-from opencse.evaluation.probes.published import SPLITS
+from opencse.evaluation import ScoredPairs
+from opencse.evaluation.probes.published import SPLITS, PublishedSplit
+from opencse.foundation.result_table import Cell as TableCell
+from opencse.foundation.result_table import Number, Table
+from opencse.text.surface.consistency import consistency_opposition
+
+PARTS = ("Cont.", "Oppn.")
 
 Scores = Mapping[str, float | str]
 """Scores by column, or why there are none."""
@@ -31,16 +37,14 @@ class Cell:
     deviation: float | None = None
     missing: str = ""
 
-    def text(self, digits: int = 2) -> str:
+    def shown(self, digits: int = 2) -> TableCell:
         """Return the mean ± standard deviation over the seeds, and the printed value in brackets."""
-        shown = f"not had: {self.missing}" if self.missing else ""
+        printed = "" if self.printed is None else str(Number(self.printed, digits, deviation=self.deviation))
         if self.values:
-            shown = f"{statistics.fmean(self.values):.{digits}f}"
-            shown += f" ± {statistics.stdev(self.values):.{digits}f}" if len(self.values) > 1 else ""
-        if self.printed is None:
-            return shown
-        deviation = "" if self.deviation is None else f" ± {self.deviation:.{digits}f}"
-        return f"{shown} ({self.printed:.{digits}f}{deviation})".strip()
+            deviation = statistics.stdev(self.values) if len(self.values) > 1 else None
+            return Number(statistics.fmean(self.values), digits, aside=printed, deviation=deviation)
+        missing = f"not had: {self.missing}" if self.missing else ""
+        return f"{missing} ({printed})".strip() if printed else missing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,16 +71,13 @@ class ReproducedTable:
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
-        lines = [f"# {self.entry}: {self.title}", "", f"| | {' | '.join(self.columns)} |"]
-        lines.append("|---|" + "---:|" * len(self.columns))
-        for label, cells in self.rows.items():
-            digits = self.digits or (2,) * len(cells)
-            texts = [cell.text(places) for cell, places in zip(cells, digits, strict=True)]
-            lines.append(f"| {label} | {' | '.join(texts)} |")
-        for row, shown in enumerate(self.listing):
-            lines += [""] if row == 0 else ["|" + "---|" * len(shown)] if row == 1 else []
-            lines.append(f"| {' | '.join(text.replace('|', '/') for text in shown)} |")
-        return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
+        digits = self.digits or (2,) * len(self.columns)
+        rows = [
+            (label, *(cell.shown(places) for cell, places in zip(cells, digits, strict=True)))
+            for label, cells in self.rows.items()
+        ]
+        figures = Table(("", *self.columns), rows, f"{self.entry}: {self.title}", self.notes).markdown()
+        return f"{figures}\n{Table(self.listing[0], self.listing[1:]).markdown()}" if self.listing else figures
 
     def plain(self) -> dict[str, Any]:
         """Return the table as plain data for JSON."""
@@ -101,31 +102,94 @@ def scores_table(
     for key, by_label in scores.items():
         family = key.partition(":")[0]
         for system in entry.systems_of(family):
-            width = len(entry.columns)
-            printed = _printed(system.printed.get(family, ()), width)
-            deviations = _printed(system.deviations.get(family, ()), width)
             runs = by_label[system.label]
-            cells = []
-            for column, value, deviation in zip(entry.columns, printed, deviations, strict=True):
-                if isinstance(runs, str):
-                    cell = Cell(missing=runs if column == entry.columns[-1] else "")
-                else:
-                    cell = _cell(entry, runs, column)
-                    sets |= {sum(name.startswith(f"{column}: ") for name in run) for run in runs if column in run}
-                cells.append(replace(cell, printed=value, deviation=deviation))
-            label = system.label if len(scores) == 1 else f"{system.label}, {key}"
-            rows[label] = tuple(cells)
-    every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
-    if {"Cont.", "Oppn."} & {*entry.columns} and (fewer := sets - {0, len(SPLITS)}):
-        every.append(f"Cont. and Oppn. are over {min(fewer)} sets of pairs; the paper's are over {len(SPLITS)}.")
-    return ReproducedTable(
-        entry=entry.name,
-        title=entry.title,
-        columns=entry.columns,
-        rows=rows,
-        notes=tuple(every),
-        digits=tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns),
+            if isinstance(runs, str):
+                cells = [Cell(missing=runs if column == entry.columns[-1] else "") for column in entry.columns]
+            else:
+                cells = [_column_cell(entry, runs, column) for column in entry.columns]
+                sets |= {
+                    sum(name.startswith(f"{column}: ") for name in run)
+                    for run in runs
+                    for column in run
+                    if column in entry.columns
+                }
+            printed, deviations = (
+                _printed(by_family.get(family, ()), len(cells)) for by_family in (system.printed, system.deviations)
+            )
+            rows[system.label if len(scores) == 1 else f"{system.label}, {key}"] = tuple(
+                replace(cell, printed=value, deviation=deviation)
+                for cell, value, deviation in zip(cells, printed, deviations, strict=True)
+            )
+    digits = tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns)
+    table = _reproduced(entry, entry.columns, rows, digits, notes)
+    if {*PARTS} & {*entry.columns} and (fewer := sets - {0, len(SPLITS)}):
+        note = f"Cont. and Oppn. are over {min(fewer)} sets of pairs; the paper's are over {len(SPLITS)}."
+        return replace(table, notes=(*table.notes, note))
+    return table
+
+
+def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
+    """OssCSE Table 2: consistent and opposed pairs of each set, and the medians that divide them.
+
+    Args:
+        entry: The table.
+        sets: Scored pairs by the name of the set.
+        lacking: Why other sets are not there, by name.
+    """
+    rows = {}
+    for name, known in SPLITS.items():
+        values: list[tuple[float, ...]] = [()] * 4
+        reasons = [lacking.get(name, "no data"), "", "", ""]
+        if name in sets:
+            pairs = sets[name]
+            found = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores)
+            counts = (found.consistent.sum(), (~found.consistent).sum())
+            values = [(float(v),) for v in (*counts, found.median_score, found.median_error_rate)]
+            reasons = [""] * 4
+        printed = (*known.pairs, known.median_score, known.median_error_rate)
+        rows[name] = tuple(
+            Cell(values=v, printed=p, missing=r) for v, p, r in zip(values, printed, reasons, strict=True)
+        )
+    return _reproduced(entry, (*PARTS, "median score", "median error rate"), rows, (0, 0, 2, 4), ())
+
+
+def split_scores_table(
+    entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
+) -> ReproducedTable:
+    """OssCSE Table 6: Spearman times 100 on both parts of each set, a row for each set.
+
+    Args:
+        entry: The table; what it printed of each system is the weighted average.
+        scores: As for `scores_table`; those of the first family are shown.
+        notes: How the scores came about.
+    """
+    by_label = next(iter(scores.values()))
+    rows = {
+        name: tuple(
+            _cell(by_label[system.label], [f"{part}: {name}"], printed)
+            for system in entry.systems
+            for part, printed in zip(PARTS, _printed_split(system, known), strict=True)
+        )
+        for name, known in SPLITS.items()
+    }
+    rows["weighted average"] = tuple(
+        _cell(by_label[system.label], [part], printed)
+        for system in entry.systems
+        for part, printed in zip(PARTS, system.printed.get(entry.families[0], (None, None)), strict=True)
     )
+    columns = tuple(f"{part} {system.label}" for system in entry.systems for part in PARTS)
+    return _reproduced(entry, columns, rows, (entry.digits,) * len(columns), notes)
+
+
+def _reproduced(
+    entry: Entry,
+    columns: tuple[str, ...],
+    rows: dict[str, tuple[Cell, ...]],
+    digits: tuple[int, ...],
+    notes: Sequence[str],
+) -> ReproducedTable:
+    every = (*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints.")
+    return ReproducedTable(entry=entry.name, title=entry.title, columns=columns, rows=rows, notes=every, digits=digits)
 
 
 def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
@@ -134,25 +198,32 @@ def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
     return [*gap, *scores] if len(scores) == 1 else [*scores, *gap]
 
 
-def _cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
-    """Return one figure over the seeds, or the reason why there is none."""
-    average = column.startswith("Avg.")
-    values = []
-    for run in runs:
-        found = [
-            run.get(name, "not measured without --data")
-            for name in (_averaged(entry, run, column) if average else [column])
-        ]
-        if missing := [value for value in found if isinstance(value, str)]:
-            return Cell(missing="not every column is there" if average else missing[0])
-        values.append(statistics.fmean(value for value in found if not isinstance(value, str)))
-    return Cell(values=tuple(values))
+def _printed_split(system: System, known: PublishedSplit) -> tuple[float | None, float | None]:
+    """Return what the paper printed for SimCSE or supervised SimCSE on one set, times 100."""
+    pair = {"simcse": known.unsupervised, "simcse-sup": known.supervised}.get(system.recipe)
+    return (None, None) if pair is None else (round(100 * pair[0], 2), round(100 * pair[1], 2))
 
 
-def _averaged(entry: Entry, run: Scores, column: str) -> list[str]:
-    """Return what `Avg.` is the mean of, or `Avg. METRIC`: all sets of scored pairs, or the other columns."""
-    if entry.kind == "scores":
-        return [name for name in run if name.partition(":")[0] not in ("Cont.", "Oppn.", "cosine")]
+def _column_cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
+    """Return a column of a row; `Avg.` or `Avg. METRIC` is the mean of all sets of scored pairs, or other columns."""
+    if not column.startswith("Avg."):
+        return _cell(runs, [column])
     metric = column.removeprefix("Avg.").strip()
-    columns = [name for name in entry.columns if not name.startswith("Avg.")]
-    return [name for name in columns if name.endswith(f": {metric}")] if metric else columns
+    names = [name for name in entry.columns if not name.startswith("Avg.")]
+    if entry.kind == "scores":
+        names = [name for name in runs[0] if name.partition(":")[0] not in (*PARTS, "cosine")]
+    elif metric:
+        names = [name for name in names if name.endswith(f": {metric}")]
+    cell = _cell(runs, names)
+    return Cell(missing="not every column is there") if cell.missing else cell
+
+
+def _cell(runs: Sequence[Scores] | str, names: Sequence[str], printed: float | None = None) -> Cell:
+    """Return the mean of some scores of each run, or the reason why one of them is missing."""
+    if isinstance(runs, str):
+        return Cell(printed=printed, missing=runs)
+    found = [[run.get(name, "not measured without --data") for name in names] for run in runs]
+    missing = [value for row in found for value in row if isinstance(value, str)]
+    if missing:
+        return Cell(printed=printed, missing=missing[0])
+    return Cell(values=tuple(statistics.fmean(map(float, row)) for row in found), printed=printed)

@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
-from rich.table import Table
 from rich.text import Text
 
 from opencse.evaluation.probes.estimates import Estimate
+from opencse.foundation.result_table import Number, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +128,8 @@ class TextCheck(JupyterMixin):
             return f"{self.model}: not measured ({self.contradiction_first.undefined})."
         share = self.contradiction_first
         return (
-            f"{self.model} finds the contradiction of a sentence before its rewording in {in_percent(share)} of "
-            f"{share.rows} searches (95 % interval {span(share)})."
+            f"{self.model} finds the contradiction of a sentence before its rewording in {share.percent().figure} "
+            f"of {share.rows:,} searches (95 % interval {share.interval(0, scale=100)} %)."
         )
 
     def __repr__(self) -> str:
@@ -138,32 +138,41 @@ class TextCheck(JupyterMixin):
     def __rich__(self) -> RenderableType:
         return Group(
             *_example_lines(self.examples[:3]),
-            self._table(),
+            self.kinds_table(),
+            self.rewordings_table(),
             *(Text(line) for line in (*self._lines(), *self.notes)),
             Text(self.headline(), style="bold"),
         )
 
-    def _table(self) -> Table:
-        table = Table(box=None, header_style="bold")
-        for heading in ("contradiction by", "searches", "contradiction first", "95 % interval", "mean cosine"):
-            table.add_column(heading, justify="left" if heading == "contradiction by" else "right")
-        for kind in self.kinds:
-            cosine = "" if kind.cosine.value is None else f"{kind.cosine.value:.2f}"
-            share = kind.contradiction_first
-            table.add_row(kind.name, str(share.rows), in_percent(share), span(share), cosine)
-        return table
+    def kinds_table(self) -> Table:
+        """Return the results by kind of contradiction."""
+        rows = [
+            (
+                kind.name,
+                kind.contradiction_first.rows,
+                kind.contradiction_first.percent(),
+                kind.accepted.percent(),
+                Number(kind.cosine.value),
+            )
+            for kind in self.kinds
+        ]
+        heads = ("contradiction by", "searches", "contradiction first", "above the threshold", "mean cosine")
+        return Table(heads, rows)
+
+    def rewordings_table(self) -> Table:
+        """Return the results by kind of rewording."""
+        rows = [(name, share.rows, share.percent()) for name, share in self.rewordings.items()]
+        return Table(("reworded by", "searches", "contradiction first"), rows)
 
     def _lines(self) -> Iterator[str]:
-        kinds = ", ".join(f"{name} {in_percent(share)} of {share.rows}" for name, share in self.rewordings.items())
-        yield f"contradiction first, by kind of rewording: {kinds or 'none'}"
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
-            yield f"within passages: {in_percent(share)} of {share.rows} sentences"
+            yield f"within passages: {share.percent().figure} of {share.rows:,} sentences"
         if self.queries is not None and self.queries.still_first.value is not None:
             share = self.queries.still_first
             yield (
-                f"your queries: a contradiction of the first hit, in its place, ranks first for {in_percent(share)} of "
-                f"{share.rows}"
+                "your queries: a contradiction of the first hit, in its place, ranks first for "
+                f"{share.percent().figure} of {share.rows:,}"
             )
 
 
@@ -176,15 +185,3 @@ def _example_lines(examples: Sequence[SearchExample]) -> Iterator[Text]:
         ]
         for cosine, relation, text in sorted(lines, reverse=True):
             yield Text(f"  {cosine:.2f}  {relation:<13}  {text}")
-
-
-def in_percent(estimate: Estimate) -> str:
-    """Return the estimate as `71 %`; empty if it is undefined."""
-    return "" if estimate.value is None else f"{100 * estimate.value:.0f} %"
-
-
-def span(estimate: Estimate) -> str:
-    """Return the interval as `60 to 81 %`; empty if there is none."""
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"{100 * estimate.low:.0f} to {100 * estimate.high:.0f} %"

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import binomtest, rankdata
 
 from opencse.evaluation.correlation import pearson, why_undefined
+from opencse.foundation.result_table import Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,23 @@ class Estimate:
     low: float | None = None
     high: float | None = None
     undefined: str = ""
+
+    def interval(self, digits: int = 3, *, scale: float = 1) -> str:
+        """Return the interval as `0.71 to 0.80`, or the reason why there is no value; empty without an interval."""
+        if self.value is None:
+            return self.undefined
+        if self.low is None or self.high is None:
+            return ""
+        return f"{Number(scale * self.low, digits)} to {Number(scale * self.high, digits)}"
+
+    def number(self, digits: int = 3) -> Number:
+        """Return the value with its interval."""
+        return Number(self.value, digits, aside=self.interval(digits))
+
+    def percent(self) -> Number:
+        """Return a rate in percent, with its interval."""
+        value = None if self.value is None else 100 * self.value
+        return Number(value, 0, " %", self.interval(0, scale=100))
 
 
 def mean_estimate(values: np.ndarray, *, resamples: int = 2000, seed: int = 0, empty: str = "no row") -> Estimate:

@@ -170,7 +170,8 @@ class Phase:
 
     def _amount(self, *, of_total: bool = False) -> str:
         total = f" of {self.total:,}" if of_total and self.total is not None else ""
-        return f"{self.done:,}{total} {self.unit}".rstrip()
+        unit = self.unit.removesuffix("s") if self.done == 1 and not total else self.unit
+        return f"{self.done:,}{total} {unit}".rstrip()
 
     def _show(self) -> None:
         if sys.stderr.isatty() or _in_notebook():
