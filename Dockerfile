@@ -19,7 +19,7 @@ COPY src ./src
 RUN pip install --constraint constraints.txt ".[minilm,onnx]"
 
 # Caches lie where any user may write, so that --user works.
-ENV HOME=/tmp OPENCSE_CACHE=/tmp/opencse MPLCONFIGDIR=/tmp/matplotlib NUMBA_CACHE_DIR=/tmp/numba
+ENV HOME=/tmp OPENCSE_CACHE=/tmp/opencse MPLCONFIGDIR=/tmp/matplotlib
 RUN useradd --no-create-home opencse && mkdir /work && chown opencse /work
 USER opencse
 WORKDIR /work

@@ -53,8 +53,7 @@ def prepared(data: Path, size: int, largest: int):
     from opencse.foundation.cache import cache_root
     from opencse.foundation.workers import Local
     from opencse.text.corpus import read_texts
-    from opencse.text.mined.vectors import Embedding, _folder, open_vectors
-    from opencse.text.mined.vectors import Vectors as Store
+    from opencse.text.mined.vectors import Embedding, find_vectors, open_vectors
     from opencse.text.views.sentence_store import open_sentence_store
     from opencse.text.views.storage import texts_hash
 
@@ -66,10 +65,10 @@ def prepared(data: Path, size: int, largest: int):
     embedding = Embedding(model=MODEL, precision="bf16")
     if size < largest:
         _, big = prepared(data, largest, largest)
-        vectors = Store(_folder(store, embedding, embedding.embedder()))
+        vectors = find_vectors(store, embedding, embedding.embedder())
         for shard in range(vectors.shards):
-            if not vectors.path(shard).is_file():
-                np.save(vectors.path(shard), big.take(np.arange(*vectors.span(shard))).astype(np.float16))
+            if not vectors.has(shard):
+                vectors.write(shard, big.take(np.arange(*vectors.span(shard))))
     return path, open_vectors(store, embedding, Local())
 
 

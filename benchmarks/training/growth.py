@@ -89,7 +89,7 @@ def mining(corpus: Path, _: Path) -> Work:
 
     from opencse.text.corpus import read_texts
     from opencse.text.mined.mined_spec import BLOCK_ROWS, CorpusIndex, Miner
-    from opencse.text.mined.vectors import Embedding, Vectors, _folder, unit_vectors
+    from opencse.text.mined.vectors import Embedding, find_vectors, unit_vectors
     from opencse.text.views.constructor import SourceRow
     from opencse.text.views.registry import DebiasedNegatives
     from opencse.text.views.sentence_store import open_sentence_store
@@ -98,14 +98,14 @@ def mining(corpus: Path, _: Path) -> Work:
     sentences = open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
     embedding = Embedding(model="minilm", precision="auto")
     embedder = embedding.embedder()
-    vectors = Vectors(_folder(sentences, embedding, embedder))
+    vectors = find_vectors(sentences, embedding, embedder)
     distinct = unit_vectors(embedder.encode(sentences.range(0, DISTINCT)))
     generator = np.random.default_rng(0)
     for shard in range(vectors.shards):
         start, stop = vectors.span(shard)
         noise = generator.normal(scale=0.01, size=(DISTINCT, distinct.shape[1]))
         noisy = unit_vectors(distinct + noise).astype(np.float16)
-        np.save(vectors.path(shard), noisy[np.arange(start, stop) % DISTINCT])
+        vectors.write(shard, noisy[np.arange(start, stop) % DISTINCT])
     miner = Miner(
         DebiasedNegatives(model="minilm"), CorpusIndex(sentences=sentences, vectors=vectors, embedding=embedding), 0
     )

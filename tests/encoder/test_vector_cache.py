@@ -24,7 +24,7 @@ def embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedder:
 
 
 def stored(tmp_path: Path) -> int:
-    return len(list((tmp_path / "cache" / "vectors").glob("*/vectors.npy")))
+    return len(list((tmp_path / "cache" / "vectors").glob("*/store.arrow")))
 
 
 def test_second_call_reads_what_the_first_wrote(

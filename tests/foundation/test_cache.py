@@ -6,7 +6,7 @@ import time
 import pytest
 from platformdirs import user_cache_path
 
-from opencse.foundation.cache import KINDS, cache_place, cache_root, cache_sizes, clear_cache, sealed_store, trim_cache
+from opencse.foundation.cache import KINDS, cache_place, cache_root, cache_sizes, clear_cache, trim_cache
 from opencse.foundation.errors import OpencseError
 
 DAY = 24 * 3600
@@ -92,15 +92,3 @@ def test_clearing_removes_neither_files_of_others_nor_what_a_link_points_to(tmp_
     assert clear_cache() == 0
     assert (tmp_path / "inputs" / "my-data.csv").exists()
     assert linked.exists()
-
-
-def test_an_entry_that_two_processes_make_at_once_is_whole() -> None:
-    def build(folder) -> None:
-        (folder / "data").write_text("mine")
-
-    def build_slowly(folder) -> None:
-        build(folder)
-        sealed_store("tokens", A, build)  # another process is faster
-
-    assert (sealed_store("tokens", A, build_slowly) / "data").read_text() == "mine"
-    assert [path.name for path in (cache_root() / "tokens").iterdir()] == [A]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 
 import numpy as np
 
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.foundation.cache import sealed_store
+from opencse.foundation.stores import cached_store
 
 
 def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
@@ -18,12 +17,13 @@ def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
 
     The key is a hash of the model, the prompt, the precision and the texts in order.
     """
+    import pyarrow as pa
+
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([weights_hash(embedder.model), embedder.prompt, embedder.precision]).encode())
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
-    folder = sealed_store(
-        "vectors", digest.hexdigest(), lambda folder: np.save(folder / "vectors.npy", embedder.encode(texts))
-    )
-    return np.load(folder / "vectors.npy", allow_pickle=False)
+    key = [weights_hash(embedder.model), embedder.prompt, embedder.precision, digest.hexdigest()]
+    columns = {"vectors": pa.list_(pa.float32(), embedder.dimension)}
+    store = cached_store("vectors", key, columns, lambda writer: writer.add(embedder.encode(texts)))
+    return store.columns["vectors"].values.copy()

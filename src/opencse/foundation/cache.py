@@ -9,14 +9,13 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from opencse.foundation.checksums import find_damage, write_checksums
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_folder, writable
+from opencse.foundation.files import writable
 
 GIB = 2**30
 KINDS = ("inputs", "sentences", "teachers", "tokens", "vectors")
@@ -76,25 +75,6 @@ def cache_place(kind: str, name: str) -> Path:
     else:
         trim_cache()
     return path
-
-
-def sealed_store(kind: str, name: str, build: Callable[[Path], None]) -> Path:
-    """Return the folder of an entry with checksums; it is built if it is missing or damaged.
-
-    Args:
-        kind: One of `KINDS`.
-        name: A hash of everything that the entry depends on.
-        build: Writes the files into an empty folder.
-
-    Raises:
-        OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is not a size.
-    """
-    folder = cache_place(kind, name)
-    if not folder.is_dir() or find_damage(folder):
-        with replaced_folder(folder) as temporary:
-            build(temporary)
-            write_checksums(temporary)
-    return folder
 
 
 def trim_cache(limit: int | None = None) -> None:

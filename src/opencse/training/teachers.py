@@ -10,9 +10,7 @@ among the first million distinct ones.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,10 +22,9 @@ from opencse.encoder import load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.foundation.cache import sealed_store
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import write_json
 from opencse.foundation.progress import Phase
+from opencse.foundation.stores import StoreWriter, cached_store, key_hash
 from opencse.recipes import Recipe, Teacher
 from opencse.recipes.rows.token_store import UsableRows
 from opencse.text.corpus import chunks
@@ -106,7 +103,7 @@ def _load(teacher: Teacher, recipe: Recipe, backbone: Backbone) -> LoadedTeacher
     plain = None if masked else prompt
     precision: Literal["fp32", "bf16"] = "fp32" if recipe.training.precision == "fp32" else "bf16"
     embedder = Embedder(model, prompt=None if plain is None else "", precision=precision)
-    return LoadedTeacher(embedder, plain, _hash(weights_hash(model), plain, precision))
+    return LoadedTeacher(embedder, plain, key_hash([weights_hash(model), plain, precision]))
 
 
 def teacher_vectors(
@@ -129,33 +126,30 @@ def teacher_vectors(
     """
     if not teachers:
         return {}
+    import pyarrow as pa
+
     columns = {recipe.views[view].text for name in teachers for view in recipe.used_teachers[name]}
-    texts = _text_hashes(rows, sorted(columns))
+    count, texts = _text_hashes(rows, sorted(columns))
     found: dict[str, dict[str, np.ndarray]] = {}
     for name, teacher in teachers.items():
+        kind = {"vectors": pa.list_(pa.float32(), teacher.embedder.dimension)}
         by_column: dict[str, np.ndarray] = {}
         known: dict[int, tuple[str, int]] = {}
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
-            cells = (row[column] for row in rows)
             first: dict[int, int] = {}
-            label, computed = f"teacher {name}, {column}", _ComputedVectors(known, by_column)
-            build = partial(_write_vectors, teacher, cells, texts[column].rows, computed, first, label, progress)
-            folder = sealed_store("teachers", _hash(teacher.digest, texts[column].digest), build)
+            cells = (row[column] for row in rows)
+            phase = partial(Phase, f"teacher {name}, {column}", total=count, unit="sentences", show=progress)
+            fill = partial(_write_vectors, teacher, cells, known, by_column, first, phase)
+            store = cached_store("teachers", [teacher.digest, texts[column]], kind, fill)
             for key, row in first.items():
                 known.setdefault(key, (column, row))
-            by_column[column] = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+            by_column[column] = store.columns["vectors"].values
         found[name] = {view: by_column[recipe.views[view].text] for view in recipe.used_teachers[name]}
     return found
 
 
-@dataclass
-class _ColumnTexts:
-    rows: int
-    digest: str
-
-
-def _text_hashes(rows: UsableRows, columns: Sequence[str]) -> dict[str, _ColumnTexts]:
-    """Return the number of rows in the token store and a hash of their texts, for each column."""
+def _text_hashes(rows: UsableRows, columns: Sequence[str]) -> tuple[int, dict[str, str]]:
+    """Return the number of rows, and a hash of the texts of each column."""
     digests = {column: hashlib.blake2b(digest_size=16) for column in columns}
     count = 0
     for row in rows:
@@ -164,53 +158,33 @@ def _text_hashes(rows: UsableRows, columns: Sequence[str]) -> dict[str, _ColumnT
             text = row[column]
             data = b"" if text is None else text.encode("utf-8", "surrogatepass")
             digest.update((-1 if text is None else len(data)).to_bytes(8, "little", signed=True) + data)
-    return {column: _ColumnTexts(count, digest.hexdigest()) for column, digest in digests.items()}
-
-
-@dataclass(frozen=True)
-class _ComputedVectors:
-    """Vectors that a teacher computed for other columns.
-
-    Attributes:
-        places: Column and row by the hash of a text.
-        vectors: Vectors by column.
-    """
-
-    places: Mapping[int, tuple[str, int]]
-    vectors: Mapping[str, np.ndarray]
-
-    def __contains__(self, key: int) -> bool:
-        return key in self.places
-
-    def vector(self, key: int) -> np.ndarray:
-        """Return the vector of a text, (d_t,)."""
-        column, row = self.places[key]
-        return self.vectors[column][row]
+    return count, {column: digest.hexdigest() for column, digest in digests.items()}
 
 
 def _write_vectors(
     teacher: LoadedTeacher,
-    texts: Iterator[str | None],
-    rows: int,
-    known: _ComputedVectors,
+    texts: Iterable[str | None],
+    known: Mapping[int, tuple[str, int]],
+    vectors: Mapping[str, np.ndarray],
     first: dict[int, int],
-    label: str,
-    progress: bool,
-    folder: Path,
+    phase: Callable[[], Phase],
+    writer: StoreWriter,
 ) -> None:
-    """Write the vectors of one column, and store the first row of each text in `first` by its hash."""
-    width = teacher.embedder.dimension
-    header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
-    done = 0
-    # Written as a stream, not through a memory map, so that a full disk is an error and not a crash.
-    with (
-        Phase(label, total=rows, unit="sentences", show=progress) as phase,
-        (folder / "vectors.npy").open("w+b") as file,
-    ):
-        np.lib.format.write_array_header_1_0(file, header)
-        start = file.tell()
+    """Write the vectors of one column.
+
+    Args:
+        teacher: The teacher.
+        texts: The cells of the column.
+        known: Column and row of the texts of other columns, by their hash.
+        vectors: Vectors of these columns.
+        first: Receives the first row of each text, by its hash.
+        phase: Begins to show the progress.
+        writer: Receives the vectors.
+    """
+    with phase() as shown:
         for chunk in chunks(texts, _CHUNK):
-            block = np.zeros((len(chunk), width), dtype="<f4")
+            done = writer.rows
+            block = np.zeros((len(chunk), teacher.embedder.dimension), dtype=np.float32)
             keys = {i: _text_key(text) for i, text in enumerate(chunk) if text is not None}
             first_row: dict[int, int] = {}
             for i, key in keys.items():
@@ -223,24 +197,15 @@ def _write_vectors(
                 block[new] = teacher.encode([str(chunk[i]) for i in new])
             for i in own:
                 if keys[i] in known:
-                    block[i] = known.vector(keys[i])
+                    column, row = known[keys[i]]
+                    block[i] = vectors[column][row]
+            added = writer.added("vectors")
             for i, row in first_row.items():
-                if row >= done:
-                    block[i] = block[row - done]
-                else:
-                    file.seek(start + row * width * 4)
-                    block[i] = np.frombuffer(file.read(width * 4), dtype="<f4")
-            file.seek(0, os.SEEK_END)
-            file.write(block.tobytes())
-            done += len(chunk)
-            phase.update(len(chunk))
-    write_json(folder / "meta.json", {"rows": rows, "width": width})
+                block[i] = block[row - done] if row >= done else added[row]
+            writer.add(block)
+            shown.update(len(chunk))
 
 
 def _text_key(text: str) -> int:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
-
-
-def _hash(*parts: str | None) -> str:
-    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()

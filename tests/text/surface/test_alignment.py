@@ -59,12 +59,11 @@ def test_long_and_short_pairs_side_by_side():
     ]
 
 
-def test_many_pairs_on_several_threads_equal_one_by_one():
+def test_many_pairs_equal_one_by_one():
     chance = np.random.default_rng(1)
     a = [" ".join(chance.choice(list("abc"), n)) for n in chance.integers(0, 9, 70_000)]
     b = a[::-1]
-    together = align(a, b, workers=2).match_error_rate
-    assert np.array_equal(together, align(a, b, workers=1).match_error_rate)
+    together = align(a, b).match_error_rate
     for i in chance.integers(0, len(a), 50):
         assert together[i] == align([a[i]], [b[i]]).match_error_rate[0]
 

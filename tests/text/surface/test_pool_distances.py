@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from opencse.text.surface import edit_distance
-from opencse.text.surface.pool_distances import pool_distance, symbols
+from opencse.text.surface.pool_distances import pool_distance
+from opencse.text.surface.symbols import symbols
 
 texts = st.lists(st.text(alphabet="ab cD\tÉé\n\u3000😀 \ud800", max_size=30), min_size=1, max_size=6)
 
@@ -20,7 +21,7 @@ def test_same_as_pair_by_pair(texts, unit, lower):
     cut, n = symbols(texts, unit=unit, lower=lower), len(texts)
     found = pool_distance(cut, np.arange(n), np.tile(np.arange(n), (n, 1)))
     for i in range(n):
-        expected = edit_distance([texts[i]] * n, texts, unit=unit, normalised=False, lower=lower, workers=1)
+        expected = edit_distance([texts[i]] * n, texts, unit=unit, normalised=False, lower=lower)
         assert found[i].tolist() == expected.tolist()
     folded = [text.lower() if lower else text for text in texts]
     assert cut.lengths.tolist() == [len(text.split()) if unit == "word" else len(text) for text in folded]

@@ -1,28 +1,23 @@
 """The token store: a corpus tokenised once, and read from disk by row.
 
-Each source (a column, with its prompt) is one array of token ids and one of lengths, in a cache folder whose name is a
-hash of everything that they depend on. Ids are memory-mapped, so that a training step reads only its own rows. Building
-takes O(rows) time and constant memory; the store takes 2 or 4 bytes per token and 4 per row.
+Each source (a column, with its prompt) is a column of lists of token ids, memory-mapped, so that a training step reads
+only its own rows. Building takes O(rows) time; the store takes 2 or 4 bytes per token and 8 per row.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from opencse.foundation.cache import sealed_store
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
+from opencse.foundation.stores import Store, StoreWriter, cached_store, key_hash
 from opencse.text.corpus import Corpus, chunks
 
-_VERSION = 1
 _CHUNK = 4096
 
 
@@ -82,43 +77,32 @@ def _keep_within(window: tuple[float, float], rows: Sequence[dict[str, str | Non
 
 
 class TokenStore:
-    """Token ids of a corpus by source and row, without special tokens.
+    """Token ids of a corpus by source and row, without special tokens, memory-mapped.
 
     Args:
-        folder: A folder that `open_token_store` wrote.
+        store: A column of lists for each source.
+        corpus_hash: Hash of the corpus.
 
     Attributes:
         rows: Number of usable rows.
         skipped: Number of rows that were left out because they lack a source.
-        corpus_hash: Hash of the corpus.
     """
 
-    def __init__(self, folder: Path) -> None:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        self.rows: int = meta["rows"]
-        self.skipped: int = meta["skipped"]
-        self.corpus_hash: str = meta["corpus_hash"]
-        self._ids, self._lengths, self._offsets = [], [], []
-        for i in range(meta["sources"]):
-            lengths = np.fromfile(folder / f"{i}.lengths", dtype=np.int32)
-            offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-            np.cumsum(np.maximum(lengths, 0), out=offsets[1:])
-            empty = offsets[-1] == 0  # an empty file cannot be mapped
-            ids = np.zeros(0, meta["dtype"]) if empty else np.memmap(folder / f"{i}.ids", meta["dtype"], "r")
-            self._lengths.append(lengths)
-            self._offsets.append(offsets)
-            self._ids.append(ids)
+    def __init__(self, store: Store, corpus_hash: str) -> None:
+        self.rows, self.corpus_hash = len(store), corpus_hash
+        self.skipped: int = store.meta["skipped"]
+        self._columns = list(store.columns.values())
 
     def ids(self, source: int, row: int) -> np.ndarray | None:
         """Return the token ids of a row, shape (length,), read-only; None if the row lacks this source."""
-        if self._lengths[source][row] < 0:
-            return None
-        start, end = self._offsets[source][row : row + 2]
-        return self._ids[source][start:end]
+        ids, offsets, valid = self._columns[source]
+        assert offsets is not None
+        return None if valid is not None and not valid[row] else ids[offsets[row] : offsets[row + 1]]
 
     def present(self, source: int) -> int:
         """Return the number of rows that have this source."""
-        return int((self._lengths[source] >= 0).sum())
+        valid = self._columns[source].valid
+        return self.rows if valid is None else int(valid.sum())
 
 
 def open_token_store(
@@ -143,6 +127,8 @@ def open_token_store(
     Raises:
         OpencseError: The corpus cannot be read, lacks a column, or holds fewer than two usable rows.
     """
+    import pyarrow as pa
+
     columns = corpus.columns
     for source in sources:
         if source.column not in columns:
@@ -151,16 +137,26 @@ def open_token_store(
                 f"It has: {', '.join(columns) or 'none'}. Build it with `opencse build`, or pass a table that has it.",
             )
     key = {
-        "version": _VERSION,
         "corpus": corpus.content_hash,
         "format": corpus.format,
         "tokenizer": _tokenizer_hash(tokenizer),
         "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
     }
-    name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=16).hexdigest()
-    build = partial(_build, corpus, sources, tokenizer, max_length, progress)
-    store = TokenStore(sealed_store("tokens", name, build))
+    ids = pa.large_list(pa.uint16() if len(tokenizer) <= 1 << 16 else pa.int32())
+
+    def fill(writer: StoreWriter) -> None:
+        skipped = 0
+        with Phase("tokenising", unit="sentences", show=progress) as phase:
+            for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
+                kept = [row for row in chunk if row is not None]
+                writer.add(*(_tokenise(kept, source, tokenizer, max_length) for source in sources))
+                skipped += len(chunk) - len(kept)
+                phase.update(len(chunk))
+        writer.meta["skipped"] = skipped
+
+    kinds = {str(i): ids for i in range(len(sources))}
+    store = TokenStore(cached_store("tokens", key, kinds, fill), corpus.content_hash)
     if store.rows < 2:
         raise OpencseError(
             f"{corpus.path}: holds {store.rows} usable sentences ({store.skipped} blank rows)",
@@ -175,63 +171,16 @@ def open_token_store(
 def _tokenizer_hash(tokenizer: Any) -> str:
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     spec.pop("truncation", None), spec.pop("padding", None)
-    return hashlib.blake2b(json.dumps(spec, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def _build(
-    corpus: Corpus,
-    sources: Sequence[TokenSource],
-    tokenizer: Any,
-    max_length: int,
-    progress: bool,
-    folder: Path,
-) -> None:
-    dtype = "uint16" if len(tokenizer) <= 1 << 16 else "int32"
-    rows = skipped = 0
-    id_files = [(folder / f"{i}.ids").open("wb") for i in range(len(sources))]
-    length_files = [(folder / f"{i}.lengths").open("wb") for i in range(len(sources))]
-    phase = Phase("tokenising", unit="sentences", show=progress)
-    try:
-        for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
-            kept = [record for record in chunk if record is not None]
-            rows, skipped = rows + len(kept), skipped + len(chunk) - len(kept)
-            for source, ids_file, lengths_file in zip(sources, id_files, length_files, strict=True):
-                ids, lengths = _tokenise(kept, source, tokenizer, max_length)
-                ids_file.write(ids.astype(dtype).tobytes())
-                lengths_file.write(lengths.tobytes())
-            phase.update(len(chunk))
-    finally:
-        phase.close()
-        for file in (*id_files, *length_files):
-            file.close()
-    meta = {"rows": rows, "skipped": skipped, "sources": len(sources), "dtype": dtype}
-    meta["corpus_hash"] = corpus.content_hash
-    (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    return key_hash(spec)
 
 
 def _tokenise(
-    records: Sequence[Mapping[str, str | None]], source: TokenSource, tokenizer: Any, max_length: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the concatenated ids of the records, and the number of ids of each (-1 for a record without text)."""
-    texts = [r[source.column] for r in records]
+    rows: Sequence[Mapping[str, str | None]], source: TokenSource, tokenizer: Any, max_length: int
+) -> list[list[int] | None]:
+    """Return the ids of each row, None for a row without text."""
+    texts = [row[source.column] for row in rows]
     wrapped = [t if source.prompt is None else source.prompt.replace("{}", t) for t in texts if t is not None]
-    found = iter(
-        tokenizer(
-            wrapped,
-            add_special_tokens=False,
-            truncation=True,
-            max_length=max_length,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )["input_ids"]
-        if wrapped
-        else []
-    )
-    ids: list[int] = []
-    lengths = np.full(len(texts), -1, dtype=np.int32)
-    for i, text in enumerate(texts):
-        if text is not None:
-            tokens = next(found)
-            lengths[i] = len(tokens)
-            ids.extend(tokens)
-    return np.asarray(ids, dtype=np.int64), lengths
+    options = {"return_attention_mask": False, "return_token_type_ids": False, "truncation": True}
+    found = tokenizer(wrapped, add_special_tokens=False, max_length=max_length, **options) if wrapped else {}
+    ids = iter(found.get("input_ids", ()))
+    return [None if text is None else next(ids) for text in texts]

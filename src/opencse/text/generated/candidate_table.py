@@ -72,7 +72,7 @@ def choose_candidate(
     flat = [
         (i, candidate) for i, pool in enumerate(candidates) for candidate in distinct_candidates(rows[i].text, pool)
     ]
-    rates = match_error_rate([rows[i].text for i, _ in flat], [c.text for _, c in flat], workers=1)
+    rates = match_error_rate([rows[i].text for i, _ in flat], [c.text for _, c in flat])
     fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
     for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
         if window[0] <= rate <= window[1]:

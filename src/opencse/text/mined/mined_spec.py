@@ -163,7 +163,7 @@ def surface_scores(anchors: Sequence[str], others: Sequence[str], cosine: np.nda
         others: The text that was drawn for each.
         cosine: Their cosine similarity, (n,).
     """
-    rates = match_error_rate(anchors, others, workers=1)
+    rates = match_error_rate(anchors, others)
     overlaps = lexical_overlap(anchors, others)
     values = zip(cosine.tolist(), rates.tolist(), overlaps.tolist(), strict=True)
     return [{"cosine": c, "mer": rate, "overlap": overlap} for c, rate, overlap in values]

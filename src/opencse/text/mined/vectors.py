@@ -6,8 +6,6 @@ The folder's name is a hash of the weights, the tokenizer, the pooling and every
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +16,8 @@ import numpy as np
 
 from opencse.foundation.cache import cache_place
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file, write_json
-from opencse.foundation.mapped import advise
-from opencse.foundation.reading import read_json
+from opencse.foundation.files import replaced_file
+from opencse.foundation.stores import Store, StoreWriter, key_hash
 from opencse.text.views.sentence_store import SentenceStore
 
 if TYPE_CHECKING:
@@ -31,67 +28,84 @@ Pooling = Literal["backbone", "cls", "mean", "first_last"]
 
 CHUNK = 8192  # texts embedded in one call; shards hold a multiple
 _SHARDS = 256  # maximum number of shards, as each is an open file
-_VERSION = 1
+_VERSION = 2
 
 
+@dataclass(frozen=True)
 class Vectors:
-    """Unit vectors of a corpus, float16 on disk, in shards of equal size.
+    """Unit vectors of a corpus, float16 on disk, in shards of equal size; pickling sends only the path.
 
-    Rounding to float16 changes a cosine by less than 0.0005. Pickling sends only the path.
+    Rounding to float16 changes a cosine by less than 0.0005.
+
+    Attributes:
+        folder: Place of the shards.
+        weights_hash: Hash of the model.
+        dimension: d.
+        rows: Number of vectors.
+        shard_rows: Number of vectors in each shard but the last.
     """
 
-    def __init__(self, folder: Path) -> None:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        self.folder = folder
-        self.weights_hash: str = meta["weights_sha256"]
-        self.dimension: int = meta["dimension"]
-        self._rows, self._shard_rows = meta["rows"], meta["shard_rows"]
-        self._open: dict[int, np.ndarray] = {}
+    folder: Path
+    weights_hash: str
+    dimension: int
+    rows: int
+    shard_rows: int
 
-    def __reduce__(self) -> tuple[type[Vectors], tuple[Path]]:
-        return Vectors, (self.folder,)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_open": {}}
 
     def __len__(self) -> int:
-        return self._rows
+        return self.rows
 
-    @cached_property
+    @property
     def shards(self) -> int:
         """Number of shards."""
-        return -(-self._rows // self._shard_rows)
+        return -(-self.rows // self.shard_rows)
 
-    def path(self, shard: int) -> Path:
-        """Return the file of a shard."""
-        return self.folder / f"shard-{shard:05d}.npy"
+    def span(self, shard: int) -> tuple[int, int]:
+        """Return the numbers of the first row of a shard and of the one after its last."""
+        return shard * self.shard_rows, min((shard + 1) * self.shard_rows, self.rows)
 
     def has(self, shard: int) -> bool:
         """Return whether a shard was written, and is of the right size."""
         start, stop = self.span(shard)
         try:
-            found = np.load(self.path(shard), mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            return self._store(shard).columns["vectors"].values.shape == (stop - start, self.dimension)
+        except (OpencseError, KeyError):
             return False
-        return found.shape == (stop - start, self.dimension) and found.dtype == np.float16
 
-    def span(self, shard: int) -> tuple[int, int]:
-        """Return the numbers of the first row of a shard and of the one after its last."""
-        return shard * self._shard_rows, min((shard + 1) * self._shard_rows, self._rows)
+    def write(self, shard: int, vectors: np.ndarray) -> None:
+        """Write a shard, whole or not at all."""
+        import pyarrow as pa
+
+        columns = {"vectors": pa.list_(pa.float16(), self.dimension)}
+        with replaced_file(self._path(shard)) as temporary:
+            writer = StoreWriter(self.folder, columns)
+            writer.add(vectors)
+            writer.save(temporary)
 
     def take(self, ids: np.ndarray) -> np.ndarray:
         """Return the vectors with the given numbers, float32 (n, d)."""
         out = np.empty((len(ids), self.dimension), dtype=np.float32)
         order = np.argsort(ids, kind="stable")  # reads the disk sequentially
         ordered = ids[order]
-        shard_of = ordered // self._shard_rows
+        shard_of = ordered // self.shard_rows
         for shard in np.unique(shard_of).tolist():
             first, last = np.searchsorted(shard_of, [shard, shard + 1])
-            vectors, rows = self._shard(shard), ordered[first:last] - self.span(shard)[0]
-            advise(vectors, rows)
-            out[order[first:last]] = vectors[rows]
+            rows = ordered[first:last] - self.span(shard)[0]
+            out[order[first:last]] = self._store(shard).take("vectors", rows)
         return out
 
-    def _shard(self, shard: int) -> np.ndarray:
+    def _path(self, shard: int) -> Path:
+        return self.folder / f"shard-{shard:05d}.arrow"
+
+    @cached_property
+    def _open(self) -> dict[int, Store]:
+        return {}
+
+    def _store(self, shard: int) -> Store:
         if shard not in self._open:
-            self._open[shard] = np.load(self.path(shard), mmap_mode="r", allow_pickle=False)
+            self._open[shard] = Store(self._path(shard))
         return self._open[shard]
 
 
@@ -143,7 +157,7 @@ def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine,
     from opencse.foundation.progress import Phase
 
     embedder = embedding.embedder()
-    vectors = Vectors(_folder(sentences, embedding, embedder))
+    vectors = find_vectors(sentences, embedding, embedder)
     missing = [shard for shard in range(vectors.shards) if not vectors.has(shard)]
     if missing:
         done = len(sentences) - sum(stop - start for start, stop in map(vectors.span, missing))
@@ -155,29 +169,20 @@ def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine,
     return vectors
 
 
-def _folder(sentences: SentenceStore, embedding: Embedding, embedder: Embedder) -> Path:
+def find_vectors(sentences: SentenceStore, embedding: Embedding, embedder: Embedder) -> Vectors:
+    """Return the vectors of a corpus in the cache, of which shards may be missing.
+
+    Args:
+        sentences: The corpus.
+        embedding: The model.
+        embedder: The same, loaded.
+    """
     from opencse.encoder.weights_hash import weights_hash
 
-    chunks = -(-len(sentences) // CHUNK)
-    meta: dict[str, Any] = {
-        "version": _VERSION,
-        "weights_sha256": weights_hash(embedder.model),
-        "texts_sha256": sentences.texts_hash,
-        "precision": embedder.precision,
-        "prompt": embedder.prompt,
-        "dimension": embedder.dimension,
-        "rows": len(sentences),
-        "shard_rows": CHUNK * -(-chunks // _SHARDS),
-    }
-    name = hashlib.blake2b(json.dumps(meta, sort_keys=True).encode(), digest_size=16).hexdigest()
-    folder = cache_place("vectors", name)
-    try:
-        if read_json(folder / "meta.json") == meta:
-            return folder
-    except OpencseError:
-        pass  # missing or damaged
-    write_json(folder / "meta.json", meta)
-    return folder
+    weights, rows = weights_hash(embedder.model), len(sentences)
+    shard_rows = CHUNK * -(-rows // (CHUNK * _SHARDS))
+    key = [_VERSION, weights, sentences.texts_hash, embedder.precision, embedder.prompt, rows, shard_rows]
+    return Vectors(cache_place("vectors", key_hash(key)), weights, embedder.dimension, rows, shard_rows)
 
 
 class _EmbedShard:
@@ -203,8 +208,7 @@ class _EmbedShard:
         rows = np.empty((stop - start, self._vectors.dimension), dtype=np.float16)
         for first, texts in self._chunks(start, stop):
             rows[first - start : first - start + len(texts)] = unit_vectors(self._embedder.encode(texts))
-        with replaced_file(self._vectors.path(shard)) as temporary, temporary.open("wb") as file:
-            np.save(file, rows, allow_pickle=False)
+        self._vectors.write(shard, rows)
         return stop - start
 
     def _chunks(self, start: int, stop: int) -> Iterator[tuple[int, list[str]]]:

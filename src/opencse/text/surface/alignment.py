@@ -7,17 +7,16 @@ prefers match, then substitution, then insertion, then deletion, which reproduce
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.surface.words import character_classes, joined, plain
+from opencse.text.surface.symbols import Symbols, symbols
 
-_PIECE = 1 << 10  # pairs in one job of a thread
+_PIECE = 1 << 14  # pairs whose words are in memory at a time
+_CELLS = 1 << 14  # cells in a row of all pairs of a batch: its arrays fit in a core's cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +47,7 @@ class Alignment:
         return np.divide(self.errors, total, out=np.zeros(len(total)), where=total > 0)
 
 
-def align(
-    references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True, workers: int | None = None
-) -> Alignment:
+def align(references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True) -> Alignment:
     """Align the words of each hypothesis with those of its reference.
 
     Words are those of `str.split()`, lower-cased unless `lower` is false. OssCSE does so too: SentEval lower-cases its
@@ -60,16 +57,21 @@ def align(
         references: n texts.
         hypotheses: n texts.
         lower: Ignore case.
-        workers: Number of threads; None for one per core.
 
     Raises:
         ValueError: The numbers of references and hypotheses differ.
     """
-    from opencse.text.surface.alignment_kernel import align_texts  # loads numba, which not every command needs
-
-    counts = np.empty((len(references), 4), dtype=np.int64)
-    over_pieces(align_texts, references, hypotheses, counts, lower=lower, workers=workers)
-    m, n, distance, substitutions = counts.T
+    check_columns(references, hypotheses)
+    m, n, distance, substitutions = counts = np.zeros((4, len(references)), dtype=np.int64)
+    for start in range(0, len(references), _PIECE):
+        piece = slice(start, start + _PIECE)
+        left, right = symbols(references[piece], lower=lower), symbols(hypotheses[piece], lower=lower)
+        counts[:2, piece] = left.lengths, right.lengths
+        order = np.lexsort((-left.lengths, -right.lengths))
+        while len(order):
+            pairs = order[: max(1, _CELLS // (right.lengths[order[0]] + 1))]
+            counts[2:, start + pairs] = _last_cells(_padded(left, pairs), _padded(right, pairs))
+            order = order[len(pairs) :]
     correct = (m + n - distance - substitutions) // 2  # from S + D + C = m, S + I + C = n, S + D + I = distance
     return Alignment(
         substitutions=substitutions,
@@ -92,40 +94,46 @@ def check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None:
         raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")
 
 
-def over_pieces(
-    kernel: Callable[..., int],
-    references: Sequence[str],
-    hypotheses: Sequence[str],
-    out: np.ndarray,
-    *,
-    lower: bool,
-    workers: int | None,
-) -> None:
-    """Fill `out`, one row per pair, by a function of `opencse.text.surface.alignment_kernel`, on several threads."""
-    check_columns(references, hypotheses)
-
-    def run(start: int) -> None:
-        piece = slice(start, start + _PIECE)
-        _fill(kernel, references[piece], hypotheses[piece], lower, out[piece])
-
-    starts = range(0, len(references), _PIECE)
-    workers = min(workers or os.cpu_count() or 1, len(starts))
-    if workers < 2:
-        for start in starts:
-            run(start)
-    else:
-        with ThreadPoolExecutor(workers) as pool:  # compiled code releases the GIL
-            list(pool.map(run, starts))
+def _padded(texts: Symbols, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the keys of some texts, (p, longest), and their numbers of words, (p,)."""
+    lengths = texts.lengths[rows]
+    valid = np.arange(lengths.max()) < lengths[:, None]
+    keys = np.zeros(valid.shape, dtype=np.int64)
+    keys[valid] = texts.keys[(texts.offsets[rows][:, None] + np.arange(valid.shape[1]))[valid]]
+    return keys, lengths
 
 
-def _fill(kernel: Callable[..., int], a: Sequence[str], b: Sequence[str], lower: bool, out: np.ndarray) -> None:
-    """Run the kernel, and again on plain texts for the pairs that it marks as odd (all if there are line breaks)."""
-    (left, size), (right, other_size) = joined(a), joined(b)
-    odd = np.zeros(len(a), dtype=np.bool_)
-    done = kernel(left, right, character_classes(), lower, out, odd) == size + other_size
-    again = np.flatnonzero(odd) if done else np.arange(len(a))
-    if len(again):
-        sides = (joined([plain(side[i], lower=lower) for i in again.tolist()])[0] for side in (a, b))
-        part = np.empty((len(again), *out.shape[1:]), dtype=out.dtype)
-        kernel(*sides, character_classes(), lower, part, odd)
-        out[again] = part
+def _last_cells(
+    references: tuple[np.ndarray, np.ndarray], hypotheses: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run the dynamic programme of p pairs row by row; return distances and substitutions, each (p,).
+
+    Within a row, a cell that is reached by insertions takes its substitutions from the last cell to its left that is
+    reached from the row above.
+    """
+    (a, m), (b, n) = references, hypotheses
+    order = np.argsort(-m, kind="stable")  # so that the pairs with another word come first
+    a, m, b, n = a[order], m[order], b[order], n[order]
+    bits = 16 if b.shape[1] < 1 << 15 else 32  # of a number of substitutions, which has its column before it
+    columns = np.arange(b.shape[1] + 1, dtype=np.int32 if bits == 16 else np.int64)
+    errors = np.tile(columns, (len(m), 1))
+    substitutions = np.zeros_like(errors)
+    for i in range(a.shape[1]):
+        active = np.searchsorted(-m, -i)
+        e, s = errors[:active], substitutions[:active]
+        differ = b[:active] != a[:active, i, None]
+        diagonal, above = e[:, :-1] + differ, e[:, 1:] + 1
+        aligned = diagonal <= above  # a match or a substitution, rather than a deletion
+        count = np.where(aligned, s[:, :-1] + differ, s[:, 1:])
+        excess = np.minimum(diagonal, above) - columns[1:]  # an insertion keeps the excess of errors over columns
+        e[:, 0] = i + 1
+        e[:, 1:] = excess
+        np.minimum.accumulate(e, axis=1, out=e)
+        own = excess < e[:, :-1] + aligned  # a deletion only if it is better than an insertion
+        s[:, 1:] = np.where(own, columns[1:] << bits | count, 0)
+        np.maximum.accumulate(s, axis=1, out=s)
+        s &= (1 << bits) - 1
+        e += columns
+    last = np.empty((2, len(m)), dtype=np.int64)
+    last[:, order] = errors[np.arange(len(m)), n], substitutions[np.arange(len(m)), n]
+    return last[0], last[1]

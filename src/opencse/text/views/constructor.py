@@ -181,6 +181,6 @@ def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | Non
     from opencse.text.surface import match_error_rate
 
     done = [i for i, (text, _) in enumerate(results) if text is not None]
-    rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done], workers=1)
+    rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done])
     rate = dict(zip(done, rates.tolist(), strict=True))
     return [BuiltView(text=text, rule=rule, scores={"mer": rate.get(i)}) for i, (text, rule) in enumerate(results)]
