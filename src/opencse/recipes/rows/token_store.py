@@ -70,7 +70,7 @@ def _keep_within(window: tuple[float, float], rows: Sequence[dict[str, str | Non
     from opencse.text.surface import match_error_rate
 
     both = [row for row in rows if row["text"] is not None and row[column] is not None]
-    rates = match_error_rate([str(row["text"]) for row in both], [str(row[column]) for row in both], workers=1)
+    rates = match_error_rate([str(row["text"]) for row in both], [str(row[column]) for row in both])
     for row, rate in zip(both, rates.tolist(), strict=True):
         if not window[0] <= rate <= window[1]:
             row[column] = None
