@@ -65,6 +65,7 @@ def resolve_inputs(options: RunOptions) -> RunInputs:
     recipe = resolve_recipe(options, backbone, text.columns, source)
     if options.quick:
         recipe = shortened(recipe)
+    backbone.seed = recipe.training.seed
     own = None if options.labels is None else read_labels(options.labels, options.label_share)
     if own is not None:
         recipe = with_labels(recipe, own)

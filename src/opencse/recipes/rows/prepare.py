@@ -133,5 +133,6 @@ def _with_columns(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources
     notify(f"building {', '.join(missing)}")
     pooling = "backbone" if recipe.encoder.pooling == "mask" else recipe.encoder.pooling
     specs = sources.pack.localise(with_models(missing, sources.models, pooling))
-    built = build_views(corpus.path, specs, out, seed=recipe.training.seed, resume=sources.keep)
+    models = list(sources.models.values())
+    built = build_views(corpus.path, specs, out, seed=recipe.training.seed, resume=sources.keep, models=models)
     return add_columns(corpus, built, list(recipe.columns))

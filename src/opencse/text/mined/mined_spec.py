@@ -85,7 +85,7 @@ class MinedSpec(ConstructorSpec):
 
     def prepare(self, corpus: CorpusAccess) -> PreparedMiner:
         """Embed the corpus, unless its vectors are in the cache, and report the memory that mining needs."""
-        embedding = Embedding(model=self.model, precision=self.precision, pooling=self.pooling)
+        embedding = Embedding(self.model, self.precision, self.pooling, corpus.models.get(self.model))
         vectors = open_vectors(corpus.sentences, embedding, corpus.engine, progress=corpus.progress)
         disk = len(vectors) * vectors.dimension * 2 / 2**20
         memory = self.memory(len(vectors), vectors.dimension) / 2**20

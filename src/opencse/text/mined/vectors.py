@@ -21,6 +21,7 @@ from opencse.foundation.stores import Store, StoreWriter, key_hash
 from opencse.text.views.sentence_store import SentenceStore
 
 if TYPE_CHECKING:
+    from opencse.encoder.backbone import Backbone
     from opencse.encoder.embedder import Embedder
     from opencse.foundation.workers import Engine
 
@@ -115,32 +116,33 @@ def unit_vectors(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Embedding:
-    """The encoder of a corpus and its precision.
+    """The encoder of a corpus and its precision; pickled without the model, which a worker then loads by its name.
 
     Attributes:
         model: Folder, hub id or bundled name.
         precision: Precision of the forward pass.
         pooling: As for `load_encoder`.
+        opened: The model, if it is open already.
     """
 
     model: str
     precision: Literal["auto", "bf16", "fp32"]
     pooling: Pooling = "backbone"
+    opened: Backbone | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "opened": None}
 
     def embedder(self) -> Embedder:
-        """Load the model."""
-        from opencse.encoder import load_encoder
-        from opencse.encoder.device import choose_device
+        """Return the model, ready to encode."""
+        from opencse.encoder.backbone import Backbone
         from opencse.encoder.embedder import Embedder
 
-        device = choose_device()
-        return Embedder(
-            load_encoder(self.model, pooling=self.pooling, device=device),
-            precision=self.precision,
-            token_budget=1024 if device.type == "cpu" else 32768,  # the same batches on any number of cores
-        )
+        model = (self.opened or Backbone(self.model)).encoder(self.pooling)
+        tokens = 1024 if model.device.type == "cpu" else 32768  # the same batches on any number of cores
+        return Embedder(model, precision=self.precision, token_budget=tokens)
 
 
 def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine, *, progress: bool = True) -> Vectors:

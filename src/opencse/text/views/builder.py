@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder
@@ -28,6 +28,9 @@ from opencse.text.views.constructor import (
     SourceRow,
 )
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store
+
+if TYPE_CHECKING:
+    from opencse.encoder.backbone import Backbone
 
 REWRITING, MINING = "parsing and rewriting", "mining"
 """The parts of a build's time, for `opencse.foundation.progress.Timings`."""
@@ -50,6 +53,7 @@ def build_views(
     rows_per_part: int = PART_ROWS,
     column: str = "text",
     notify: Callable[[str], None] = lambda _: None,
+    models: Sequence[Backbone] = (),
 ) -> Path:
     """Build columns of related sentences for a corpus.
 
@@ -70,6 +74,7 @@ def build_views(
         rows_per_part: Rows in a file, rounded down to whole units.
         column: Column of the corpus that holds the sentence.
         notify: Receives short notes for the user, such as the memory that mining needs.
+        models: Models to mine with that are open already.
 
     Returns:
         `out_dir`.
@@ -90,7 +95,8 @@ def build_views(
             engine = Local(processes=min(-(-corpus.rows // size), (engine or Local(processes=workers)).workers))
         openables: dict[str, Openable] = dict(specs)
         if any(spec.needs_corpus for spec in specs.values()):
-            access = CorpusAccess(sentences=corpus.sentences, engine=engine, progress=progress, notify=notify)
+            opened = {model.name: model for model in models}
+            access = CorpusAccess(corpus.sentences, engine, progress, notify, opened)
             with timed(MINING):
                 openables = {name: spec.prepare(access) for name, spec in specs.items()}
         unit = _UnitBuilder(specs, openables, seed=seed, workers=engine.workers)

@@ -6,8 +6,9 @@ The sentences are kept on disk, so any process on any machine that sees the fold
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +16,13 @@ from opencse.foundation.stores import Store, StoreWriter, cached_store
 from opencse.foundation.workers import Engine
 from opencse.text.corpus import chunks
 
+if TYPE_CHECKING:
+    from opencse.encoder.backbone import Backbone
+
 _CHUNK = 8192
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CorpusAccess:
     """The corpus, the engine and the callbacks that `ConstructorSpec.prepare` receives.
 
@@ -27,12 +31,14 @@ class CorpusAccess:
         engine: Runs batch work.
         progress: Show progress bars.
         notify: Receives short notes for the user.
+        models: Models that are open already, by name.
     """
 
     sentences: SentenceStore
     engine: Engine
     progress: bool
     notify: Callable[[str], None]
+    models: Mapping[str, Backbone] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
