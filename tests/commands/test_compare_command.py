@@ -29,7 +29,7 @@ def run(*arguments: object):
 def test_from_what_the_runs_wrote(runs, tmp_path):
     result = run(*runs, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output + repr(result.exception)
-    assert "| simcse on bert-base-uncased | 1 2 |" in result.output
+    assert "simcse on bert-base-uncased" in result.output
     assert "77.50 ± 0.71" in result.output
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"comparison.md", "comparison.json"}

@@ -54,7 +54,7 @@ def test_a_run_says_where_it_computes_and_why_so(train) -> None:
 def test_quiet_leaves_results(train) -> None:
     code, printed, notes = train("--quiet")
     assert code == 0
-    assert "1 steps" in printed
+    assert "1 step in" in printed
     assert "opencse:" not in notes
 
 

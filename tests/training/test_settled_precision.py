@@ -123,10 +123,10 @@ def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
     assert load_recipe("simcse").training.precision == "auto"
     seen = []
 
-    def trained(other, *_, out, **__):
+    def trained(other, *_):
         seen.append(other.training.precision)
-        return TrainingRun(out, other, None)
+        return TrainingRun(tmp_path, other, None)
 
     monkeypatch.setattr(first_stages, "train_encoder", trained)
-    first_stages.train_first_stages(recipe, recipe.build, "corpus", tmp_path, overwrite=False, notify=lambda _: None)
+    first_stages.train_first_stages(recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path))
     assert seen == ["fp32"]

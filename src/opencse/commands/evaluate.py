@@ -42,7 +42,10 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
         suites["pairs"] = [PairsTask(pairs=read_pairs(demo.pairs(path))) for path in options.pairs]
     else:
         text = options.text or sts_text(data)
-        suites = load_suites(list(options.tasks), data, text=text, classifier=options.classifier)
+        names = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
+        suites = load_suites(
+            [name.strip() for name in names if name.strip()], data, text=text, classifier=options.classifier
+        )
     # The model is loaded last, because a mistake in the data shows sooner.
     model = model_source(options.model)
     encoder = load_encoder(model, pooling=options.pooling or "backbone")
@@ -61,9 +64,7 @@ def command(options: EvaluateCommand) -> None:
     """Evaluate, and print or write the scores."""
     if options.format == "mteb" and options.output is None:
         raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
-    names = [name.strip() for name in str(options.tasks).split(",") if name.strip()]
-    asked = {each.name: getattr(options, each.name) for each in fields(EvaluateOptions)}
-    result = evaluate(**{**asked, "tasks": names})
+    result = evaluate(**{each.name: getattr(options, each.name) for each in fields(EvaluateOptions)})
     written = _written(result, options)
     if options.format == "json" and options.output is None:
         return

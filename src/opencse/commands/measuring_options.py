@@ -35,11 +35,11 @@ class EvaluateOptions:
     """
 
     model: Any = argument(_MODEL, shown=str, kw_only=False)
-    tasks: Sequence[str] = option(
+    tasks: str | Sequence[str] = option(
         "Suites and tasks, separated by commas: sts, transfer, classification, reranking, retrieval, geometry; "
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or your own folder below "
         "--data.",
-        default=["sts"],
+        default="sts",
         flags=(
             "--tasks",
             "--suite",
