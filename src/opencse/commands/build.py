@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
-from sentence_transformers import SentenceTransformer
 
 from opencse.commands.option_fields import takes
 from opencse.commands.options import BuildCommand, BuildOptions
@@ -99,9 +98,10 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[
 
 
 def _show_statistics(views: str, model: str | None) -> None:
-
     encode = None
     if model is not None:
+        from sentence_transformers import SentenceTransformer
+
         encode = SentenceTransformer(resolve(model), trust_remote_code=False).encode
     found = pair_statistics(views, encode=encode)
     console = Console()
@@ -127,7 +127,6 @@ def _show_statistics(views: str, model: str | None) -> None:
 
 
 def _show_draws(views: str, pairs: str | None, near: float) -> None:
-
     known = []
     if pairs is not None:
         scored = read_pairs(demo.pairs(pairs))

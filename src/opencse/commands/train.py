@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-from accelerate import PartialState
 from rich.console import Console
 
-from opencse.commands.comparison import parse_seeds, seed_folders
+from opencse.commands.comparison.seeds import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
 from opencse.commands.inputs import resolve_recipe
 from opencse.commands.option_fields import takes
@@ -60,6 +59,8 @@ def run_control(options: TrainOptions) -> RunControl:
 
 def command(options: TrainCommand) -> None:
     """Train with one seed or several, and print where the models are."""
+    from accelerate import PartialState
+
     if options.seed is not None and options.seeds is not None:
         raise OpencseError("--seed and --seeds exclude each other")
     out = Path(options.out)
