@@ -1,7 +1,6 @@
 """Mistakes in the options of a command, told before the command imports what only its work needs.
 
-The checks are functions that the command itself calls later, so each mistake has the same message from Python. Nothing
-is refused that the command would accept.
+The checks are functions that the command itself calls later, so that each mistake has the same message from Python.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from opencse.commands.comparison.seeds import parse_seeds
+from opencse.commands.comparison.run_groups import find_runs
+from opencse.commands.comparison.seeds import parse_seeds, seed_folders
 from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeCommand, ReproduceOptions
 from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, TrainCommand, TrainOptions
 from opencse.encoder.names import resolve
@@ -61,6 +61,8 @@ def check_options(options: Any) -> None:
     elif isinstance(options, ReproduceOptions):
         for text in options.overrides:
             parse_override(text)
+    elif isinstance(options, CompareCommand) and options.texts is None:
+        find_runs(Path(run) for run in options.runs)
     if _uses_sts(options) and str(options.data) != "hub":
         sts_folder(options.data)
     unused = ("model", "pairs") if isinstance(options, BuildCommand) and not options.stats else ()
@@ -86,11 +88,12 @@ def _uses_sts(options: Any) -> bool:
 
 
 def _check_output(options: TrainOptions) -> None:
+    """Check the folder of a run, or of one with each seed."""
     folder = Path(options.out)
     if isinstance(options, TrainCommand) and options.seeds is not None:
-        parse_seeds(options.seeds)
-    elif (isinstance(options, RunCommand) and (options.dry_run or options.resume)) or not os.path.exists(folder):
+        seed_folders(folder, parse_seeds(options.seeds))
         return
-    else:
+    unchanged = isinstance(options, RunCommand) and (options.dry_run or options.resume)
+    if not unchanged and os.path.exists(folder):
         with locked(folder):
             check_folder(folder, resume=options.resume, overwrite=options.overwrite)
