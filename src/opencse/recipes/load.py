@@ -127,7 +127,8 @@ class RecipeFile:
             first, _, second = key.partition(".")
             check_keys({first: value}, _KEYS, self.label)
             section = get_type_hints(Recipe)[first]
-            if is_dataclass(section) and not isinstance(value, Mapping) and second and "." not in second:
+            single = second and "." not in second and not isinstance(value, Mapping)
+            if single and isinstance(section, type) and is_dataclass(section):
                 check_fields(section, {second: value}, f"{self.label}: {first}")
             if first == "build":
                 table = merge_tables(table, nested_table(key, value), f"--set {key}")
