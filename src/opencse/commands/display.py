@@ -17,7 +17,7 @@ from opencse.evaluation import Results, TaskResult
 from opencse.evaluation.probes import ProbeScores
 
 if TYPE_CHECKING:
-    from opencse.training import TrainingRun
+    from opencse.training.train import TrainingRun
 
 
 def run_lines(run: TrainingRun) -> RenderableType:

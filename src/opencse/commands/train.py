@@ -22,7 +22,8 @@ from opencse.recipes import Recipe
 from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.text.corpus import Corpus
 from opencse.text.user_text import UserText
-from opencse.training import RunControl, TrainingRun, train_encoder
+from opencse.training.session import RunControl
+from opencse.training.train import TrainingRun, train_encoder
 
 
 @takes(TrainOptions)

@@ -24,10 +24,4 @@ __all__ = [
     "template_frame",
 ]
 
-__getattr__ = public_names(
-    __name__,
-    ".export:save_encoder",
-    ".loading:backbone_config load_encoder",
-    ".projectors:build_projector exported_projector",
-    ".prompts:Frame bake_template special_frame template_frame",
-)
+__getattr__ = public_names(__name__)

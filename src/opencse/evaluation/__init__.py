@@ -87,23 +87,4 @@ __all__ = [
     "score",
 ]
 
-__getattr__ = public_names(
-    __name__,
-    ".classification:CLASSIFICATION_TASKS ClassificationTask",
-    ".cross_validation:CrossValidation",
-    ".geometry:GeometryTask",
-    ".guard:GUARD_TASKS load_guard",
-    ".labelled:LabelledSet LabelledTexts",
-    ".labelled_sources:load_labelled",
-    ".neighbours:NeighbourTask nearest_rows",
-    ".pairs:ScoredPairs read_pairs",
-    ".ranking_sources:load_reranking load_retrieval",
-    ".retrieval:RerankingTask RetrievalTask",
-    ".sts:STS_TASKS PairsTask",
-    ".sts_sources:load_sts",
-    ".suites:SUITES load_suites",
-    ".task:Encode Results Task TaskResult TextEmbeddings distinct_texts evaluate_suites evaluate_tasks score",
-    ".transfer:TRANSFER_TASKS TransferTask",
-    ".triplets:DEVELOPMENT_SETS DEVELOPMENT_TASKS Triplet TripletSet TripletTask",
-    ".triplets:development_set load_development read_triplets",
-)
+__getattr__ = public_names(__name__)

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 
 from opencse.evaluation.labelled import LabelledSet, features
 from opencse.evaluation.task import TaskResult, TextEmbeddings
@@ -55,8 +58,6 @@ class ClassificationTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers and return their scores on the test part."""
-        from sklearn.exceptions import ConvergenceWarning
-
         data, test = self.data, self.data.test
         assert test is not None
         x, x_test = features(embeddings, data.train), features(embeddings, test)
@@ -105,8 +106,5 @@ def _scores(
     x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray, iterations: int = 100
 ) -> tuple[float, float]:
     """Return the accuracy and macro-averaged F1, in percent."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import f1_score
-
     predicted = LogisticRegression(max_iter=iterations).fit(x, y).predict(x_test)
     return 100 * float((predicted == y_test).mean()), 100 * float(f1_score(y_test, predicted, average="macro"))

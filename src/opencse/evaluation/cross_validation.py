@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 
 from opencse.evaluation.linear_probes import ClassifierTraining, Fit, Fitted, train_probes
 from opencse.foundation.errors import OpencseError
-
-if TYPE_CHECKING:
-    from sklearn.linear_model import LogisticRegression
 
 Classifier = Literal["senteval", "sklearn"]
 PENALTIES = tuple(10.0**power for power in range(-5, -1))
@@ -146,8 +145,6 @@ def train_dev_test(
 
 
 def _folds(y: np.ndarray, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    from sklearn.model_selection import StratifiedKFold
-
     return StratifiedKFold(n_splits=count, shuffle=True, random_state=_SEED).split(np.zeros((len(y), 0)), y)
 
 
@@ -188,8 +185,6 @@ def _by_sklearn(
 
 
 def _logistic(strength: float) -> LogisticRegression:
-    from sklearn.linear_model import LogisticRegression
-
     return LogisticRegression(C=strength, max_iter=1000)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sklearn.metrics import f1_score
+
 from opencse.evaluation.cross_validation import (
     CrossValidation,
     Predictions,
@@ -53,8 +55,6 @@ class TransferTask:
         predictions, tested = self.predict(embeddings)
         metrics: dict[str, float | None] = {"accuracy": predictions.accuracy, "dev_accuracy": predictions.dev_accuracy}
         if tested.seconds is not None:
-            from sklearn.metrics import f1_score
-
             last = len(self.data.classes) - 1
             metrics["f1"] = 100 * float(f1_score(self.data.indices(tested) == last, predictions.classes == last))
         return TaskResult(

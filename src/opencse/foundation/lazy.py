@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from collections import UserDict
@@ -9,22 +10,23 @@ from collections.abc import Callable
 from typing import Any
 
 
-def public_names(package: str, *places: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package, which imports a public name when it is first used.
+def public_names(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module, which imports a name when it is first used.
 
-    Args:
-        package: The package.
-        *places: Where the names are: `module:Name`, or `.module:Name Other` for two in a module of the package.
+    The names are those that the module imports `if TYPE_CHECKING`, so that they are listed once.
     """
-    modules = {
-        name: module for module, _, names in (place.partition(":") for place in places) for name in names.split()
-    }
+    places: dict[str, str] = {}
 
     def find(name: str) -> Any:
-        if name not in modules:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        value = getattr(importlib.import_module(modules[name], package), name)
-        setattr(sys.modules[package], name, value)
+        if not places:
+            loader: Any = sys.modules[module].__loader__
+            blocks = [node.body for node in ast.parse(loader.get_source(module)).body if isinstance(node, ast.If)]
+            imports = [each for body in blocks for each in body if isinstance(each, ast.ImportFrom)]
+            places.update({alias.name: str(each.module) for each in imports for alias in each.names})
+        if name not in places:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        value = getattr(importlib.import_module(places[name]), name)
+        setattr(sys.modules[module], name, value)
         return value
 
     return find

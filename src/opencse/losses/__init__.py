@@ -28,23 +28,24 @@ if TYPE_CHECKING:
     from opencse.losses.term import Context, Embeddings, Processes, Term, TermBuildContext
     from opencse.losses.two_way_margin import TwoWayMargin
 
-_KINDS = {
-    "contrastive": "opencse.losses.contrastive:Contrastive",
-    "momentum_contrastive": "opencse.losses.momentum:MomentumContrastive",
-    "two_way_margin": "opencse.losses.two_way_margin:TwoWayMargin",
-    "alternating_normalization": "opencse.losses.alternating_normalization:AlternatingNormalization",
-    "recall": "opencse.losses.recall:Recall",
-    "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetection",
-    "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModel",
-    "ranking_consistency": "opencse.losses.ranking_consistency:RankingConsistency",
-    "list_net": "opencse.losses.list_net:ListNet",
-    "list_mle": "opencse.losses.list_mle:ListMLE",
-    "pair_preserving": "opencse.losses.pair_preserving:PairPreserving",
-    "similarity_preserving": "opencse.losses.preservation:SimilarityPreserving",
-    "similarity_bound": "opencse.losses.similarity_bound:SimilarityBound",
-    "similarity_order": "opencse.losses.similarity_order:SimilarityOrder",
-}
-TERMS: MutableMapping[str, type[Term]] = Kinds(_KINDS)
+TERMS: MutableMapping[str, type[Term]] = Kinds(
+    {
+        "contrastive": "opencse.losses.contrastive:Contrastive",
+        "momentum_contrastive": "opencse.losses.momentum:MomentumContrastive",
+        "two_way_margin": "opencse.losses.two_way_margin:TwoWayMargin",
+        "alternating_normalization": "opencse.losses.alternating_normalization:AlternatingNormalization",
+        "recall": "opencse.losses.recall:Recall",
+        "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetection",
+        "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModel",
+        "ranking_consistency": "opencse.losses.ranking_consistency:RankingConsistency",
+        "list_net": "opencse.losses.list_net:ListNet",
+        "list_mle": "opencse.losses.list_mle:ListMLE",
+        "pair_preserving": "opencse.losses.pair_preserving:PairPreserving",
+        "similarity_preserving": "opencse.losses.preservation:SimilarityPreserving",
+        "similarity_bound": "opencse.losses.similarity_bound:SimilarityBound",
+        "similarity_order": "opencse.losses.similarity_order:SimilarityOrder",
+    }
+)
 """Term classes by `kind`, their name in recipes."""
 
 __all__ = [
@@ -75,12 +76,4 @@ __all__ = [
     "TwoWayMargin",
 ]
 
-__getattr__ = public_names(
-    __name__,
-    *_KINDS.values(),
-    ".distillation:Distillation",
-    ".false_negatives:FalseNegatives NoiseNegatives",
-    ".margin:Margin",
-    ".objective:Objective",
-    ".term:Context Embeddings Processes Term TermBuildContext",
-)
+__getattr__ = public_names(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binomtest, rankdata
 
 from opencse.evaluation.correlation import pearson, why_undefined
 
@@ -58,8 +59,6 @@ def rate_estimate(hits: int, rows: int, *, empty: str = "no row") -> Estimate:
     """
     if not rows:
         return Estimate(value=None, rows=0, undefined=empty)
-    from scipy.stats import binomtest
-
     interval = binomtest(hits, rows).proportion_ci(method="wilson")
     return Estimate(value=hits / rows, rows=rows, low=float(interval.low), high=float(interval.high))
 
@@ -72,8 +71,6 @@ def partial_spearman(x: np.ndarray, y: np.ndarray, given: np.ndarray) -> Estimat
     rows = len(x)
     if rows < 3:
         return Estimate(value=None, rows=rows, undefined="fewer than 3 pairs")
-    from scipy.stats import rankdata
-
     ranks = [rankdata(values) for values in (x, y, given)]
     for name, values in zip(("similarities", "surface differences", "gold scores"), (x, y, given), strict=True):
         if why_undefined(values, np.arange(rows)):

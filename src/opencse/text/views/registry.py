@@ -72,40 +72,41 @@ if TYPE_CHECKING:
     from opencse.text.views.builder import build_views
     from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
 
-_KINDS = {
-    "negation": "opencse.text.english.negation:Negation",
-    "back_translation": "opencse.text.generated.back_translation:BackTranslation",
-    "candidate_table": "opencse.text.generated.candidate_table:CandidateTable",
-    "llm": "opencse.text.generated.prompted_llm:PromptedLLM",
-    "substitution": "opencse.text.generated.substitution:Substitution",
-    "phrase_swap": "opencse.text.english.phrase_swap:PhraseSwap",
-    "main_clause": "opencse.text.english.main_clause:MainClause",
-    "antonym_swap": "opencse.text.english.antonym_swap:AntonymSwap",
-    "negated_antonym": "opencse.text.english.negated_antonym:NegatedAntonym",
-    "negative_word": "opencse.text.english.negative_word:NegativeWord",
-    "role_swap": "opencse.text.english.role_swap:RoleSwap",
-    "role_pair": "opencse.text.english.role_pair:RolePairs",
-    "antonym_quadruple": "opencse.text.english.antonym_quadruple:AntonymQuadruple",
-    "passive": "opencse.text.english.passive:Passive",
-    "number_swap": "opencse.text.english.number_swap:NumberSwap",
-    "entity_swap": "opencse.text.english.entity_swap:EntitySwap",
-    "reordering": "opencse.text.english.reordering:Reordering",
-    "question": "opencse.text.english.question:Question",
-    "topic_question": "opencse.text.english.topic_question:TopicQuestion",
-    "keywords": "opencse.text.english.keywords:Keywords",
-    "passage": "opencse.text.perturbed.passage:Passage",
-    "word_repetition": "opencse.text.perturbed.random_changes:WordRepetition",
-    "span_mask": "opencse.text.perturbed.span_mask:SpanMask",
-    "insertion": "opencse.text.generated.likely_words:Insertion",
-    "word_substitution": "opencse.text.generated.likely_words:WordSubstitution",
-    "deletion": "opencse.text.perturbed.random_changes:Deletion",
-    "random": "opencse.text.perturbed.random_changes:RandomSentence",
-    "next_sentence": "opencse.text.perturbed.next_sentence:NextSentence",
-    "debiased_negatives": "opencse.text.mined.debiased_negatives:DebiasedNegatives",
-    "debiased_positives": "opencse.text.mined.debiased_positives:DebiasedPositives",
-    "hard_negatives": "opencse.text.mined.hard_negatives:HardNegatives",
-}
-CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(_KINDS)
+CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(
+    {
+        "negation": "opencse.text.english.negation:Negation",
+        "back_translation": "opencse.text.generated.back_translation:BackTranslation",
+        "candidate_table": "opencse.text.generated.candidate_table:CandidateTable",
+        "llm": "opencse.text.generated.prompted_llm:PromptedLLM",
+        "substitution": "opencse.text.generated.substitution:Substitution",
+        "phrase_swap": "opencse.text.english.phrase_swap:PhraseSwap",
+        "main_clause": "opencse.text.english.main_clause:MainClause",
+        "antonym_swap": "opencse.text.english.antonym_swap:AntonymSwap",
+        "negated_antonym": "opencse.text.english.negated_antonym:NegatedAntonym",
+        "negative_word": "opencse.text.english.negative_word:NegativeWord",
+        "role_swap": "opencse.text.english.role_swap:RoleSwap",
+        "role_pair": "opencse.text.english.role_pair:RolePairs",
+        "antonym_quadruple": "opencse.text.english.antonym_quadruple:AntonymQuadruple",
+        "passive": "opencse.text.english.passive:Passive",
+        "number_swap": "opencse.text.english.number_swap:NumberSwap",
+        "entity_swap": "opencse.text.english.entity_swap:EntitySwap",
+        "reordering": "opencse.text.english.reordering:Reordering",
+        "question": "opencse.text.english.question:Question",
+        "topic_question": "opencse.text.english.topic_question:TopicQuestion",
+        "keywords": "opencse.text.english.keywords:Keywords",
+        "passage": "opencse.text.perturbed.passage:Passage",
+        "word_repetition": "opencse.text.perturbed.random_changes:WordRepetition",
+        "span_mask": "opencse.text.perturbed.span_mask:SpanMask",
+        "insertion": "opencse.text.generated.likely_words:Insertion",
+        "word_substitution": "opencse.text.generated.likely_words:WordSubstitution",
+        "deletion": "opencse.text.perturbed.random_changes:Deletion",
+        "random": "opencse.text.perturbed.random_changes:RandomSentence",
+        "next_sentence": "opencse.text.perturbed.next_sentence:NextSentence",
+        "debiased_negatives": "opencse.text.mined.debiased_negatives:DebiasedNegatives",
+        "debiased_positives": "opencse.text.mined.debiased_positives:DebiasedPositives",
+        "hard_negatives": "opencse.text.mined.hard_negatives:HardNegatives",
+    }
+)
 """The specification of each kind, by its name in a recipe."""
 
 __all__ = [
@@ -148,9 +149,4 @@ __all__ = [
     "build_views",
 ]
 
-__getattr__ = public_names(
-    __name__,
-    *_KINDS.values(),
-    "opencse.text.views.builder:build_views",
-    "opencse.text.views.constructor:BuiltView Constructor ConstructorSpec SourceRow",
-)
+__getattr__ = public_names(__name__)
