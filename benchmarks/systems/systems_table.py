@@ -10,7 +10,8 @@ from pathlib import Path
 
 from scipy import stats
 
-from opencse.commands.comparison import Group, RunRecord, compare_groups, read_run
+from opencse.commands.comparison.compare_groups import compare_groups
+from opencse.commands.comparison.run_groups import Group, RunRecord, read_run
 from opencse.recipes import load_recipe
 
 TABLES = tomllib.loads(Path(__file__).with_name("systems.toml").read_text(encoding="utf-8"))

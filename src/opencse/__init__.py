@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from opencse.foundation.lazy import public_names
 from opencse.version import __version__
 
 if TYPE_CHECKING:
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from opencse.foundation.errors import OpencseError
     from opencse.recipes import load_recipe
 
-_MODULES = {
-    "OpencseError": "opencse.foundation.errors",
-    "build": "opencse.commands.build",
-    "check": "opencse.commands.check",
-    "compare": "opencse.commands.compare",
-    "compare_search": "opencse.commands.compare_search",
-    "evaluate": "opencse.commands.evaluate",
-    "list_recipes": "opencse.commands.recipes",
-    "load_recipe": "opencse.recipes",
-    "probe": "opencse.commands.probe",
-    "run": "opencse.commands.run",
-    "sentence_transformers_loss": "opencse.commands.integrations.trainer_loss",
-    "train": "opencse.commands.train",
-}
 __all__ = [
     "OpencseError",
     "__version__",
@@ -51,14 +37,7 @@ __all__ = [
     "train",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use, so that `import opencse` itself stays fast."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'opencse' has no attribute '{name}'")
-    value = getattr(importlib.import_module(_MODULES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = public_names(__name__)
 
 
 def __dir__() -> list[str]:

@@ -11,8 +11,10 @@ from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import load_recipe
 from opencse.recipes.optimization import Training
 from opencse.text.corpus import Corpus
-from opencse.training import RunControl, TrainingRun, first_stages, train_encoder
+from opencse.training import first_stages
+from opencse.training.session import RunControl
 from opencse.training.settled_precision import begun_precision, settle_training_precision
+from opencse.training.train import TrainingRun, train_encoder
 from tests.tiny import WORDS, tiny_bert
 
 

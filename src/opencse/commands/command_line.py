@@ -9,6 +9,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+_CHECKED = ("run", "train", "build", "evaluate", "probe", "check", "compare", "reproduce")
+"""The commands that import PyTorch for seconds, and whose options are checked before."""
 _COMMON = (
     ("device", str, "auto", ("--device",), "`auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu."),
     ("quiet", bool, False, ("--quiet", "-q"), "Print only results and errors."),
@@ -31,8 +33,12 @@ def add_command(
     """
 
     def call(**values: Any) -> None:
-        _begin(**{each: values.pop(each) for each, *_ in _COMMON if common})
-        importlib.import_module(f"opencse.commands.{module or name}").command(options(**values))
+        shared = {each: values.pop(each) for each, *_ in _COMMON if common}
+        asked = options(**values)
+        if name in _CHECKED:
+            importlib.import_module("opencse.commands.preflight").check_options(asked)
+        _begin(**shared)
+        importlib.import_module(f"opencse.commands.{module or name}").command(asked)
 
     parameters = [_parameter(each, options) for each in fields(options) if "flags" in each.metadata]
     for parameter, kind, default, flags, text in _COMMON if common else ():
@@ -50,6 +56,8 @@ def _parameter(each: Field[Any], options: type) -> inspect.Parameter:
     metadata = each.metadata
     kind = metadata["shown"] or get_type_hints(options)[each.name]
     default = each.default if each.default_factory is MISSING else each.default_factory()
+    if kind is str and isinstance(default, list):
+        default = ",".join(default)
     if default is None and type(None) not in get_args(kind):
         kind = kind | None
     settings: Any = typer.Argument if metadata["argument"] else typer.Option

@@ -9,15 +9,9 @@ from pathlib import Path
 import typer
 
 from opencse.commands.compare_search import compare_search
-from opencse.commands.comparison import (
-    Comparison,
-    RunRecord,
-    compare_groups,
-    find_runs,
-    group_runs,
-    pair_cosines,
-    read_run,
-)
+from opencse.commands.comparison.compare_groups import compare_groups, pair_cosines
+from opencse.commands.comparison.comparison_table import Comparison
+from opencse.commands.comparison.run_groups import RunRecord, find_runs, group_runs, read_run
 from opencse.commands.measuring_options import CompareCommand, CompareOptions
 from opencse.commands.option_fields import takes
 from opencse.encoder import load_encoder

@@ -23,7 +23,7 @@ from opencse.text.mined import draw_report
 from opencse.text.views.pair_statistics import PUBLISHED, bar_chart, pair_statistics
 
 if TYPE_CHECKING:
-    from opencse.training import TrainingRun
+    from opencse.training.train import TrainingRun
 
 
 def run_lines(run: TrainingRun) -> RenderableType:

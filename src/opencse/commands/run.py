@@ -25,8 +25,9 @@ from opencse.foundation.result_table import show
 from opencse.recipes.rows.label_rows import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
 from opencse.text.corpus import Corpus
-from opencse.training import RunControl, train_first_stages
+from opencse.training.first_stages import train_first_stages
 from opencse.training.folder import check_folder
+from opencse.training.session import RunControl
 
 
 @takes(RunOptions)

@@ -13,7 +13,7 @@ from opencse.commands.reports.outcome import Outcome, compare_outcome
 from opencse.evaluation.compatibility import compared_texts
 from opencse.evaluation.probes import ProbeData, ProbeScores
 from opencse.foundation.progress import timed
-from opencse.training import TrainingRun
+from opencse.training.train import TrainingRun
 
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "

@@ -14,7 +14,7 @@ from opencse.commands.reports.outcome import Outcome
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.files import write_json
-from opencse.training import TrainingRun
+from opencse.training.train import TrainingRun
 
 
 @dataclass(frozen=True, repr=False)

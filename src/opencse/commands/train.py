@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-from accelerate import PartialState
-
-from opencse.commands.comparison import parse_seeds, seed_folders
+from opencse.commands.comparison.seeds import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
 from opencse.commands.inputs import resolve_recipe
 from opencse.commands.option_fields import takes
@@ -23,7 +21,8 @@ from opencse.recipes import Recipe
 from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.text.corpus import Corpus
 from opencse.text.user_text import UserText
-from opencse.training import RunControl, TrainingRun, train_encoder
+from opencse.training.session import RunControl
+from opencse.training.train import TrainingRun, train_encoder
 
 
 @takes(TrainOptions)
@@ -60,6 +59,8 @@ def run_control(options: TrainOptions) -> RunControl:
 
 def command(options: TrainCommand) -> None:
     """Train with one seed or several, and print where the models are."""
+    from accelerate import PartialState
+
     if options.seed is not None and options.seeds is not None:
         raise OpencseError("--seed and --seeds exclude each other")
     out = Path(options.out)

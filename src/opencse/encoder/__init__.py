@@ -1,9 +1,16 @@
 """Sentence encoders: backbones, prompts, pooling, projectors for training, export."""
 
-from opencse.encoder.export import save_encoder
-from opencse.encoder.loading import backbone_config, load_encoder
-from opencse.encoder.projectors import build_projector, exported_projector
-from opencse.encoder.prompts import Frame, bake_template, special_frame, template_frame
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opencse.foundation.lazy import public_names
+
+if TYPE_CHECKING:
+    from opencse.encoder.export import save_encoder
+    from opencse.encoder.loading import backbone_config, load_encoder
+    from opencse.encoder.projectors import build_projector, exported_projector
+    from opencse.encoder.prompts import Frame, bake_template, special_frame, template_frame
 
 __all__ = [
     "Frame",
@@ -16,3 +23,5 @@ __all__ = [
     "special_frame",
     "template_frame",
 ]
+
+__getattr__ = public_names(__name__)

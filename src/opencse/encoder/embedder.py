@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from opencse.encoder.bfloat16 import Bfloat16Copy
@@ -23,6 +22,9 @@ from opencse.encoder.precision_choice import ChosenPrecision, model_config, reso
 from opencse.encoder.token_batches import PreparedTexts, TokenTable, plan_batches
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 Precision = Literal["auto", "fp32", "bf16"]
 

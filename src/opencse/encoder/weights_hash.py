@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from opencse.encoder.pooling import pools_the_mask
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 # Settings that change the vectors without changing a weight. Few on purpose: a library update that adds keys to a
 # configuration must not change the hash of an unchanged model.

@@ -1,40 +1,47 @@
 """Evaluation of any function "texts in, matrix out"; every text is encoded once for all tasks."""
 
-from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
-from opencse.evaluation.cross_validation import CrossValidation
-from opencse.evaluation.geometry import GeometryTask
-from opencse.evaluation.guard import GUARD_TASKS, load_guard
-from opencse.evaluation.labelled import LabelledSet, LabelledTexts
-from opencse.evaluation.labelled_sources import load_labelled
-from opencse.evaluation.neighbours import NeighbourTask, nearest_rows
-from opencse.evaluation.pairs import ScoredPairs, read_pairs
-from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
-from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
-from opencse.evaluation.sts import STS_TASKS, PairsTask
-from opencse.evaluation.sts_sources import load_sts
-from opencse.evaluation.suites import SUITES, load_suites
-from opencse.evaluation.task import (
-    Encode,
-    Results,
-    Task,
-    TaskResult,
-    TextEmbeddings,
-    distinct_texts,
-    evaluate_suites,
-    evaluate_tasks,
-    score,
-)
-from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
-from opencse.evaluation.triplets import (
-    DEVELOPMENT_SETS,
-    DEVELOPMENT_TASKS,
-    Triplet,
-    TripletSet,
-    TripletTask,
-    development_set,
-    load_development,
-    read_triplets,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opencse.foundation.lazy import public_names
+
+if TYPE_CHECKING:
+    from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
+    from opencse.evaluation.cross_validation import CrossValidation
+    from opencse.evaluation.geometry import GeometryTask
+    from opencse.evaluation.guard import GUARD_TASKS, load_guard
+    from opencse.evaluation.labelled import LabelledSet, LabelledTexts
+    from opencse.evaluation.labelled_sources import load_labelled
+    from opencse.evaluation.neighbours import NeighbourTask, nearest_rows
+    from opencse.evaluation.pairs import ScoredPairs, read_pairs
+    from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
+    from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
+    from opencse.evaluation.sts import STS_TASKS, PairsTask
+    from opencse.evaluation.sts_sources import load_sts
+    from opencse.evaluation.suites import SUITES, load_suites
+    from opencse.evaluation.task import (
+        Encode,
+        Results,
+        Task,
+        TaskResult,
+        TextEmbeddings,
+        distinct_texts,
+        evaluate_suites,
+        evaluate_tasks,
+        score,
+    )
+    from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
+    from opencse.evaluation.triplets import (
+        DEVELOPMENT_SETS,
+        DEVELOPMENT_TASKS,
+        Triplet,
+        TripletSet,
+        TripletTask,
+        development_set,
+        load_development,
+        read_triplets,
+    )
 
 __all__ = [
     "CLASSIFICATION_TASKS",
@@ -79,3 +86,5 @@ __all__ = [
     "read_triplets",
     "score",
 ]
+
+__getattr__ = public_names(__name__)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
-from sentence_transformers.util import pairwise_cos_sim
 
 ROUNDING = 5e-7
 """Largest rounding difference between the cosines of equal float32 vectors."""
@@ -17,6 +15,8 @@ def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     is 1 up to 1e-7, arbitrarily. Ties would be cleaner, but would change STS12, which has 79 of them, by 0.0025 points
     from the value of sentence-transformers.
     """
+    from sentence_transformers.util import pairwise_cos_sim
+
     single = (np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32))
     return pairwise_cos_sim(*single).numpy()
 
@@ -42,6 +42,8 @@ def pearson(x: np.ndarray, y: np.ndarray) -> float | None:
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float | None:
     """Return the Spearman correlation (ties share their mean rank); None if undefined."""
+    from scipy.stats import rankdata
+
     return None if why_undefined(x, y) else pearson(rankdata(x), rankdata(y))
 
 

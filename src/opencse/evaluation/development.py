@@ -31,13 +31,18 @@ def development_sets(
     """
     if str(dev) == "none" or (dev is None and data is None):
         return []
-    if dev is not None and str(dev) != "stsb":
-        return [read_pairs(demo.pairs(dev))]
+    if (file := development_file(dev)) is not None:
+        return [read_pairs(file)]
     if data is None:
         raise OpencseError("--dev stsb needs the STS files", "Pass --data, or a file of scored pairs as --dev.")
     if dev is not None or str(data) == "hub":  # the hub has no other development set
         tasks = ["STS-B"]
     return load_sts(data, text=sts_text(data), tasks=list(tasks), split="dev")
+
+
+def development_file(dev: str | Path | None) -> Path | None:
+    """Return the file that `--dev` names; None for None, `none` and `stsb`."""
+    return None if dev is None or str(dev) in ("none", "stsb") else demo.pairs(dev)
 
 
 def sts_text(data: str | Path | None) -> Literal["senteval", "raw"]:

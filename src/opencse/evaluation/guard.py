@@ -18,6 +18,7 @@ from opencse.evaluation.neighbours import NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import existing_path
 from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus, read_texts
 from opencse.text.text_column import query_column
@@ -57,7 +58,7 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
     Raises:
         OpencseError: There is none of the files, or one of them lacks a column or a text.
     """
-    chosen = _bundled() if path is None else Path(path)
+    chosen = _bundled() if path is None else existing_path(path)
     if os.path.isfile(chosen):  # false for any path, where Path.is_file raises
         return [_searches(f"{prefix}-searches", chosen, documents)]
     found: list[Task] = []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from sentence_transformers import SentenceTransformer
+from typing import TYPE_CHECKING
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
@@ -14,6 +13,9 @@ from opencse.evaluation.task import Encode, Task, distinct_texts, evaluate_suite
 from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import read_lines
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 
 def evaluate_model(

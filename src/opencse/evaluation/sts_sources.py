@@ -75,14 +75,26 @@ def load_sts(
     if str(source) == "hub":
         _require(text, "raw", "the hub has the raw text only")
         return [_checked(_from_hub(task, split), split) for task in tasks]
+    root, of_senteval = sts_folder(source)
+    if not of_senteval:
+        return [_checked(_from_tsv(root, task, split, text), split) for task in tasks]
+    _require(text, "senteval", f"{root} is a SentEval folder, which has the SentEval text only")
+    return [_checked(_from_senteval(root, task, split), split) for task in tasks]
+
+
+def sts_folder(source: str | Path) -> tuple[Path, bool]:
+    """Return the folder that holds the STS tasks, and whether it is one of SentEval.
+
+    Raises:
+        OpencseError: The source is no such folder.
+    """
     folder = Path(source)
     for root in (folder, folder / "eval"):
         if (root / "STS12").is_dir() or (root / "STSB").is_dir():
-            return [_checked(_from_tsv(root, task, split, text), split) for task in tasks]
+            return root, False
     for root in (folder, folder / "downstream", folder / "data" / "downstream"):
         if (root / "STS").is_dir():
-            _require(text, "senteval", f"{root} is a SentEval folder, which has the SentEval text only")
-            return [_checked(_from_senteval(root, task, split), split) for task in tasks]
+            return root, True
     raise OpencseError(
         f"{source} holds no STS data" if folder.is_dir() else f"{source} is not a folder",
         "Give a folder with STS12/test.tsv.gz …, SentEval's data/downstream folder, or the word hub.",

@@ -33,13 +33,8 @@ def decode(cls: type[T], table: object, where: str) -> T:
     """
     if not isinstance(table, Mapping):
         raise OpencseError(f"{where}: expected a table, found {_shown(table)}")
-    hints = typing.get_type_hints(cls)
+    hints, values = typing.get_type_hints(cls), check_fields(cls, table, where)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
-    check_keys(table, fields, where)
-    values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
-    for key, value in values.items():
-        if isinstance(value, float) and not math.isfinite(value):  # allowed in tuples only, as an open end
-            raise OpencseError(f"{_at(where, key)}: {value} is not a finite number", "Give a finite number.")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
@@ -48,6 +43,21 @@ def decode(cls: type[T], table: object, where: str) -> T:
         return cls(**values)
     except ValueError as error:
         raise OpencseError(f"{where}: {error}") from None
+
+
+def check_fields(cls: type, table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the decoded values of a table; the arguments are those of `decode`, and the table may lack keys.
+
+    Raises:
+        OpencseError: An unknown key or a wrong type.
+    """
+    hints = typing.get_type_hints(cls)
+    check_keys(table, [f.name for f in dataclasses.fields(cls) if f.init], where)
+    values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
+    for key, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):  # allowed in tuples only, as an open end
+            raise OpencseError(f"{_at(where, key)}: {value} is not a finite number", "Give a finite number.")
+    return values
 
 
 def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:

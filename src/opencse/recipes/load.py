@@ -11,19 +11,21 @@ import copy
 import importlib.resources
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from opencse.foundation.decode import check_keys, decode, encode, unknown_name_error
+from opencse.foundation.decode import check_fields, check_keys, decode, encode, unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import LARGEST_SETTINGS, read_text
 from opencse.foundation.toml_tables import Table, merge_tables, nested_table, parse_override, parse_toml
 from opencse.losses import TERMS
 from opencse.recipes.schema import Recipe
+from opencse.text.views.registry import CONSTRUCTORS
 
 _LAYERS = ("faithful", "for", "with")
 """The tables that are merged into the others on some condition."""
+_KEYS = set(Recipe.__dataclass_fields__) - {"name"}
 _SHIPPED = importlib.resources.files("opencse.recipes") / "systems"
 
 
@@ -111,6 +113,31 @@ class RecipeFile:
             table.pop("differs", None)  # it says how the default differs from this
         return _decode_recipe(table | {"variant": variant, "family": family}, label, self.name)
 
+    def check(self, overrides: Sequence[str]) -> None:
+        """Check the kinds of terms and views and the names of overridden settings, without importing a loss or view.
+
+        Nothing is refused that `resolve` would accept for some backbone and corpus, whose tables are not merged yet.
+
+        Raises:
+            OpencseError: As `resolve` would raise it.
+        """
+        table = copy.deepcopy(self.table)
+        for text in overrides:
+            key, value = parse_override(text)
+            first, _, second = key.partition(".")
+            check_keys({first: value}, _KEYS, self.label)
+            section = get_type_hints(Recipe)[first]
+            single = second and "." not in second and not isinstance(value, Mapping)
+            if single and isinstance(section, type) and is_dataclass(section):
+                check_fields(section, {second: value}, f"{self.label}: {first}")
+            if first == "build":
+                table = merge_tables(table, nested_table(key, value), f"--set {key}")
+        terms, build = table.get("terms"), table.get("build")
+        for i, term in enumerate(terms if isinstance(terms, list) else ()):
+            _check_kind(TERMS, term, f"{self.label}: terms[{i}]")
+        for column, view in build.items() if isinstance(build, Mapping) else ():
+            _check_kind(CONSTRUCTORS, view, f"{self.label}: build.{column}")
+
 
 def _tables(value: object, where: str) -> Table:
     if not isinstance(value, dict):
@@ -164,22 +191,29 @@ def _decode_recipe(table: Table, label: str, name: str) -> Recipe:
     decoded = (_decode_kind(TERMS, t, f"{label}: terms[{i}]") for i, t in enumerate(terms))
     table["terms"] = tuple(term for term in decoded if term.weight != 0)  # an ablation: --set terms.NAME.weight=0
     if build := table.get("build"):
-        from opencse.text.views.registry import CONSTRUCTORS
-
         if not isinstance(build, Mapping):
             raise OpencseError(f"{label}: build: expected a table for each column")
         table["build"] = {c: _decode_kind(CONSTRUCTORS, t, f"{label}: build.{c}") for c, t in build.items()}
-    check_keys(table, set(Recipe.__dataclass_fields__) - {"name"}, label)
+    check_keys(table, _KEYS, label)
     return decode(Recipe, table | {"name": name}, label)
+
+
+def _check_kind(kinds: Mapping[str, type], table: object, where: str) -> None:
+    """Check that the kind of a table, and of those in it, is known, if they have one."""
+    if not isinstance(table, Mapping) or not isinstance(kind := table.get("kind"), str):
+        return
+    if kind not in kinds:
+        raise unknown_name_error("kind", kind, kinds, where)
+    for key, value in table.items():
+        _check_kind(kinds, value, f"{where}.{key}")
 
 
 def _decode_kind(kinds: Mapping[str, type], table: object, where: str) -> Any:
     if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
         raise OpencseError(f"{where}: the key 'kind' is missing", f"Allowed: {', '.join(sorted(kinds))}.")
+    _check_kind(kinds, table, where)
     fields = dict(table)
     kind = fields.pop("kind")
-    if kind not in kinds:
-        raise unknown_name_error("kind", kind, kinds, where)
     for key, value in fields.items():
         if isinstance(value, Mapping) and "kind" in value:  # one constructor as the source of another
             fields[key] = _decode_kind(kinds, value, f"{where}.{key}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from opencse.losses import Term
 from opencse.recipes.corpus_settings import CorpusSettings, MixturePart
 from opencse.recipes.optimization import Optimizer, Schedule, Selection, Training
+
+if TYPE_CHECKING:
+    from opencse.losses import Term
+else:
+    Term = Any  # terms are decoded by their kinds before the rest of a recipe, and losses need torch
 
 
 @dataclass(frozen=True, kw_only=True)

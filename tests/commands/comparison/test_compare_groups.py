@@ -6,7 +6,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from opencse.commands.comparison import compare_groups, group_runs, pair_cosines, read_run
+from opencse.commands.comparison.compare_groups import compare_groups, pair_cosines
+from opencse.commands.comparison.run_groups import group_runs, read_run
 from opencse.foundation.errors import OpencseError
 from tests.commands.comparison.folders import seven, write_run
 from tests.evaluation.probes.helpers import bag_of_words, pairs

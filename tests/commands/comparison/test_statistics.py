@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.commands.comparison import paired_bootstrap, spread
+from opencse.commands.comparison.statistics import paired_bootstrap, spread
 
 
 def test_spread_of_one_and_of_none():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from opencse.commands.reports.drawing import LEGEND_ROW, figure, legend
 from opencse.commands.reports.palette import MODELS, Palette
 from opencse.commands.reports.text import short
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Curve = Sequence[tuple[int, float]]
 """Step and value; of a repeated step, the last counts."""

@@ -8,16 +8,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from opencse.commands.reports.palette import LIGHT, PLACEHOLDER, Palette
 from opencse.foundation.files import replaced_file
 
-Draw = Callable[[Palette], Figure]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Draw = Callable[[Palette], "Figure"]
 
 WIDTH = 4.6
 """Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
@@ -41,6 +41,8 @@ _SETTINGS: Any = {
 
 def figure(palette: Palette, height: float) -> tuple[Figure, Axes]:
     """Return an empty figure of the common width and look, and its axes."""
+    from matplotlib.figure import Figure
+
     drawn = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
     axes = drawn.add_subplot(facecolor="none")
     axes.grid(True, color=palette.grid, linewidth=0.8)
@@ -105,6 +107,8 @@ def save(draw: Draw, path: Path) -> list[Path]:
 
 @contextmanager
 def _drawing() -> Iterator[None]:
+    from matplotlib import rc_context
+
     with rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in another script
         yield

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from opencse.commands.reports.drawing import LEGEND_ROW, figure, legend
 from opencse.commands.reports.palette import MODELS, Palette
 from opencse.commands.reports.text import short
 from opencse.evaluation.probes import ProbeScores, SplitResults
 from opencse.evaluation.probes.published import SPLITS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MARKERS = "osD^vP"
 Models = Mapping[str, ProbeScores]

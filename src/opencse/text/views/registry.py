@@ -35,69 +35,78 @@ A specification is a small frozen dataclass with the options of a kind; `spec.op
 constructor, which maps rows to views.
 """
 
-from opencse.text.english.antonym_quadruple import AntonymQuadruple
-from opencse.text.english.antonym_swap import AntonymSwap
-from opencse.text.english.entity_swap import EntitySwap
-from opencse.text.english.keywords import Keywords
-from opencse.text.english.main_clause import MainClause
-from opencse.text.english.negated_antonym import NegatedAntonym
-from opencse.text.english.negation import Negation
-from opencse.text.english.negative_word import NegativeWord
-from opencse.text.english.number_swap import NumberSwap
-from opencse.text.english.passive import Passive
-from opencse.text.english.phrase_swap import PhraseSwap
-from opencse.text.english.question import Question
-from opencse.text.english.reordering import Reordering
-from opencse.text.english.role_pair import RolePairs
-from opencse.text.english.role_swap import RoleSwap
-from opencse.text.english.topic_question import TopicQuestion
-from opencse.text.generated.back_translation import BackTranslation
-from opencse.text.generated.candidate_table import CandidateTable
-from opencse.text.generated.likely_words import Insertion, WordSubstitution
-from opencse.text.generated.prompted_llm import PromptedLLM
-from opencse.text.generated.substitution import Substitution
-from opencse.text.mined import DebiasedNegatives, DebiasedPositives, HardNegatives
-from opencse.text.perturbed.next_sentence import NextSentence
-from opencse.text.perturbed.passage import Passage
-from opencse.text.perturbed.random_changes import Deletion, RandomSentence, WordRepetition
-from opencse.text.perturbed.span_mask import SpanMask
-from opencse.text.views.builder import build_views
-from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
+from __future__ import annotations
 
-_KINDS: tuple[type[ConstructorSpec], ...] = (
-    Negation,
-    BackTranslation,
-    CandidateTable,
-    PromptedLLM,
-    Substitution,
-    PhraseSwap,
-    MainClause,
-    AntonymSwap,
-    NegatedAntonym,
-    NegativeWord,
-    RoleSwap,
-    RolePairs,
-    AntonymQuadruple,
-    Passive,
-    NumberSwap,
-    EntitySwap,
-    Reordering,
-    Question,
-    TopicQuestion,
-    Keywords,
-    Passage,
-    WordRepetition,
-    SpanMask,
-    Insertion,
-    WordSubstitution,
-    Deletion,
-    RandomSentence,
-    NextSentence,
-    DebiasedNegatives,
-    DebiasedPositives,
-    HardNegatives,
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
+
+from opencse.foundation.lazy import Kinds, public_names
+
+if TYPE_CHECKING:
+    from opencse.text.english.antonym_quadruple import AntonymQuadruple
+    from opencse.text.english.antonym_swap import AntonymSwap
+    from opencse.text.english.entity_swap import EntitySwap
+    from opencse.text.english.keywords import Keywords
+    from opencse.text.english.main_clause import MainClause
+    from opencse.text.english.negated_antonym import NegatedAntonym
+    from opencse.text.english.negation import Negation
+    from opencse.text.english.negative_word import NegativeWord
+    from opencse.text.english.number_swap import NumberSwap
+    from opencse.text.english.passive import Passive
+    from opencse.text.english.phrase_swap import PhraseSwap
+    from opencse.text.english.question import Question
+    from opencse.text.english.reordering import Reordering
+    from opencse.text.english.role_pair import RolePairs
+    from opencse.text.english.role_swap import RoleSwap
+    from opencse.text.english.topic_question import TopicQuestion
+    from opencse.text.generated.back_translation import BackTranslation
+    from opencse.text.generated.candidate_table import CandidateTable
+    from opencse.text.generated.likely_words import Insertion, WordSubstitution
+    from opencse.text.generated.prompted_llm import PromptedLLM
+    from opencse.text.generated.substitution import Substitution
+    from opencse.text.mined import DebiasedNegatives, DebiasedPositives, HardNegatives
+    from opencse.text.perturbed.next_sentence import NextSentence
+    from opencse.text.perturbed.passage import Passage
+    from opencse.text.perturbed.random_changes import Deletion, RandomSentence, WordRepetition
+    from opencse.text.perturbed.span_mask import SpanMask
+    from opencse.text.views.builder import build_views
+    from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
+
+CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(
+    {
+        "negation": "opencse.text.english.negation:Negation",
+        "back_translation": "opencse.text.generated.back_translation:BackTranslation",
+        "candidate_table": "opencse.text.generated.candidate_table:CandidateTable",
+        "llm": "opencse.text.generated.prompted_llm:PromptedLLM",
+        "substitution": "opencse.text.generated.substitution:Substitution",
+        "phrase_swap": "opencse.text.english.phrase_swap:PhraseSwap",
+        "main_clause": "opencse.text.english.main_clause:MainClause",
+        "antonym_swap": "opencse.text.english.antonym_swap:AntonymSwap",
+        "negated_antonym": "opencse.text.english.negated_antonym:NegatedAntonym",
+        "negative_word": "opencse.text.english.negative_word:NegativeWord",
+        "role_swap": "opencse.text.english.role_swap:RoleSwap",
+        "role_pair": "opencse.text.english.role_pair:RolePairs",
+        "antonym_quadruple": "opencse.text.english.antonym_quadruple:AntonymQuadruple",
+        "passive": "opencse.text.english.passive:Passive",
+        "number_swap": "opencse.text.english.number_swap:NumberSwap",
+        "entity_swap": "opencse.text.english.entity_swap:EntitySwap",
+        "reordering": "opencse.text.english.reordering:Reordering",
+        "question": "opencse.text.english.question:Question",
+        "topic_question": "opencse.text.english.topic_question:TopicQuestion",
+        "keywords": "opencse.text.english.keywords:Keywords",
+        "passage": "opencse.text.perturbed.passage:Passage",
+        "word_repetition": "opencse.text.perturbed.random_changes:WordRepetition",
+        "span_mask": "opencse.text.perturbed.span_mask:SpanMask",
+        "insertion": "opencse.text.generated.likely_words:Insertion",
+        "word_substitution": "opencse.text.generated.likely_words:WordSubstitution",
+        "deletion": "opencse.text.perturbed.random_changes:Deletion",
+        "random": "opencse.text.perturbed.random_changes:RandomSentence",
+        "next_sentence": "opencse.text.perturbed.next_sentence:NextSentence",
+        "debiased_negatives": "opencse.text.mined.debiased_negatives:DebiasedNegatives",
+        "debiased_positives": "opencse.text.mined.debiased_positives:DebiasedPositives",
+        "hard_negatives": "opencse.text.mined.hard_negatives:HardNegatives",
+    }
 )
-CONSTRUCTORS: dict[str, type[ConstructorSpec]] = {spec.kind: spec for spec in _KINDS}
 """The specification of each kind, by its name in a recipe."""
 
 __all__ = [
@@ -139,3 +148,5 @@ __all__ = [
     "WordSubstitution",
     "build_views",
 ]
+
+__getattr__ = public_names(__name__)

@@ -1,0 +1,99 @@
+"""Mistakes in the options of a command, told before the command imports what only its work needs.
+
+The checks are functions that the command itself calls later, so that each mistake has the same message from Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from opencse.commands.comparison.run_groups import find_runs
+from opencse.commands.comparison.seeds import parse_seeds, seed_folders
+from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeCommand, ReproduceOptions
+from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, TrainCommand, TrainOptions
+from opencse.encoder.names import resolve
+from opencse.evaluation.development import development_file
+from opencse.evaluation.sts_sources import sts_folder
+from opencse.foundation.lock import locked
+from opencse.foundation.reading import existing_path, regular_file
+from opencse.foundation.toml_tables import parse_override
+from opencse.recipes.load import RecipeFile
+from opencse.text import demo
+from opencse.training.folder import check_folder
+
+
+def _file(given: Path | None) -> None:
+    if given is not None:
+        regular_file(given)
+
+
+_GIVEN: Mapping[str, Callable[[Any], object]] = {
+    "corpus": lambda given: existing_path(demo.corpus(given)),
+    "texts": lambda given: existing_path(demo.corpus(given)),
+    "queries": existing_path,
+    "sentences": existing_path,
+    "triplets": existing_path,
+    "guard": existing_path,
+    "labels": regular_file,
+    "paraphrases": regular_file,
+    "whiten": regular_file,
+    "pairs": lambda given: regular_file(demo.pairs(given)),
+    "dev": lambda given: _file(development_file(given)),
+    "backbone": resolve,
+    "model": resolve,
+    "models": resolve,
+}
+"""The check of each option that names files or a model."""
+
+
+def check_options(options: Any) -> None:
+    """Check what can be checked of a command's options without PyTorch, in a fraction of a second.
+
+    Raises:
+        OpencseError: An override or a name is unknown, or there is no such file or model; the output folder is in use.
+    """
+    if isinstance(options, RecipeOptions):
+        settings = options.settings if isinstance(options, TrainOptions) else options.overrides
+        RecipeFile.read(options.recipe).check(settings)
+    elif isinstance(options, ReproduceOptions):
+        for text in options.overrides:
+            parse_override(text)
+    elif isinstance(options, CompareCommand) and options.texts is None:
+        find_runs(Path(run) for run in options.runs)
+    if _uses_sts(options) and str(options.data) != "hub":
+        sts_folder(options.data)
+    unused = ("model", "pairs") if isinstance(options, BuildCommand) and not options.stats else ()
+    for name, check in _GIVEN.items():
+        given = None if name in unused else getattr(options, name, None)
+        for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
+            check(each)
+    if isinstance(options, TrainOptions) and os.environ.get("WORLD_SIZE", "1") == "1":
+        _check_output(options)
+
+
+def _uses_sts(options: Any) -> bool:
+    """Return whether the command reads all its STS data from `--data`."""
+    if getattr(options, "data", None) is None:
+        return False
+    if isinstance(options, TrainCommand):
+        return options.dev is None or str(options.dev) == "stsb"
+    if isinstance(options, EvaluateCommand):
+        return not options.pairs and str(options.tasks) == "sts"
+    if isinstance(options, CompareCommand):
+        return not options.pairs and options.texts is None
+    return isinstance(options, RunCommand | ProbeCommand | ReproduceOptions)
+
+
+def _check_output(options: TrainOptions) -> None:
+    """Check the folder of a run, or of one with each seed."""
+    folder = Path(options.out)
+    if isinstance(options, TrainCommand) and options.seeds is not None:
+        seed_folders(folder, parse_seeds(options.seeds))
+        return
+    unchanged = isinstance(options, RunCommand) and (options.dry_run or options.resume)
+    if not unchanged and os.path.exists(folder):
+        with locked(folder):
+            check_folder(folder, resume=options.resume, overwrite=options.overwrite)

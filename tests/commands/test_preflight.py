@@ -1,0 +1,130 @@
+"""A mistake in an option is told before PyTorch is imported, in the words of the command itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opencse import OpencseError, build, check, compare, compare_search, evaluate, load_recipe, probe, run, train
+from opencse.commands.options import BuildCommand, RunCommand, TrainCommand
+from opencse.commands.preflight import check_options
+from opencse.commands.reproduce import reproduce
+from opencse.losses import TERMS
+from opencse.text.views.registry import CONSTRUCTORS
+
+_CALLS = """
+import json, sys
+from opencse.commands.main import main
+
+found = []
+for sys.argv in json.loads(sys.argv[1]):
+    try:
+        main()
+    except SystemExit as stop:
+        found.append(stop.code)
+heavy = ("torch", "transformers", "sentence_transformers", "sklearn", "scipy", "spacy", "matplotlib", "pyarrow")
+print(json.dumps({"codes": found, "heavy": [name for name in heavy if name in sys.modules]}))
+"""
+
+
+def _recipe(folder: Path, text: str) -> str:
+    path = folder / f"recipe-{len(list(folder.iterdir()))}.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("OPENCSE_DATA", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    out, missing, used = str(tmp_path / "out"), str(tmp_path / "missing.csv"), tmp_path / "used"
+    absent = str(tmp_path / "model")
+    used.mkdir()
+    (used / "notes.txt").write_text("mine")
+    view = _recipe(tmp_path, 'extends = "osscse"\n[build.paraphrase]\nkind = "negatoin"\n')
+    loss = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "contrastiv"\n')
+    damaged = _recipe(tmp_path, "terms = [")
+    tiny = {"backbone": "mini-mlm", "out": out}
+    asked = [  # arguments of the command line, and the same from Python
+        (["run", "simcs", "demo"], lambda: run("simcs", "demo", **tiny)),
+        (["run", damaged, "demo"], lambda: run(damaged, "demo", **tiny)),
+        (["run", view, "demo"], lambda: run(view, "demo", **tiny)),
+        (["run", loss, "demo"], lambda: run(loss, "demo", **tiny)),
+        *(
+            (
+                ["run", "simcse", "demo", "--set", text],
+                lambda text=text: run("simcse", "demo", overrides=[text], **tiny),
+            )
+            for text in ("lr", "trainin.seed=1", "training.sed=1", "training.epochs=two", "build.x.kind=negatoin")
+        ),
+        (["run", "simcse", missing], lambda: run("simcse", missing, **tiny)),
+        *(
+            (
+                ["run", "debias", "demo", f"--{name}", missing],
+                lambda name=name: run("debias", "demo", **tiny | {name: missing}),
+            )
+            for name in ("dev", "data", "pairs", "guard", "labels", "paraphrases")
+        ),
+        (
+            ["train", "simcse", "demo", "--backbone", absent],
+            lambda: train("simcse", "demo", backbone=absent, out=out),
+        ),
+        (["train", "simcse", "demo", "-o", str(used)], lambda: train("simcse", "demo", backbone="mini-mlm", out=used)),
+        (["build", "osscse", missing], lambda: build("osscse", missing, out=out, backbone="mini-mlm")),
+        (["evaluate", "mini-mlm", "--data", missing], lambda: evaluate("mini-mlm", data=missing)),
+        (["evaluate", absent, "--tasks", "development"], lambda: evaluate(absent, tasks=["development"])),
+        (["probe", "mini-mlm", "--sentences", missing], lambda: probe("mini-mlm", sentences=missing)),
+        (["check", "mini-mlm", "--texts", missing], lambda: check("mini-mlm", missing)),
+        (["check", "mini-mlm", "--queries", missing], lambda: check("mini-mlm", queries=missing)),
+        (["compare", missing], lambda: compare([missing])),
+        (
+            ["compare", "mini-mlm", "mini-mlm", "--texts", missing],
+            lambda: compare_search("mini-mlm", "mini-mlm", missing),
+        ),
+        (["reproduce", "osscse/table-2", "--data", missing], lambda: reproduce("osscse/table-2", data=missing)),
+    ]
+    arguments = []
+    for words, _ in asked:
+        recipe = words[0] in ("run", "train", "build")
+        of_backbone = ["--backbone", "mini-mlm"] if recipe and "--backbone" not in words else []
+        of_folder = ["-o", out] if (recipe or words[0] == "probe") and "-o" not in words else []
+        arguments.append(["opencse", *words, *of_backbone, *of_folder])
+    done = subprocess.run([sys.executable, "-c", _CALLS, json.dumps(arguments)], capture_output=True, text=True)
+    assert json.loads(done.stdout) == {"codes": [2] * len(asked), "heavy": []}, done.stderr
+    told = done.stderr.splitlines()
+    assert len(told) == len(asked), done.stderr
+    for line, (words, call) in zip(told, asked, strict=True):
+        with pytest.raises(OpencseError) as error:
+            call()
+        assert line == f"opencse: {' '.join(str(error.value).split())}", words
+    assert not Path(out).exists()
+
+
+def test_what_depends_on_backbone_and_corpus_is_left_to_the_command(tmp_path) -> None:
+    added = ["terms.paraphrase.weight=0.5", "build.paraphrase.path=p.csv", "corpus.parts={a={needs=[]}}"]
+    check_options(RunCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
+    check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
+    check_options(BuildCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, pairs="absent", model="./absent"))
+
+
+def test_what_a_run_does_not_change_is_not_checked(tmp_path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OpencseError, match="already holds files"):
+        check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
+    check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, dry_run=True))
+    check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, seeds="1,2"))
+
+
+def test_kinds_are_those_of_their_classes() -> None:
+    assert {name: kind.kind for name, kind in TERMS.items()} == {name: name for name in TERMS}
+    assert {name: kind.kind for name, kind in CONSTRUCTORS.items()} == {name: name for name in CONSTRUCTORS}
+
+
+def test_a_class_of_ones_own_is_a_kind(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(TERMS, "mine", TERMS["contrastive"])
+    path = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "mine"\n')
+    check_options(RunCommand(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))
+    assert load_recipe(path).terms[0] == load_recipe("simcse").terms[0]
