@@ -1,4 +1,4 @@
-"""What `--tolerance` trades: finished runs, drawn back as far as each tolerance asks, and what they then know.
+"""What `selection.tolerance` trades: finished runs, drawn back as far as each tolerance asks, and what they then know.
 
     python benchmarks/debias/tolerance.py DATA OUT/debias/seed-* --views VIEWS [--tolerances 0.5 1] [-o MODELS]
     python benchmarks/debias/tolerance.py DATA OUT/debias/seed-* --views VIEWS --shares 1 0.75 0.5 0.25
