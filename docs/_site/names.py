@@ -22,7 +22,8 @@ import typer.main
 
 from opencse.commands.main import app
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import load_recipe, recipe_names
+from opencse.recipes import recipe_names
+from opencse.recipes.load import RecipeFile
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -128,9 +129,11 @@ def opencse_command(words: list[str]) -> Iterator[str]:
     )
     if words[0] in {"run", "train"} and len(words) > 1 and words[1] in recipe_names():
         keys = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--set"]
-        keys = [key for key in keys if "…" not in key and "PATH" not in key]
+        keys = [key for key in keys if not any(part in key for part in ("…", "PATH", "$"))]
         try:
-            load_recipe(words[1], overrides=keys, may_have=["paraphrases"] if "--paraphrases" in words else [])
+            file = RecipeFile.read(words[1])
+            having = ["paraphrases"] if "--paraphrases" in words and file.layers["with"] else []
+            file.resolve(family="other", variant="sound", overrides=keys, having=having)
         except OpencseError as error:
             yield f"{' '.join(words[:2])}: {error}"
 

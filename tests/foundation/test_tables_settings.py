@@ -63,4 +63,4 @@ def test_layers_of_a_recipe_are_tables(tmp_path, key, value) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f'extends = "simcse"\n{key} = {value}\n')
     with pytest.raises(OpencseError, match=f"{key}|unknown key 'other'"):
-        load_recipe(path, variant="faithful", may_have=["other"], family="other")
+        load_recipe(path, variant="faithful", family="other")

@@ -8,6 +8,7 @@ import pytest
 from opencse.evaluation.probes.exclusive_numbers import ExclusiveNumberSwap
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
+from opencse.recipes.load import RecipeFile
 from opencse.text import languages as registry
 from opencse.text.languages import ENGLISH, LanguagePack, NoRule, choose_language, language_packs
 from opencse.text.views.registry import HardNegatives, Negation, RolePairs, SourceRow
@@ -18,7 +19,8 @@ FRENCH_TEXT = ["La gare est fermée et les trains ne sont pas là."]
 
 def test_english_keeps_the_specifications_of_each_recipe() -> None:
     for name in ("debias", "sncse", "osscse", "san-sncse"):
-        build = load_recipe(name, may_have=["paraphrases"]).build
+        having = ["paraphrases"] if RecipeFile.read(name).layers["with"] else []
+        build = load_recipe(name, having=having).build
         assert ENGLISH.localise(build) == build
         assert "left out" not in choose_language("en", ()).line(build)
 
