@@ -113,7 +113,11 @@ def line_kinds(path: Path) -> Counter[str]:
         body = getattr(node, "body", None)
         # Strings as statements: docstrings, and those below a constant or a field.
         for each in body if isinstance(body, list) else ():
-            if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) and isinstance(each.value.value, str):
+            if (
+                isinstance(each, ast.Expr)
+                and isinstance(each.value, ast.Constant)
+                and isinstance(each.value.value, str)
+            ):
                 kinds[each.lineno - 1 : each.end_lineno] = ["docstring"] * (each.end_lineno - each.lineno + 1)
     return Counter(kinds)
 

@@ -320,11 +320,24 @@ class ReproduceOptions(Notified):
     )
     corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo", shown=str)
     scale: Literal["small", "full"] = option(
-        "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU.",
+        "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
         default="small",
     )
+    variant: Variant | None = option(f"{VARIANT} By default faithful for `full`, sound for `small`.", default=None)
+    family: str | None = option(
+        "The family of the paper's backbones that is reproduced: its rows and, whatever the backbone, its published "
+        "settings. By default all for `full`; for `small` the rows of the first, with the backbone's own settings.",
+        default=None,
+    )
+    backbone: Sequence[str] = option(
+        "A backbone that stands for a family: bert-base=PATH. Repeatable.",
+        default=[],
+        shown=list[str],
+        metavar="FAMILY=PATH",
+    )
     seeds: Any = option(
-        "Seeds, such as 1,2,3. By default 1 for `small`, and as many as in the paper for `full`.",
+        "Seeds, such as 1,2,3. By default 1 for `small`; for `full` as many as in the paper, or the recipe's own if it "
+        "has one run.",
         default=None,
         shown=str,
     )
@@ -333,6 +346,17 @@ class ReproduceOptions(Notified):
     )
     paraphrases: str | Path | None = option(
         "A table of sentences and paraphrases, in place of back-translation.", default=None, shown=Path
+    )
+    llm: str | None = option(
+        "A language model behind an OpenAI-compatible endpoint, for rows whose text one writes (extra `llm`): "
+        "http://localhost:8000/v1#NAME.",
+        default=None,
+        metavar="URL#MODEL",
+    )
+    sentences: str | Path | None = option(
+        "The paper's own sentences with their versions, as for `opencse probe`; by default opencse's.",
+        default=None,
+        shown=Path,
     )
     triplets: str | Path | None = option(
         "The corpus of supervised SimCSE: a table of text, entailment and contradiction.", default=None, shown=Path
