@@ -75,9 +75,7 @@ def model_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
         OpencseError: The data that the entry is about is not there.
     """
     if entry.kind == "pairs":
-        groups = {
-            group.name: load_group(group, probe_data, None if data is None else str(data)) for group in entry.groups
-        }
+        groups = {group.name: load_group(group, probe_data, data) for group in entry.groups}
         return lambda run: pair_cosines(groups, _embeddings(_embedder(run), texts_of(groups)))
     if entry.kind == "training_pairs":
         return _training_pairs_measure()
