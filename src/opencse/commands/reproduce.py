@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from opencse.commands.comparison import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.option_fields import takes
 from opencse.commands.reports.curves import draw_curves
@@ -71,10 +72,8 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         sets = load_probe_sts(data, text=sts_text(data))
         return _written(splits_table(entry, {pairs.name: pairs for pairs in sets.split_sets}, sets.missing), out)
     starts = _starts(entry, options)
-    trained = [
-        s for start in starts for s in entry.systems_of(start.family) if s.recipe and start.family not in s.model
-    ]
-    if full and trained and options.corpus == "demo":
+    rows = [(start, system) for start in starts for system in entry.systems_of(start.family)]
+    if full and options.corpus == "demo" and any(row.recipe and start.family not in row.model for start, row in rows):
         raise OpencseError("--scale full does not train on the sample sentences", "Pass --corpus.")
     pairs = [] if data is not None else [demo.pairs("demo")]
     shared = Reproduction(
@@ -118,10 +117,7 @@ def command(options: ReproduceOptions) -> None:
         for name in entry_names():
             typer.echo(f"{name:24} {load_entry(name).title}")
         return
-    try:
-        seeds = None if options.seeds is None else [int(seed) for seed in options.seeds.split(",")]
-    except ValueError:
-        raise OpencseError(f"--seeds {options.seeds}: expected numbers", "Such as --seeds 1,2,3.") from None
+    seeds = None if options.seeds is None else parse_seeds(options.seeds)
     typer.echo(reproduce(**{**vars(options), "seeds": seeds, "notify": note}).markdown(), nl=False)
 
 
@@ -142,11 +138,7 @@ def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:
 
 
 def _draw(
-    entry: Entry,
-    table: ReproducedTable,
-    done: Mapping[str, list[Measured]],
-    details: Mapping[str, Detail],
-    out: Path,
+    entry: Entry, table: ReproducedTable, done: Mapping[str, list[Measured]], details: Mapping[str, Detail], out: Path
 ) -> None:
     """Write the plots of an entry: the table, what the models gave, or for each column its curves."""
     path = out / entry.name
@@ -177,9 +169,7 @@ def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:
     settings = ", ".join(shared.overrides) or "the recipes' own"
     seeds = ", ".join("the recipe's own" if seed is None else str(seed) for seed in shared.seeds)
     corpus = shared.corpus.name + (f", triplets {shared.triplets.name}" if shared.triplets is not None else "")
-    notes = [
-        f"Scale {shared.options.scale}, {shared.variant}; seeds {seeds}; corpus {corpus}; settings: {settings}.",
-    ]
+    notes = [f"Scale {shared.options.scale}, {shared.variant}; seeds {seeds}; corpus {corpus}; settings: {settings}."]
     stands = [f"{s.backbone} with the settings of {s.settings}" for s in starts if s.stands_in]
     if stands:
         notes.append(f"Trained from {', '.join(stands)}, which also replaces teachers, generators and the like.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from opencse.commands.reproduction.entries import Entry, System
-from opencse.commands.reproduction.tables import Cell, ReproducedTable, Scores
+from opencse.commands.reproduction.tables import Cell, ReproducedTable, Scores, filled
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes.published import SPLITS, PublishedSplit
 from opencse.text.surface.consistency import consistency_opposition
@@ -34,15 +34,7 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
         else:
             cells = [Cell(printed=p) for p in printed]
             rows[name] = (Cell(printed=printed[0], missing=lacking.get(name, "no data")), *cells[1:])
-    notes = [entry.note] if entry.note else []
-    return ReproducedTable(
-        entry=entry.name,
-        title=entry.title,
-        columns=columns,
-        rows=rows,
-        notes=(*notes, "In brackets what the paper prints."),
-        digits=(0, 0, 2, 4),
-    )
+    return filled(entry, columns, rows, (0, 0, 2, 4))
 
 
 def split_scores_table(
@@ -70,15 +62,7 @@ def split_scores_table(
         for part, printed in zip(PARTS, system.printed.get(entry.families[0], (None, None)), strict=True)
     )
     columns = tuple(f"{part} {system.label}" for system in entry.systems for part in PARTS)
-    every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
-    return ReproducedTable(
-        entry=entry.name,
-        title=entry.title,
-        columns=columns,
-        rows=rows,
-        notes=tuple(every),
-        digits=(entry.digits,) * len(columns),
-    )
+    return filled(entry, columns, rows, [entry.digits] * len(columns), notes)
 
 
 def _cell(runs: Sequence[Scores] | str, name: str, printed: float | None) -> Cell:

@@ -84,9 +84,7 @@ class ReproducedTable:
 
 
 def scores_table(
-    entry: Entry,
-    scores: Mapping[str, Mapping[str, Sequence[Scores] | str]],
-    notes: Sequence[str] = (),
+    entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
 ) -> ReproducedTable:
     """Put the scores of runs into the form of the paper's table.
 
@@ -101,10 +99,9 @@ def scores_table(
     for key, by_label in scores.items():
         family = key.partition(":")[0]
         for system in entry.systems_of(family):
-            width = len(entry.columns)
+            width, runs = len(entry.columns), by_label[system.label]
             printed = _printed(system.printed.get(family, ()), width)
             deviations = _printed(system.deviations.get(family, ()), width)
-            runs = by_label[system.label]
             cells = []
             for column, value, deviation in zip(entry.columns, printed, deviations, strict=True):
                 if isinstance(runs, str):
@@ -113,18 +110,26 @@ def scores_table(
                     cell = _cell(entry, runs, column)
                     sets |= {sum(name.startswith(f"{column}: ") for name in run) for run in runs if column in run}
                 cells.append(replace(cell, printed=value, deviation=deviation))
-            label = system.label if len(scores) == 1 else f"{system.label}, {key}"
-            rows[label] = tuple(cells)
-    every = [*notes, *([entry.note] if entry.note else []), "In brackets what the paper prints."]
+            rows[system.label if len(scores) == 1 else f"{system.label}, {key}"] = tuple(cells)
+    digits = [0 if column.endswith(": count") else entry.digits for column in entry.columns]
+    table = filled(entry, entry.columns, rows, digits, notes)
     if {"Cont.", "Oppn."} & {*entry.columns} and (fewer := sets - {0, len(SPLITS)}):
-        every.append(f"Cont. and Oppn. are over {min(fewer)} sets of pairs; the paper's are over {len(SPLITS)}.")
+        note = f"Cont. and Oppn. are over {min(fewer)} sets of pairs; the paper's are over {len(SPLITS)}."
+        return replace(table, notes=(*table.notes, note))
+    return table
+
+
+def filled(
+    entry: Entry,
+    columns: Sequence[str],
+    rows: dict[str, tuple[Cell, ...]],
+    digits: Sequence[int],
+    notes: Sequence[str] = (),
+) -> ReproducedTable:
+    """Return the table of an entry, with its note behind others."""
+    every = (*notes, *filter(None, [entry.note]), "In brackets what the paper prints.")
     return ReproducedTable(
-        entry=entry.name,
-        title=entry.title,
-        columns=entry.columns,
-        rows=rows,
-        notes=tuple(every),
-        digits=tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns),
+        entry=entry.name, title=entry.title, columns=tuple(columns), rows=rows, notes=every, digits=tuple(digits)
     )
 
 
