@@ -115,7 +115,7 @@ class Reproduction:
         if system.llm:
             if self.options.llm is None:
                 raise OpencseError(f"a language model that writes the {system.llm} (--llm)")
-            settings += llm_settings(self.options.llm, system.llm)
+            settings += llm_settings(self.options.llm, system.llm, f"build.{system.llm}")
         family = start.settings or start.own_family
         asked: dict[str, Any] = {"family": family, "variant": system.variant or self.variant}
         file = RecipeFile.read(system.recipe)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from opencse.commands.reproduction.entries import Entry, System
-from opencse.commands.reproduction.tables import Cell, ReproducedTable, Scores, filled
+from opencse.commands.reproduction.tables import Cell, ReproducedTable, Scores, cell_of, filled
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes.published import SPLITS, PublishedSplit
 from opencse.text.surface.consistency import consistency_opposition
@@ -50,28 +51,22 @@ def split_scores_table(
     (by_label,) = list(scores.values())[:1]
     rows = {
         name: tuple(
-            _cell(by_label[system.label], f"{part}: {name}", _printed(system, SPLITS[name])[index])
+            replace(
+                cell_of(entry, by_label[system.label], f"{part}: {name}"),
+                printed=_printed(system, SPLITS[name])[index],
+            )
             for system in entry.systems
             for index, part in enumerate(PARTS)
         )
         for name in SPLITS
     }
     rows["weighted average"] = tuple(
-        _cell(by_label[system.label], part, printed)
+        replace(cell_of(entry, by_label[system.label], part), printed=printed)
         for system in entry.systems
         for part, printed in zip(PARTS, system.printed.get(entry.families[0], (None, None)), strict=True)
     )
     columns = tuple(f"{part} {system.label}" for system in entry.systems for part in PARTS)
     return filled(entry, columns, rows, [entry.digits] * len(columns), notes)
-
-
-def _cell(runs: Sequence[Scores] | str, name: str, printed: float | None) -> Cell:
-    if isinstance(runs, str):
-        return Cell(printed=printed, missing=runs)
-    found = [run.get(name, "not measured without --data") for run in runs]
-    values = tuple(value for value in found if not isinstance(value, str))
-    missing = next((value for value in found if isinstance(value, str)), "")
-    return Cell(printed=printed, missing=missing) if missing else Cell(values=values, printed=printed)
 
 
 def _printed(system: System, known: PublishedSplit) -> tuple[float | None, float | None]:

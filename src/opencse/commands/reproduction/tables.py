@@ -102,15 +102,15 @@ def scores_table(
             width, runs = len(entry.columns), by_label[system.label]
             printed = _printed(system.printed.get(family, ()), width)
             deviations = _printed(system.deviations.get(family, ()), width)
-            cells = []
-            for column, value, deviation in zip(entry.columns, printed, deviations, strict=True):
-                if isinstance(runs, str):
-                    cell = Cell(missing=runs if column == entry.columns[-1] else "")
-                else:
-                    cell = _cell(entry, runs, column)
-                    sets |= {sum(name.startswith(f"{column}: ") for name in run) for run in runs if column in run}
-                cells.append(replace(cell, printed=value, deviation=deviation))
-            rows[system.label if len(scores) == 1 else f"{system.label}, {key}"] = tuple(cells)
+            cells = [cell_of(entry, runs, column) for column in entry.columns]
+            if isinstance(runs, str):  # the last cell alone gives the reason
+                cells = [*[Cell()] * (width - 1), cells[-1]]
+            else:
+                sets |= {sum(n.startswith(f"{c}: ") for n in run) for run in runs for c in entry.columns if c in run}
+            rows[system.label if len(scores) == 1 else f"{system.label}, {key}"] = tuple(
+                replace(cell, printed=value, deviation=deviation)
+                for cell, value, deviation in zip(cells, printed, deviations, strict=True)
+            )
     digits = [0 if column.endswith(": count") else entry.digits for column in entry.columns]
     table = filled(entry, entry.columns, rows, digits, notes)
     if {"Cont.", "Oppn."} & {*entry.columns} and (fewer := sets - {0, len(SPLITS)}):
@@ -139,15 +139,15 @@ def _printed(scores: Sequence[float], columns: int) -> list[float | None]:
     return [*gap, *scores] if len(scores) == 1 else [*scores, *gap]
 
 
-def _cell(entry: Entry, runs: Sequence[Scores], column: str) -> Cell:
+def cell_of(entry: Entry, runs: Sequence[Scores] | str, column: str) -> Cell:
     """Return one figure over the seeds, or the reason why there is none."""
+    if isinstance(runs, str):
+        return Cell(missing=runs)
     average = column.startswith("Avg.")
     values = []
     for run in runs:
-        found = [
-            run.get(name, "not measured without --data")
-            for name in (_averaged(entry, run, column) if average else [column])
-        ]
+        names = _averaged(entry, run, column) if average else [column]
+        found = [run.get(name, "not measured without --data") for name in names]
         if missing := [value for value in found if isinstance(value, str)]:
             return Cell(missing="not every column is there" if average else missing[0])
         values.append(statistics.fmean(value for value in found if not isinstance(value, str)))

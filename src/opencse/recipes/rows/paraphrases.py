@@ -37,10 +37,7 @@ class Paraphrases:
             )
 
     def settings(self, layer: Mapping[str, Any]) -> list[str]:
-        """Return the overrides with which a recipe reads this source; empty without a source.
-
-        Args:
-            layer: The recipe's `[with.paraphrases]`, whose `candidate_table` the source takes the place of.
+        """Return the overrides with which a recipe's `[with.paraphrases]` reads this source; empty without a source.
 
         Raises:
             OpencseError: The table has no such columns, or the endpoint names no model.
@@ -53,13 +50,8 @@ class Paraphrases:
         return [] if self.llm is None else llm_settings(self.llm, "paraphrase", place)
 
 
-def llm_settings(llm: str, task: str, place: str = "") -> list[str]:
-    """Return the overrides with which a language model writes a column.
-
-    Args:
-        llm: Endpoint and name of the model, `URL#MODEL`.
-        task: What it writes, as for the constructor `llm`.
-        place: The constructor that it replaces; by default that of the column with the name of the task.
+def llm_settings(llm: str, task: str, place: str) -> list[str]:
+    """Return the overrides with which a language model (`URL#MODEL`) does a task of the constructor `llm`, at a place.
 
     Raises:
         OpencseError: The endpoint names no model.
@@ -68,7 +60,7 @@ def llm_settings(llm: str, task: str, place: str = "") -> list[str]:
     if not model:
         raise OpencseError(f"{llm}: the name of the model is missing", "Write it like http://localhost:8000/v1#NAME.")
     source = {"kind": "llm", "url": url, "model": model, "task": task}
-    return [f"{place or f'build.{task}'}.{key}={value}" for key, value in source.items()]
+    return [f"{place}.{key}={value}" for key, value in source.items()]
 
 
 def _tables_of_candidates(table: Mapping[str, Any], place: str = "") -> Iterator[str]:
