@@ -101,7 +101,6 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[
 
 
 def _show_statistics(views: str, model: str | None) -> None:
-
     encode = None
     if model is not None:
         encode = SentenceTransformer(resolve(model), trust_remote_code=False).encode
@@ -129,7 +128,6 @@ def _show_statistics(views: str, model: str | None) -> None:
 
 
 def _show_draws(views: str, pairs: str | None, near: float) -> None:
-
     known = []
     if pairs is not None:
         scored = read_pairs(demo.pairs(pairs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
 from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
-from opencse.recipes import Recipe, dump_recipe, family_of
+from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.paraphrases import Paraphrases, llm_settings
 from opencse.recipes.rows.prepare import recipe_for_corpus
@@ -58,10 +59,9 @@ class Start:
     @cached_property
     def own_family(self) -> str:
         """The family of the backbone itself; empty if there is no such backbone."""
-        try:
+        with suppress(OpencseError):
             return family_of(backbone_config(self.backbone))
-        except OpencseError:
-            return ""
+        return ""
 
     @property
     def stands_in(self) -> bool:
@@ -112,19 +112,16 @@ class Reproduction:
             OpencseError: A setting does not fit the recipe, or a model or column that it needs is not there.
         """
         settings = [*system.set]
-        if system.llm:
-            if self.options.llm is None:
-                raise OpencseError(f"a language model that writes the {system.llm} (--llm)")
+        if system.llm and self.options.llm is None:
+            raise OpencseError(f"a language model that writes the {system.llm} (--llm)")
+        if self.options.llm is not None and system.llm:
             settings += llm_settings(self.options.llm, system.llm, f"build.{system.llm}")
-        family = start.settings or start.own_family
-        asked: dict[str, Any] = {"family": family, "variant": system.variant or self.variant}
-        file = RecipeFile.read(system.recipe)
-        recipe = file.resolve(**asked, overrides=settings)
+        asked = {"family": start.settings or start.own_family, "variant": system.variant or self.variant}
+        recipe = load_recipe(system.recipe, **asked, overrides=settings)
         if start.stands_in:
             settings += stand_ins(recipe, start.backbone)
-        settings += [*self.overrides, *([] if seed is None else [f"training.seed={seed}"])]
-        if self.entry.watch:
-            settings.append(f"selection.watch={list(self.entry.watch)}")
+        settings += [*self.overrides, f"selection.watch={[*self.entry.watch]}"]
+        settings += [] if seed is None else [f"training.seed={seed}"]
         columns, source = self.corpus_of(recipe).columns, self.paraphrases_of(system.recipe)
         return recipe_for_corpus(system.recipe, columns, **asked, overrides=settings, paraphrases=source)
 
@@ -163,7 +160,7 @@ class Reproduction:
         if self.entry.kind == "cost":
             return Measured(scores=_cost(found))
         if self.entry.kind == "curves" and found.recipe is not None:
-            curves = {column: _read_curve(found.folder / "metrics.jsonl", column) for column in self.entry.columns}
+            curves = _read_curves(found.folder / "metrics.jsonl", self.entry.columns)
             return Measured(scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
         return Measured(scores=found.scores)
 
@@ -200,10 +197,10 @@ def _cost(found: StoredRun) -> dict[str, float]:
     return {"minutes": record.seconds / 60, "minutes an epoch": record.seconds / 60 / epochs}
 
 
-def _read_curve(file: Path, name: str) -> Curve:
-    """Return a measure by step from the log of a run."""
-    lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    return [(line["step"], line[name]) for line in lines if name in line]
+def _read_curves(file: Path, names: Sequence[str]) -> dict[str, Curve]:
+    """Return measures by step from the log of a run."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {name: [(line["step"], line[name]) for line in lines if name in line] for name in names}
 
 
 def _given(shared: Reproduction, model: str, system: System, recipe: Recipe | None = None) -> StoredRun:

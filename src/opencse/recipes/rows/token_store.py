@@ -179,12 +179,7 @@ def _tokenizer_hash(tokenizer: Any) -> str:
 
 
 def _build(
-    corpus: Corpus,
-    sources: Sequence[TokenSource],
-    tokenizer: Any,
-    max_length: int,
-    progress: bool,
-    folder: Path,
+    corpus: Corpus, sources: Sequence[TokenSource], tokenizer: Any, max_length: int, progress: bool, folder: Path
 ) -> None:
     dtype = "uint16" if len(tokenizer) <= 1 << 16 else "int32"
     rows = skipped = 0
