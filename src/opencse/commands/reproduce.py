@@ -166,13 +166,15 @@ def _on_written_pairs(entry: Entry) -> Entry:
 
 
 def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:
-    settings = ", ".join(shared.overrides) or "the recipes' own"
+    settings = ", ".join({each.partition("=")[0]: each for each in shared.overrides}.values()) or "the recipes' own"
     seeds = ", ".join("the recipe's own" if seed is None else str(seed) for seed in shared.seeds)
     corpus = shared.corpus.name + (f", triplets {shared.triplets.name}" if shared.triplets is not None else "")
     notes = [f"Scale {shared.options.scale}, {shared.variant}; seeds {seeds}; corpus {corpus}; settings: {settings}."]
     stands = [f"{s.backbone} with the settings of {s.settings}" for s in starts if s.stands_in]
     if stands:
-        notes.append(f"Trained from {', '.join(stands)}, which also replaces teachers, generators and the like.")
+        notes.append(
+            f"Trained from {', '.join(stands)}, in place of the paper's teachers, generators and the like too."
+        )
     return notes
 
 
