@@ -14,6 +14,7 @@ from opencse.commands import reproduced_runs
 from opencse.commands.main import app
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reproduce import FULL, reproduce
+from opencse.commands.reproduced_models import StoredRun
 from opencse.commands.reproduced_runs import Reproduction, Start
 from opencse.commands.reproduction import Entry, System, load_entry
 from opencse.commands.train import train
@@ -137,6 +138,25 @@ def test_a_released_model_takes_the_place_of_a_training_and_is_named_where_it_is
     assert found.scores["cosine: negation"] <= 1
     assert absent in run.measure(lacking, start)
     assert run.measure(System(label="B", recipe="simcse"), start) == "the backbone no-such-backbone"
+
+
+def test_an_untouched_backbone_is_whitened_on_the_corpus(tmp_path, backbones) -> None:
+    run = shared(tmp_path, write_corpus(tmp_path, 400))
+    start = Start(str(backbones["bert-base"]), "bert-base", "bert-base")
+    plain, whitened = (
+        run.measure(System(label="A", pooling="mean", whitened=whitened), start)[0].scores for whitened in (False, True)
+    )
+    assert plain["cosine: random"] > whitened["cosine: random"]
+
+
+def test_the_cost_is_that_of_the_run_and_of_one_epoch(tmp_path, backbones) -> None:
+    folder = tmp_path / "run"
+    train("simcse", write_corpus(tmp_path, 16), backbone="mini-mlm", out=folder, dev="none", overrides=SHORT[:2])
+    recipe = load_recipe("simcse", overrides=SHORT)
+    cost = reproduced_runs._cost(StoredRun(folder=folder, scores={}, recipe=recipe))
+    assert cost["minutes an epoch"] == pytest.approx(cost["minutes"] * 16 / 8 / 2)
+    with pytest.raises(OpencseError, match="not trained"):
+        reproduced_runs._cost(StoredRun(folder=folder, scores={}, given="bert-base-uncased"))
 
 
 def test_columns_that_a_recipe_builds_do_not_keep_it_from_the_triplets(tmp_path) -> None:

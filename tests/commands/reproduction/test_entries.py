@@ -181,10 +181,11 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
         {"kind": "pairs"},
         {"groups": (PairGroup(name="x", transformation="negation"),)},
         {"kind": "neighbours"},
+        {"watch": ("geometry",)},
     ],
 )
 def test_impossible_entries_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"scores|seeds|groups|family"):
+    with pytest.raises(ValueError, match=r"scores|seeds|groups|family|queries|watch"):
         Entry(name="x", title="", **settings)
 
 
