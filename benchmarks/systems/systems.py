@@ -4,6 +4,7 @@
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --paraphrases TABLE --longest 10 --jobs 2
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --systems simcse sncse osscse --ablations
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --ablations --only simcse 'osscse*' --seeds 1
+    python benchmarks/systems/systems.py CORPUS DATA -o OUT --published bert-base --systems simcse osscse debcse
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --cost     # seconds per sentence, no evaluation
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
 
@@ -36,7 +37,8 @@ from threading import Lock
 from systems_table import TABLES, folder_of, peak, write_table
 
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import family_of, load_recipe, recipe_names
+from opencse.recipes import dump_recipe, family_of, load_recipe, recipe_names
+from opencse.recipes.stand_ins import stand_ins
 
 COST_STEPS, COST_WARM = 30, 10
 
@@ -51,7 +53,20 @@ def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
         ablations = {label: a for label, a in TABLES["ablations"].items() if a["recipe"] in names}
         found |= {label: (a["recipe"], _filled(options, a["set"])) for label, a in ablations.items()}
     first = {name: [*options.set, *_own_settings(options, name)] for name in names}
-    return {label: (recipe, [*first[recipe], *settings]) for label, (recipe, settings) in found.items()}
+    wanted = {label: (recipe, [*first[recipe], *settings]) for label, (recipe, settings) in found.items()}
+    if options.published:
+        wanted |= {f"{name}, as published": (_published(options, name), first[name]) for name in names}
+    return wanted
+
+
+def _published(options: argparse.Namespace, name: str) -> str:
+    """A recipe as it was published for a family, written to a file; the backbone replaces the paper's other models."""
+    asked = {"family": options.published, "variant": "faithful"}
+    models = stand_ins(load_recipe(name, **asked), options.backbone)
+    file = options.out / "recipes" / f"{name}-as-published.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(dump_recipe(load_recipe(name, **asked, overrides=models)), encoding="utf-8")
+    return str(file)
 
 
 def _filled(options: argparse.Namespace, settings: Sequence[str]) -> list[str]:
@@ -250,6 +265,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[1, 2, 3])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--ablations", action="store_true", help="and the variants of benchmarks/systems/systems.toml")
+    parser.add_argument("--published", metavar="FAMILY", help="and each system as published for this family")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="LABEL", help="run these of them; * is anything")
     parser.add_argument("--cost", action="store_true", help="measure the cost of a step instead")
     parser.add_argument("--rounds", type=int, default=3, help="of --cost")

@@ -8,8 +8,7 @@ import pytest
 from opencse.commands import reproduce as module
 from opencse.commands import reproduced_models, reproduced_runs
 from opencse.commands.reproduce import reproduce
-from opencse.commands.reproduced_models import training_rows
-from opencse.commands.reproduced_runs import StoredRun
+from opencse.commands.reproduced_models import StoredRun
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.errors import OpencseError
@@ -98,9 +97,9 @@ def test_sentences_of_untouched_and_trained_models_are_projected(options) -> Non
 def test_the_rows_of_a_run_are_what_it_made_of_the_corpus(tmp_path) -> None:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("a\n")
-    assert training_rows(tmp_path / "run", Corpus(corpus)).path == corpus
-    made = Corpus(corpus)
+    run = StoredRun(folder=tmp_path / "run", scores={}, corpus=Corpus(corpus))
+    assert run.rows == run.corpus
     (tmp_path / "run").mkdir()
     for name in ("corpus.parquet", "mixture.parquet"):  # the later step first
         pq.write_table(pa.table({"text": ["b"]}), tmp_path / "run" / name)
-        assert training_rows(tmp_path / "run", made).path.name == name
+        assert run.rows.path.name == name

@@ -34,7 +34,9 @@ def build(options: BuildOptions) -> Path:
     Raises:
         OpencseError: The recipe builds no column, or one cannot be built; the message says how to fix it.
     """
-    loaded = load_recipe(options.recipe, variant=options.variant, overrides=options.overrides)
+    backbone = Backbone(options.backbone)
+    asked = {"family": options.family or backbone.family, "variant": options.variant}
+    loaded = load_recipe(options.recipe, **asked, overrides=options.overrides)
     if not loaded.build:
         raise OpencseError(f"the recipe {options.recipe} builds no column", "It trains on the sentences as they are.")
     specs = chosen_specs(loaded.build, options.only) if options.only else loaded.build
@@ -50,7 +52,7 @@ def build(options: BuildOptions) -> Path:
         options.notify(line)
     built = build_views(
         text.path,
-        language.pack.localise(with_models(specs, {"backbone": Backbone(options.backbone)})),
+        language.pack.localise(with_models(specs, {"backbone": backbone})),
         options.out,
         seed=options.seed,
         engine=options.engine,

@@ -40,10 +40,7 @@ class EvaluateOptions:
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or your own folder below "
         "--data.",
         default="sts",
-        flags=(
-            "--tasks",
-            "--suite",
-        ),
+        flags=("--tasks", "--suite"),
         shown=str,
     )
     data: str | Path | None = option(
@@ -84,10 +81,7 @@ class EvaluateCommand(EvaluateOptions):
     output: Path | None = option(
         "JSON file to write, or a folder with `mteb`. By default JSON is printed.",
         default=None,
-        flags=(
-            "-o",
-            "--output",
-        ),
+        flags=("-o", "--output"),
     )
 
 
@@ -113,13 +107,7 @@ class ProbeOptions:
         kw_only=False,
     )
     out: str | Path | None = option(
-        "Folder for report.html, probe.json and the figures.",
-        default=None,
-        flags=(
-            "--out",
-            "-o",
-        ),
-        shown=Path,
+        "Folder for report.html, probe.json and the figures.", default=None, flags=("--out", "-o"), shown=Path
     )
     data: str | Path | None = option(
         "The STS tasks, as for `opencse evaluate`; without them, only sentences are probed.",
@@ -144,13 +132,7 @@ class ProbeOptions:
 class ProbeCommand(ProbeOptions):
     """The options of `opencse probe` on the command line, where a report is always written."""
 
-    out: Path = option(
-        "Folder for report.html, probe.json and the figures.",
-        flags=(
-            "--out",
-            "-o",
-        ),
-    )
+    out: Path = option("Folder for report.html, probe.json and the figures.", flags=("--out", "-o"))
 
 
 @options_class
@@ -180,13 +162,7 @@ class CheckOptions:
         "Searches that your users make: one per line, or a table with a column `query`.", default=None, shown=Path
     )
     out: str | Path | None = option(
-        "Folder for check.html and check.json.",
-        default=None,
-        flags=(
-            "--out",
-            "-o",
-        ),
-        shown=Path,
+        "Folder for check.html and check.json.", default=None, flags=("--out", "-o"), shown=Path
     )
     column: str | None = option(COLUMN, default=None)
     words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
@@ -228,13 +204,7 @@ class CompareOptions:
         kw_only=False,
     )
     out: str | Path | None = option(
-        "Folder for comparison.md and comparison.json.",
-        default=None,
-        flags=(
-            "--out",
-            "-o",
-        ),
-        shown=Path,
+        "Folder for comparison.md and comparison.json.", default=None, flags=("--out", "-o"), shown=Path
     )
     data: str | Path | None = option(
         "Evaluate the models now on these STS tasks, like `opencse evaluate`, which allows a bootstrap over pairs. By "
@@ -307,10 +277,7 @@ class ReproduceOptions(Notified):
     out: str | Path = option(
         "Folder for the runs, which tables share, and for PAPER/TABLE.md, .json and the plots.",
         default=Path("papers"),
-        flags=(
-            "--out",
-            "-o",
-        ),
+        flags=("--out", "-o"),
         shown=Path,
     )
     data: str | Path | None = option(
@@ -320,11 +287,24 @@ class ReproduceOptions(Notified):
     )
     corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo", shown=str)
     scale: Literal["small", "full"] = option(
-        "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU.",
+        "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
         default="small",
     )
+    variant: Variant | None = option(f"{VARIANT} By default faithful for `full`, sound for `small`.", default=None)
+    family: str | None = option(
+        "The family of the paper's backbones that is reproduced: its rows and, whatever the backbone, its published "
+        "settings. By default all for `full`; for `small` the rows of the first, with the backbone's own settings.",
+        default=None,
+    )
+    backbone: Sequence[str] = option(
+        "A backbone that stands for a family: bert-base=PATH. Repeatable.",
+        default=[],
+        shown=list[str],
+        metavar="FAMILY=PATH",
+    )
     seeds: Any = option(
-        "Seeds, such as 1,2,3. By default 1 for `small`, and as many as in the paper for `full`.",
+        "Seeds, such as 1,2,3. By default 1 for `small`; for `full` as many as in the paper, or the recipe's own if it "
+        "has one run.",
         default=None,
         shown=str,
     )
@@ -333,6 +313,17 @@ class ReproduceOptions(Notified):
     )
     paraphrases: str | Path | None = option(
         "A table of sentences and paraphrases, in place of back-translation.", default=None, shown=Path
+    )
+    llm: str | None = option(
+        "A language model behind an OpenAI-compatible endpoint, for rows whose text one writes (extra `llm`): "
+        "http://localhost:8000/v1#NAME.",
+        default=None,
+        metavar="URL#MODEL",
+    )
+    sentences: str | Path | None = option(
+        "The paper's own sentences with their versions, as for `opencse probe`; by default opencse's.",
+        default=None,
+        shown=Path,
     )
     triplets: str | Path | None = option(
         "The corpus of supervised SimCSE: a table of text, entailment and contradiction.", default=None, shown=Path
@@ -355,13 +346,7 @@ class ExportOptions:
     """
 
     model: str = argument(_MODEL, kw_only=False)
-    out: Path = option(
-        "Folder for model.onnx, tokenizer.json and encoder.json.",
-        flags=(
-            "--out",
-            "-o",
-        ),
-    )
+    out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=("--out", "-o"))
     precision: Literal["fp32", "fp16", "int8"] = option(
         "Number format of the weights: fp32, fp16 (half the size), int8 (a quarter).", default="fp32"
     )

@@ -17,14 +17,7 @@ Options = TypeVar("Options")
 Result = TypeVar("Result")
 
 
-def option(
-    help: str,
-    *,
-    default: Any = MISSING,
-    flags: Sequence[str] = (),
-    shown: Any = None,
-    **typer: Any,
-) -> Any:
+def option(help: str, *, default: Any = MISSING, flags: Sequence[str] = (), shown: Any = None, **typer: Any) -> Any:
     """Return a field that is an option on the command line and a keyword argument in Python.
 
     Args:

@@ -62,14 +62,7 @@ class TrainOptions(RecipeOptions):
     """
 
     backbone: Any = option(_BACKBONE, shown=str)
-    out: str | Path = option(
-        "Output folder.",
-        flags=(
-            "--out",
-            "-o",
-        ),
-        shown=Path,
-    )
+    out: str | Path = option("Output folder.", flags=("--out", "-o"), shown=Path)
     dev: str | Path | None = option(
         "Scored pairs that choose the best step: a .csv, .tsv or .jsonl file with sentence1, sentence2, score; `stsb` "
         "for STS-B dev below --data; or `none`. By default STS-B dev if --data is given, else none.",
@@ -177,14 +170,7 @@ class BuildOptions(RecipeOptions):
     rule and its scores. An interrupted build continues where it stopped.
     """
 
-    out: str | Path = option(
-        "Folder for the Parquet parts.",
-        flags=(
-            "--out",
-            "-o",
-        ),
-        shown=Path,
-    )
+    out: str | Path = option("Folder for the Parquet parts.", flags=("--out", "-o"), shown=Path)
     only: Sequence[str] = option(
         "Build only this column and those that it is made from; repeatable. All by default.",
         default=[],

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import typer
 
+from opencse.commands.comparison.seeds import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.option_fields import takes
 from opencse.commands.reports.curves import draw_curves
 from opencse.commands.reports.drawing import save
 from opencse.commands.reproduced_models import model_measure
-from opencse.commands.reproduced_runs import Measured, SharedSettings, measure_system
+from opencse.commands.reproduced_runs import Measured, Reproduction, Start
 from opencse.commands.reproduction import (
     Entry,
     ReproducedTable,
@@ -29,6 +30,7 @@ from opencse.commands.reproduction.figures import draw_table
 from opencse.evaluation.development import sts_text
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.probes.sets import load_probe_sts
+from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.progress import note
@@ -47,6 +49,8 @@ SMALL = "mini-mlm"
 """The backbone of a small run, which stands for the first family of a table."""
 SMALL_SETTINGS = ("training.epochs=1", "training.max_steps=200", "training.batch_size=64", "selection.every=50")
 """Settings of a small run; a setting in which the compared systems differ must not be among them."""
+Runs = dict[str, list[Measured] | str]
+"""By label the runs of a row, one for each seed, or why there are none."""
 
 
 @takes(ReproduceOptions)
@@ -57,36 +61,37 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         The table; an empty cell gives the reason.
 
     Raises:
-        OpencseError: There is no such table, or the data or the corpus cannot be read.
+        OpencseError: There is no such table or family, the data or the corpus cannot be read, or there is no corpus for
+            `full`.
     """
     if options.table is None:
         raise OpencseError("no table is named", "`opencse reproduce` lists them.")
-    entry, out, data, scale = load_entry(options.table), Path(options.out), options.data, options.scale
+    entry, out, data, full = load_entry(options.table), Path(options.out), options.data, options.scale == "full"
     if entry.kind == "splits" and not entry.systems:
         if data is None:
             raise OpencseError(f"{options.table} is about the STS sets", "Pass --data.")
         sets = load_probe_sts(data, text=sts_text(data))
         return _written(splits_table(entry, {pairs.name: pairs for pairs in sets.split_sets}, sets.missing), out)
+    starts = _starts(entry, options)
+    rows = [(start, system) for start in starts for system in entry.systems_of(start.family)]
+    if full and options.corpus == "demo" and any(row.recipe and start.family not in row.model for start, row in rows):
+        raise OpencseError("--scale full does not train on the sample sentences", "Pass --corpus.")
     pairs = [] if data is not None else [demo.pairs("demo")]
-    shared = SharedSettings(
-        out=out,
+    shared = Reproduction(
+        entry=entry,
+        options=options,
+        overrides=(*(() if full else SMALL_SETTINGS), *options.overrides),
+        variant=options.variant or ("faithful" if full else "sound"),
+        seeds=options.seeds or ([1] if not full else [None] if entry.seeds == 1 else range(1, entry.seeds + 1)),
         corpus=Corpus(demo.corpus(options.corpus)),
-        data=None if data is None else str(data),
-        probe_data=load_probe_data(data=data, pairs=pairs, text=sts_text(data)),
-        overrides=(*(SMALL_SETTINGS if scale == "small" else ()), *options.overrides),
-        paraphrases=None if options.paraphrases is None else Path(options.paraphrases),
         triplets=None if options.triplets is None else Corpus(Path(options.triplets)),
-        progress=options.progress,
-        notify=options.notify,
+        probe_data=load_probe_data(data=data, pairs=pairs, sentences=options.sentences, text=sts_text(data)),
     )
-    chosen = list(options.seeds) if options.seeds else [1] if scale == "small" else list(range(1, entry.seeds + 1))
-    measured: dict[str, dict[str, list[Measured] | str]] = {}
-    for family in entry.families[:1] if scale == "small" else entry.families:
-        backbone = SMALL if scale == "small" else FULL[family]
-        key = f"{family}: {backbone}" if scale == "small" else family
-        measure_model = model_measure(entry, shared.probe_data, shared.data)
-        measured[key] = {
-            s.label: measure_system(entry, s, backbone, chosen, shared, measure_model) for s in entry.systems_of(family)
+    measured: dict[str, Runs] = {}
+    for start in starts:
+        measure_model = model_measure(entry, shared.probe_data, data)
+        measured[start.family if full else f"{start.family}: {start.backbone}"] = {
+            system.label: shared.measure(system, start, measure_model) for system in entry.systems_of(start.family)
         }
     if data is None and entry.kind == "scores" and "Avg." in entry.columns:
         entry = _on_written_pairs(entry)
@@ -95,9 +100,15 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         for key, found in measured.items()
     }
     fill = split_scores_table if entry.kind == "splits" else scores_table
-    reproduced = fill(entry, scores, _notes(shared, scale, chosen))
-    details = _details(measured)
-    _draw(entry, reproduced, measured, details, out)
+    reproduced = fill(entry, scores, _notes(shared, starts))
+    done = {
+        label if len(measured) == 1 else f"{label}, {key}": runs
+        for key, found in measured.items()
+        for label, runs in found.items()
+        if not isinstance(runs, str)
+    }
+    details = {label: runs[0].detail for label, runs in done.items() if runs[0].detail is not None}
+    _draw(entry, reproduced, done, details, out)
     return _written(replace(reproduced, listing=detail_listing(entry, details)), out)
 
 
@@ -106,29 +117,28 @@ def command(options: ReproduceOptions) -> None:
     if options.table is None:
         show(Table(("table", "title"), [(name, load_entry(name).title) for name in entry_names()]))
         return
-    try:
-        seeds = None if options.seeds is None else [int(seed) for seed in options.seeds.split(",")]
-    except ValueError:
-        raise OpencseError(f"--seeds {options.seeds}: expected numbers", "Such as --seeds 1,2,3.") from None
+    seeds = None if options.seeds is None else parse_seeds(options.seeds)
     typer.echo(reproduce(**{**vars(options), "seeds": seeds, "notify": note}).markdown(), nl=False)
 
 
-def _details(measured: Mapping[str, Mapping[str, list[Measured] | str]]) -> dict[str, Detail]:
-    """Return by label what the first seed's model of each system gave."""
-    return {
-        label if len(measured) == 1 else f"{label}, {key}": runs[0].detail
-        for key, found in measured.items()
-        for label, runs in found.items()
-        if not isinstance(runs, str) and runs[0].detail is not None
-    }
+def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:
+    """Return the backbones of a reproduction, one for each family."""
+    given = dict(backbone.partition("=")[::2] for backbone in options.backbone)
+    for family in (*given, *([] if options.family is None else [options.family])):
+        if family not in entry.families:
+            raise unknown_name_error("family", family, entry.families, entry.name)
+    if bare := [family for family, backbone in given.items() if not backbone]:
+        raise OpencseError(f"--backbone {bare[0]}: which model?", f"Write --backbone {bare[0]}=PATH.")
+    if options.scale == "full":
+        families = entry.families if options.family is None else (options.family,)
+        return [Start(backbone=given.get(each, FULL[each]), family=each, settings=each) for each in families]
+    families = (options.family,) if options.family else tuple(given) or entry.families[:1]
+    published = bool(options.family or given)
+    return [Start(backbone=given.get(f, SMALL), family=f, settings=f if published else "") for f in families]
 
 
 def _draw(
-    entry: Entry,
-    table: ReproducedTable,
-    measured: Mapping[str, Mapping[str, list[Measured] | str]],
-    details: Mapping[str, Detail],
-    out: Path,
+    entry: Entry, table: ReproducedTable, done: Mapping[str, list[Measured]], details: Mapping[str, Detail], out: Path
 ) -> None:
     """Write the plots of an entry: the table, what the models gave, or for each column its curves."""
     path = out / entry.name
@@ -139,12 +149,7 @@ def _draw(
         save(draw, path.with_name(f"{path.name}{suffix}"))
     if entry.kind == "curves":
         for column in entry.columns:
-            curves = {
-                label if len(measured) == 1 else f"{label}, {key}": [run.curves[column] for run in runs if run.curves]
-                for key, found in measured.items()
-                for label, runs in found.items()
-                if not isinstance(runs, str)
-            }
+            curves = {label: [run.curves[column] for run in runs if run.curves] for label, runs in done.items()}
             name = f"{path.name}-{column.rstrip('.').lower().replace(' ', '-')}"
             save(partial(draw_curves, curves, column), path.with_name(name))
 
@@ -160,10 +165,17 @@ def _on_written_pairs(entry: Entry) -> Entry:
     )
 
 
-def _notes(shared: SharedSettings, scale: str, seeds: Sequence[int]) -> list[str]:
-    settings = ", ".join(shared.overrides) or "the recipes' own"
+def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:
+    settings = ", ".join({each.partition("=")[0]: each for each in shared.overrides}.values()) or "the recipes' own"
+    seeds = ", ".join("the recipe's own" if seed is None else str(seed) for seed in shared.seeds)
     corpus = shared.corpus.name + (f", triplets {shared.triplets.name}" if shared.triplets is not None else "")
-    return [f"Scale {scale}; seeds {', '.join(map(str, seeds))}; corpus {corpus}; settings: {settings}."]
+    notes = [f"Scale {shared.options.scale}, {shared.variant}; seeds {seeds}; corpus {corpus}; settings: {settings}."]
+    stands = [f"{s.backbone} with the settings of {s.settings}" for s in starts if s.stands_in]
+    if stands:
+        notes.append(
+            f"Trained from {', '.join(stands)}, in place of the paper's teachers, generators and the like too."
+        )
+    return notes
 
 
 def _written(table: ReproducedTable, out: Path) -> ReproducedTable:

@@ -4,151 +4,178 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from opencse.commands.comparison.run_groups import read_run
 from opencse.commands.evaluate import evaluate
+from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.curves import Curve
-from opencse.commands.reproduced_models import MeasureModel, training_rows
+from opencse.commands.reproduced_models import MeasureModel, StoredRun
 from opencse.commands.reproduction import Entry, System
 from opencse.commands.reproduction.details import Detail
 from opencse.commands.run import run
 from opencse.encoder import backbone_config, load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
+from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
-from opencse.recipes import Recipe, dump_recipe, family_of
-from opencse.recipes.rows.paraphrases import Paraphrases, paraphrase_columns
+from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
+from opencse.recipes.load import RecipeFile
+from opencse.recipes.rows.paraphrases import Paraphrases, llm_settings
 from opencse.recipes.rows.prepare import recipe_for_corpus
+from opencse.recipes.stand_ins import stand_ins
 from opencse.text.corpus import Corpus
-from opencse.training.session import Notify
-
-CANDIDATES = {"debcse": "build.positive.source"}
-"""The constructor source that takes a table of paraphrases, for recipes without a column of paraphrases."""
-WATCHED = {
-    **dict.fromkeys(("alignment", "uniformity"), "geometry"),
-    **dict.fromkeys(("Cont.", "Oppn."), "splits"),
-    **dict.fromkeys(("training alignment", "training uniformity"), "training"),
-}
-"""The kind of `Selection.watch` behind each column of curves."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """Scores of one run by column, or why there are none; curves by column, and what the model itself gave."""
 
-    scores: dict[str, float | str]
+    scores: Mapping[str, float | str]
     curves: dict[str, Curve] = field(default_factory=dict)
     detail: Detail | None = None
 
 
+@dataclass(frozen=True)
+class Start:
+    """What the systems of a reproduction are trained from.
+
+    Attributes:
+        backbone: A folder or name.
+        family: The family whose rows of the table it stands for.
+        settings: The family whose published settings apply; empty for the backbone's own.
+    """
+
+    backbone: str
+    family: str
+    settings: str = ""
+
+    @cached_property
+    def own_family(self) -> str:
+        """The family of the backbone itself; empty if there is no such backbone."""
+        with suppress(OpencseError):
+            return family_of(backbone_config(self.backbone))
+        return ""
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether the settings are those of another family than the backbone's own."""
+        return self.own_family != "" and self.settings not in ("", self.own_family)
+
+
 @dataclass(frozen=True, kw_only=True)
-class StoredRun:
-    """A run on disk: its folder, its usual scores, and its recipe; None for an untouched backbone."""
+class Reproduction:
+    """A table or figure, and what all of its runs share.
 
-    folder: Path
-    scores: dict[str, float]
-    recipe: Recipe | None = None
+    Attributes:
+        entry: The table or figure.
+        options: What the user asked for.
+        overrides: Settings of all runs.
+        variant: `sound` or `faithful`, for rows that name none.
+        seeds: One for each run of a system; None is the recipe's own.
+        corpus: Sentences to train on.
+        triplets: The corpus of supervised systems.
+        probe_data: What the usual scores are measured on.
+    """
 
-
-@dataclass(frozen=True, kw_only=True)
-class SharedSettings:
-    """Settings of all runs of a reproduction."""
-
-    out: Path
-    corpus: Corpus
-    data: str | None
-    probe_data: ProbeData
+    entry: Entry
+    options: ReproduceOptions
     overrides: tuple[str, ...]
-    paraphrases: Path | None
-    progress: bool
-    notify: Notify
-    triplets: Corpus | None = None
+    variant: Literal["sound", "faithful"]
+    seeds: Sequence[int | None]
+    corpus: Corpus
+    triplets: Corpus | None
+    probe_data: ProbeData
 
     def corpus_of(self, recipe: Recipe) -> Corpus:
-        """Return the corpus of a recipe: the triplets if they alone have the columns that it reads."""
-        columns = set(recipe.columns)
-        labelled = self.triplets is not None and columns <= set(self.triplets.columns)
-        return self.triplets if self.triplets is not None and labelled and len(columns) > 1 else self.corpus
+        """Return the corpus of a recipe: the triplets if they alone have the columns that it reads and cannot build."""
+        built = {column for name, spec in recipe.build.items() for column in spec.columns(name)}
+        given = {*recipe.columns} - built
+        labelled = self.triplets is not None and len(given) > 1 and given <= {*self.triplets.columns}
+        return self.triplets if self.triplets is not None and labelled else self.corpus
+
+    def paraphrases_of(self, recipe: str) -> Paraphrases:
+        """Return the user's paraphrases for a recipe that uses some."""
+        used = "paraphrases" in RecipeFile.read(recipe).layers["with"]
+        return Paraphrases(table=Path(self.options.paraphrases) if used and self.options.paraphrases else None)
+
+    def recipe_of(self, system: System, start: Start, seed: int | None) -> Recipe:
+        """Return the recipe that a row trains with.
+
+        Raises:
+            OpencseError: A setting does not fit the recipe, or a model or column that it needs is not there.
+        """
+        settings = [*system.set]
+        if system.llm and self.options.llm is None:
+            raise OpencseError(f"a language model that writes the {system.llm} (--llm)")
+        if self.options.llm is not None and system.llm:
+            settings += llm_settings(self.options.llm, system.llm, f"build.{system.llm}")
+        asked = {"family": start.settings or start.own_family, "variant": system.variant or self.variant}
+        recipe = load_recipe(system.recipe, **asked, overrides=settings)
+        if start.stands_in:
+            settings += stand_ins(recipe, start.backbone)
+        settings += [*self.overrides, f"selection.watch={[*self.entry.watch]}"]
+        settings += [] if seed is None else [f"training.seed={seed}"]
+        columns, source = self.corpus_of(recipe).columns, self.paraphrases_of(system.recipe)
+        return recipe_for_corpus(system.recipe, columns, **asked, overrides=settings, paraphrases=source)
+
+    def measure(self, system: System, start: Start, measure_model: MeasureModel | None = None) -> list[Measured] | str:
+        """Return the measurements of a row for each seed, or the reason why there are none.
+
+        Args:
+            system: The row.
+            start: What it is trained from.
+            measure_model: What the entry measures on the models themselves, if it does.
+        """
+        if system.missing:
+            return system.missing
+        released = self.options.scale == "full" and start.family in system.model
+        if not (released or start.own_family):
+            return f"the backbone {start.backbone}"
+        try:
+            if system.pooling:
+                found = [_given(self, start.backbone, system)]
+            elif released:
+                found = [_given(self, system.model[start.family], system, self.recipe_of(system, start, None))]
+            else:
+                found = [_trained(self, system, start, seed) for seed in self.seeds]
+            return [self._of_kind(each, measure_model) for each in found]
+        except OpencseError as error:
+            self.options.notify(f"{system.label}: {error}")
+            return error.problem
+
+    def _of_kind(self, found: StoredRun, measure_model: MeasureModel | None) -> Measured:
+        """Return what the entry shows of a run, whose scores of the usual kind are known."""
+        if measure_model is not None:
+            detail = measure_model(found)
+            return Measured(scores=detail.scores(), detail=detail)
+        if self.entry.kind == "tasks":
+            return Measured(scores=_task_scores(self.entry.columns, found, self.options.data))
+        if self.entry.kind == "cost":
+            return Measured(scores=_cost(found))
+        if self.entry.kind == "curves" and found.recipe is not None:
+            curves = _read_curves(found.folder / "metrics.jsonl", self.entry.columns)
+            return Measured(scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
+        return Measured(scores=found.scores)
 
 
-def measure_system(
-    entry: Entry,
-    system: System,
-    backbone: str,
-    seeds: Sequence[int],
-    shared: SharedSettings,
-    measure_model: MeasureModel | None = None,
-) -> list[Measured] | str:
-    """Return the measurements of a system for each seed, or the reason why there are none.
-
-    Args:
-        entry: The table or figure.
-        system: One of its systems.
-        backbone: What it is trained from.
-        seeds: One for each run.
-        shared: Settings of all runs.
-        measure_model: What the entry measures on the models themselves, if it does.
-    """
-    if system.missing:
-        return system.missing
-    try:
-        backbone_config(backbone)
-    except OpencseError:
-        return f"the backbone {backbone}"
-    try:
-        if system.pooling:
-            key = {"backbone": backbone, "pooling": system.pooling}
-            found = [
-                StoredRun(**_stored_or_measured(shared, key, lambda _: _probe_untouched(system, backbone, shared)))
-            ]
-        else:
-            found = [_trained(entry, system, backbone, seed, shared) for seed in seeds]
-        return [_of_kind(entry, system, backbone, each, shared, measure_model) for each in found]
-    except OpencseError as error:
-        shared.notify(f"{system.label}: {error}")
-        return error.problem
-
-
-def _of_kind(
-    entry: Entry,
-    system: System,
-    backbone: str,
-    found: StoredRun,
-    shared: SharedSettings,
-    measure_model: MeasureModel | None,
-) -> Measured:
-    """Return what the entry shows of a run, whose scores of the usual kind are known."""
-    folder, recipe = found.folder, found.recipe
-    model = backbone if system.pooling else str(folder / "model")
-    if measure_model is not None:
-        corpus = shared.corpus if recipe is None else shared.corpus_of(recipe)
-        detail = measure_model(model, system.pooling, recipe, lambda: training_rows(folder, corpus))
-        return Measured(scores=dict(detail.scores()), detail=detail)
-    if entry.kind == "tasks":
-        return Measured(scores=_task_scores(entry.columns, model, system.pooling, folder, shared.data))
-    if entry.kind == "curves" and system.recipe:
-        curves = {column: _read_curve(folder / "metrics.jsonl", column) for column in entry.columns}
-        return Measured(scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
-    return Measured(scores=dict(found.scores))
-
-
-def _task_scores(
-    columns: Sequence[str], model: str, pooling: str, folder: Path, data: str | None
-) -> dict[str, float | str]:
+def _task_scores(columns: Sequence[str], found: StoredRun, data: str | Path | None) -> dict[str, float | str]:
     """Return the scores of a model on tasks by column; those measured before are read from a file beside the run."""
-    file = folder.with_name(f"{folder.name}-tasks.json")
+    file = found.folder.with_name(f"{found.folder.name}-tasks.json")
     known: dict[str, float] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     missing: dict[str, str] = {}
     for column in columns:
         task = column.partition(":")[0]
-        if column == "Avg." or any(name.partition(":")[0] == task for name in known):
+        if column.startswith("Avg.") or any(name.partition(":")[0] == task for name in known):
             continue
         try:
-            evaluation = evaluate(model, data=data, tasks=[task], pooling=pooling or None)
+            evaluation = evaluate(found.model, data=data, tasks=[task], pooling=found.pooling or None)
         except OpencseError as error:
             missing[column] = error.problem
             continue
@@ -161,67 +188,78 @@ def _task_scores(
     return {**known, **missing}
 
 
-def _read_curve(file: Path, name: str) -> Curve:
-    """Return a measure by step from the log of a run."""
-    lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    return [(line["step"], line[name]) for line in lines if name in line]
+def _cost(found: StoredRun) -> dict[str, float]:
+    """Return the minutes of a training, and those of an epoch."""
+    if found.recipe is None or found.given:
+        raise OpencseError("it was not trained here")
+    record = read_run(found.folder)
+    epochs = record.steps * found.recipe.training.batch_size / record.rows
+    return {"minutes": record.seconds / 60, "minutes an epoch": record.seconds / 60 / epochs}
 
 
-def _probe_untouched(system: System, backbone: str, shared: SharedSettings) -> ProbeScores:
-    return ProbeSuite(shared.probe_data)(Embedder(load_encoder(backbone, pooling=system.pooling), precision="auto"))
+def _read_curves(file: Path, names: Sequence[str]) -> dict[str, Curve]:
+    """Return measures by step from the log of a run."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {name: [(line["step"], line[name]) for line in lines if name in line] for name in names}
 
 
-def _trained(entry: Entry, system: System, backbone: str, seed: int, shared: SharedSettings) -> StoredRun:
-    source, source_key = Paraphrases(table=shared.paraphrases), CANDIDATES.get(system.recipe)
-    settings = [*system.set, *shared.overrides, f"training.seed={seed}"]
-    if entry.kind == "curves":
-        settings.append(f"selection.watch={sorted({WATCHED[column] for column in entry.columns})}")
-    if shared.paraphrases is not None and source_key is not None:
-        text, candidate = paraphrase_columns(shared.paraphrases)
-        named = f"text_column='{text}', candidate_column='{candidate}'"
-        settings.insert(0, f"{source_key}={{kind='candidate_table', path='{shared.paraphrases.resolve()}', {named}}}")
-    family = family_of(backbone_config(backbone))
-    options: dict[str, Any] = {"family": family, "overrides": settings}
-    try:
-        recipe = recipe_for_corpus(system.recipe, shared.corpus.columns, **options, paraphrases=source)
-    except OpencseError:
-        if shared.paraphrases is None:
-            raise
-        source = Paraphrases()  # this system uses no paraphrases
-        recipe = recipe_for_corpus(system.recipe, shared.corpus.columns, **options, paraphrases=source)
-    key = {"recipe": dump_recipe(recipe), "backbone": backbone, "corpus": shared.corpus_of(recipe).content_hash}
-    stored = _stored_or_measured(shared, key, lambda folder: _run(recipe, backbone, folder, source, shared))
-    return StoredRun(**stored, recipe=recipe)
+def _given(shared: Reproduction, model: str, system: System, recipe: Recipe | None = None) -> StoredRun:
+    """Return the scores of a model that is not trained here: the untouched backbone, or a released model."""
+    pooling = system.pooling if recipe is None else recipe.encoder.pooling
+
+    def probe(_: Path) -> ProbeScores:
+        embedder = Embedder(load_encoder(model, pooling=pooling), precision="auto")
+        suite = ProbeSuite(shared.probe_data)
+        if not system.whitened:
+            return suite(embedder)
+        return suite(
+            Whitening.fit(embedder, (text for (text,) in shared.corpus.rows(("text",)) if text)).after(embedder)
+        )
+
+    key = {"backbone": model, "pooling": pooling, **({"whitened": "corpus"} if system.whitened else {})}
+    stored = _stored_or_measured(shared, key, probe)
+    corpus = None if recipe is None else shared.corpus_of(recipe)
+    return replace(stored, given=model, pooling=pooling, recipe=recipe, corpus=corpus)
 
 
-def _run(recipe: Recipe, backbone: str, folder: Path, source: Paraphrases, shared: SharedSettings) -> ProbeScores:
-    shared.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {folder}")
-    result = run(
-        recipe,
-        shared.corpus_of(recipe).path,
-        backbone=backbone,
-        out=folder,
-        data=shared.data,
-        dev=None if shared.data is not None else "demo",
-        pairs=None if shared.data is not None else "demo",
-        paraphrases=source.table,
-        resume=(folder / "run.json").is_file(),
-        progress=shared.progress,
-        notify=shared.notify,
-    )
-    return list(result.scores.values())[-1]
+def _trained(shared: Reproduction, system: System, start: Start, seed: int | None) -> StoredRun:
+    recipe, options = shared.recipe_of(system, start, seed), shared.options
+    corpus = shared.corpus_of(recipe)
+
+    def train(folder: Path) -> ProbeScores:
+        options.notify(f"training {recipe.name}, seed {recipe.training.seed}, in {folder}")
+        result = run(
+            recipe,
+            corpus.path,
+            backbone=start.backbone,
+            out=folder,
+            data=options.data,
+            dev=None if options.data is not None else "demo",
+            pairs=None if options.data is not None else "demo",
+            paraphrases=shared.paraphrases_of(system.recipe).table,
+            resume=(folder / "run.json").is_file(),
+            progress=options.progress,
+            notify=options.notify,
+        )
+        return list(result.scores.values())[-1]
+
+    key = {"recipe": dump_recipe(recipe), "backbone": start.backbone, "corpus": corpus.content_hash}
+    key |= {"variant": recipe.variant, "family": recipe.family}  # of the first stages
+    return replace(_stored_or_measured(shared, key, train), recipe=recipe, corpus=corpus)
 
 
-def _stored_or_measured(shared: SharedSettings, key: Mapping[str, str], measure: Any) -> dict[str, Any]:
+def _stored_or_measured(
+    shared: Reproduction, key: Mapping[str, str], measure: Callable[[Path], ProbeScores]
+) -> StoredRun:
     """Return folder and scores of a run; they are measured unless an earlier reproduction stored them."""
-    dependencies = {"corpus": shared.corpus.content_hash, **key, "data": shared.data or "written pairs"}
+    dependencies = {"corpus": shared.corpus.content_hash, **key, "data": str(shared.options.data or "written pairs")}
     digest = hashlib.blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()
-    folder = shared.out / "runs" / digest
+    folder = Path(shared.options.out) / "runs" / digest
     file = folder.with_suffix(".json")
     if not file.is_file():
-        write_json(file, _by_task(measure(folder)) | {"of": dict(dependencies)})
+        write_json(file, _by_task(measure(folder)) | {"of": dependencies})
     stored = json.loads(file.read_text(encoding="utf-8"))
-    return {"folder": folder, "scores": {name: score for name, score in stored.items() if name != "of"}}
+    return StoredRun(folder=folder, scores={name: score for name, score in stored.items() if name != "of"})
 
 
 def _by_task(scores: ProbeScores) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.reproduced_runs import WATCHED
 from opencse.commands.reproduction import Cell, Entry, System, entry_names, load_entry, scores_table
 from opencse.commands.reproduction.pair_cosines import pair_cosines
 from opencse.commands.reproduction.pair_groups import PairGroup, SentencePairs
@@ -44,7 +43,9 @@ def columns_of(kind: str) -> set[str]:
         return set(project(np.eye(3)).scores())
     if kind == "cost":
         return {"minutes", "minutes an epoch"}
-    return set(WATCHED) if kind == "curves" else {"Cont.", "Oppn."}
+    if kind == "curves":
+        return {"alignment", "uniformity", "training alignment", "training uniformity", "Cont.", "Oppn."}
+    return {"Cont.", "Oppn."}
 
 
 @pytest.mark.parametrize("name", entry_names())
@@ -180,10 +181,11 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
         {"kind": "pairs"},
         {"groups": (PairGroup(name="x", transformation="negation"),)},
         {"kind": "neighbours"},
+        {"watch": ("geometry",)},
     ],
 )
 def test_impossible_entries_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"scores|seeds|groups|family"):
+    with pytest.raises(ValueError, match=r"scores|seeds|groups|family|queries|watch"):
         Entry(name="x", title="", **settings)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from opencse.foundation.errors import OpencseError
+from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.paraphrases import Paraphrases, paraphrase_columns
 
 
@@ -10,4 +11,13 @@ def test_a_folder_is_refused_at_once(tmp_path) -> None:
     (tmp_path / "table.csv").write_text("text,paraphrase\nIt rains.,Rain falls.\n", encoding="utf-8")
     assert paraphrase_columns(tmp_path / "table.csv") == ("text", "paraphrase")
     with pytest.raises(OpencseError, match="is a folder, not a file"):
-        Paraphrases(table=tmp_path).settings()
+        Paraphrases(table=tmp_path).settings({})
+
+
+@pytest.mark.parametrize(("recipe", "place"), [("osscse", "build.paraphrase"), ("debcse", "build.positive.source")])
+def test_a_table_takes_the_place_of_the_recipes_own_candidates(tmp_path, recipe: str, place: str) -> None:
+    table = tmp_path / "pairs.tsv"
+    table.write_text("text\tcandidate\na\tb\n")
+    layer = RecipeFile.read(recipe).layers["with"]["paraphrases"]
+    settings = [f"path={table}", "text_column=text", "candidate_column=candidate"]
+    assert Paraphrases(table=table).settings(layer) == [f"{place}.{each}" for each in settings]

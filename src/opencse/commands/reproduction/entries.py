@@ -101,6 +101,7 @@ class Entry:
         systems: The rows.
         groups: The groups of sentence pairs that are measured.
         queries: The sentences that are searched for.
+        watch: What is measured while a system trains (`Selection.watch`), of which the columns are parts.
         texts: Number of pairs of each group whose texts are listed, with the cosines.
         note: What a reader should know.
     """
@@ -118,14 +119,16 @@ class Entry:
     systems: tuple[System, ...] = ()
     groups: tuple[PairGroup, ...] = ()
     queries: tuple[Query, ...] = ()
+    watch: tuple[str, ...] = ()
     texts: int = 0
     note: str = ""
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError("seeds must be at least 1")
-        if bool(self.groups) != (self.kind == "pairs") or bool(self.queries) != (self.kind == "neighbours"):
-            raise ValueError("groups belong to the kind pairs, and queries to the kind neighbours")
+        for field_name, kind in (("groups", "pairs"), ("queries", "neighbours"), ("watch", "curves")):
+            if bool(getattr(self, field_name)) != (self.kind == kind):
+                raise ValueError(f"{field_name} belong to the kind {kind}")
         for system in self.systems:
             if beyond := {*system.families, *system.printed} - {*self.families}:
                 raise ValueError(f"'{system.label}': {', '.join(sorted(beyond))} is no family of the entry")

@@ -50,8 +50,9 @@ def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], embeddings: Te
     vectors = unit_rows(embeddings(corpus), np.float64)
     ranks, nearest = {}, []
     for number, query in enumerate(queries, 1):
+        own = query.text.strip().lower()
         cosines = vectors @ unit_rows(embeddings([query.text]), np.float64)[0]
-        order = [row for row in np.argsort(-cosines, kind="stable") if not _same(corpus[row], query.text)]
+        order = [row for row in np.argsort(-cosines, kind="stable") if corpus[row].strip().lower() != own]
         nearest.append([(corpus[row], float(cosines[row])) for row in order[:TOP]])
         if query.answer:
             row, side = query.answer
@@ -70,7 +71,3 @@ def list_neighbours(found: Mapping[str, Neighbours], queries: Sequence[Query]) -
             ]
             rows.append((query.text, str(rank + 1), *texts))
     return tuple(rows)
-
-
-def _same(text: str, query: str) -> bool:
-    return text.strip().lower() == query.strip().lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class SentencePairs:
     scores: Sequence[float] = ()
 
 
-def load_group(group: PairGroup, data: ProbeData, source: str | None = None) -> SentencePairs:
+def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = None) -> SentencePairs:
     """Return the pairs of a group, each distinct pair once; scored pairs with the highest scores first.
 
     Args:

@@ -85,9 +85,7 @@ class ReproducedTable:
 
 
 def scores_table(
-    entry: Entry,
-    scores: Mapping[str, Mapping[str, Sequence[Scores] | str]],
-    notes: Sequence[str] = (),
+    entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
 ) -> ReproducedTable:
     """Put the scores of runs into the form of the paper's table.
 

@@ -22,7 +22,7 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
     """
     found: dict[str, list[tuple[str, str]]] = {"positive": [], "negative": []}
     columns = {role: _columns(recipe, role) for role in found}
-    anchor = recipe.views[_anchor(recipe)].text
+    anchor = recipe.views[next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))].text
     wanted = list(dict.fromkeys([anchor, *columns["positive"], *columns["negative"]]))
     previous = ""
     for row in rows.rows(wanted):
@@ -42,10 +42,6 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
         for role, pairs in found.items()
         if pairs
     }
-
-
-def _anchor(recipe: Recipe) -> str:
-    return next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))
 
 
 def _columns(recipe: Recipe, role: str) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import regular_file
@@ -34,24 +36,40 @@ class Paraphrases:
                 "paraphrases come from a table or from a language model, not from both", "Give one of them."
             )
 
-    def settings(self) -> list[str]:
-        """Return the overrides with which a recipe's `build.paraphrase` reads this source; empty without a source.
+    def settings(self, layer: Mapping[str, Any]) -> list[str]:
+        """Return the overrides with which a recipe's `[with.paraphrases]` reads this source; empty without a source.
 
         Raises:
             OpencseError: The table has no such columns, or the endpoint names no model.
         """
-        source: dict[str, str] = {}
+        place = next(_tables_of_candidates(layer), "build.paraphrase")
         if self.table is not None:
             text, paraphrase = paraphrase_columns(self.table)
             source = {"path": str(self.table), "text_column": text, "candidate_column": paraphrase}
-        elif self.llm is not None:
-            url, _, model = self.llm.partition("#")
-            if not model:
-                raise OpencseError(
-                    f"{self.llm}: the name of the model is missing", "Write it like http://localhost:8000/v1#NAME."
-                )
-            source = {"kind": "llm", "url": url, "model": model, "task": "paraphrase"}
-        return [f"build.paraphrase.{key}={value}" for key, value in source.items()]
+            return [f"{place}.{key}={value}" for key, value in source.items()]
+        return [] if self.llm is None else llm_settings(self.llm, "paraphrase", place)
+
+
+def llm_settings(llm: str, task: str, place: str) -> list[str]:
+    """Return the overrides with which a language model (`URL#MODEL`) does a task of the constructor `llm`, at a place.
+
+    Raises:
+        OpencseError: The endpoint names no model.
+    """
+    url, _, model = llm.partition("#")
+    if not model:
+        raise OpencseError(f"{llm}: the name of the model is missing", "Write it like http://localhost:8000/v1#NAME.")
+    source = {"kind": "llm", "url": url, "model": model, "task": task}
+    return [f"{place}.{key}={value}" for key, value in source.items()]
+
+
+def _tables_of_candidates(table: Mapping[str, Any], place: str = "") -> Iterator[str]:
+    """Yield the dotted keys below which a recipe's table has constructors of kind `candidate_table`."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            if value.get("kind") == "candidate_table":
+                yield f"{place}{key}"
+            yield from _tables_of_candidates(value, f"{place}{key}.")
 
 
 def paraphrase_columns(table: str | Path) -> tuple[str, str]:

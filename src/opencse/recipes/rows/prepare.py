@@ -45,7 +45,8 @@ def recipe_for_corpus(
         OpencseError: The recipe is invalid, uses no paraphrases although the user brings some, or builds a view with a
             model that is not on this machine.
     """
-    file, source = RecipeFile.read(name), paraphrases.settings()
+    file = RecipeFile.read(name)
+    source = paraphrases.settings(file.layers["with"].get("paraphrases", {}))
     load = partial(file.resolve, family=family, variant=variant, overrides=[*source, *overrides])
     if source:
         return load(having=["paraphrases"])

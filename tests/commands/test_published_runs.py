@@ -1,0 +1,201 @@
+"""What `reproduce` trains is what was published: every recipe and family, compared with the table of its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from opencse.commands import build as build_module
+from opencse.commands import reproduced_runs
+from opencse.commands.main import app
+from opencse.commands.measuring_options import ReproduceOptions
+from opencse.commands.reproduce import FULL, reproduce
+from opencse.commands.reproduced_models import StoredRun
+from opencse.commands.reproduced_runs import Reproduction, Start
+from opencse.commands.reproduction import Entry, System, load_entry
+from opencse.commands.train import train
+from opencse.evaluation.probes import load_probe_data
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import load_recipe
+from opencse.recipes.published_settings import published_names, published_settings, setting_of
+from opencse.text.corpus import Corpus
+from tests.tiny import WORDS, tiny_bert, tiny_roberta
+from tests.training.helpers import write_corpus
+
+SHORT = ("training.max_steps=3", "training.batch_size=8", "selection.every=3")
+OVERRIDDEN = {"training.batch_size", "training.gradient_accumulation", "selection.every"}
+
+
+@pytest.fixture(scope="module")
+def backbones(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("backbones")
+    bert, roberta = tiny_bert(folder / "bert", layers=1), tiny_roberta(folder / "roberta", layers=1)
+    return {family: roberta if "roberta" in family else bert for family in FULL}
+
+
+def shared(out: Path, corpus: Path, **options) -> Reproduction:
+    """A reproduction at full scale, in steps that a test can wait for."""
+    entry = Entry(name="x/y", title="T", families=tuple(FULL))
+    asked = ReproduceOptions(table="x/y", out=out, scale="full", progress=False, **options)
+    return Reproduction(
+        entry=entry,
+        options=asked,
+        overrides=SHORT,
+        variant="faithful",
+        seeds=[None],
+        corpus=Corpus(corpus),
+        triplets=None,
+        probe_data=replace(load_probe_data(limit=50), triplets=(), negated_antonyms=False),
+    )
+
+
+NAMES = published_names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkeypatch, name: str) -> None:
+    """Each recipe with one family, in turns; all families of all recipes are compared in tests/recipes."""
+    known = published_settings(name)
+    families = list(dict.fromkeys(entry.family for entry in known))
+    family = families[NAMES.index(name) % len(families)]
+    columns = load_recipe(name, family=family, variant="faithful").columns
+    corpus = write_corpus(tmp_path, 26, ("text", *(column for column in columns if column != "text")))
+
+    def only_train(recipe, path, *, backbone, out, **_):
+        train(recipe, path, backbone=backbone, out=out, dev="none", progress=False)
+        return SimpleNamespace(scores={"": None})
+
+    monkeypatch.setattr(reproduced_runs, "run", only_train)
+    monkeypatch.setattr(reproduced_runs, "_by_task", lambda scores: {"Avg.": 50.0})
+    start = Start(str(backbones[family]), family, family)
+    (found,) = shared(tmp_path, corpus).measure(System(label="A", recipe=name), start)
+    assert found.scores == {"Avg.": 50.0}
+    (file,) = tmp_path.glob("runs/*/recipe.toml")
+    ran = load_recipe(file)
+    stands_in = ("teachers.", "build.", "terms.replaced_token_detection.generator")
+    differing = {
+        entry.key: (value, entry.expected)
+        for entry in known
+        if entry.family == family and entry.key not in OVERRIDDEN and not entry.key.startswith(stands_in)
+        if (value := setting_of(ran, entry.key)) != ("fp32" if entry.expected == "fp16" else entry.expected)
+    }
+    assert not differing
+    assert ran.training.seed == load_recipe(name, family=family, variant="faithful").training.seed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scale": "full"}, "sample sentences"),
+        ({"family": "roberta-bass"}, "unknown family 'roberta-bass'.*roberta-base"),
+        ({"backbone": ["bert-huge=x"]}, "unknown family 'bert-huge'"),
+        ({"backbone": ["bert-base"]}, "which model"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_one_line(tmp_path, options, message: str) -> None:
+    with pytest.raises(OpencseError, match=message):
+        reproduce("byop/table-2", out=tmp_path, **options)
+
+
+def test_a_family_brings_its_rows_and_settings_and_a_row_its_own(tmp_path, backbones) -> None:
+    start = Start(str(backbones["bert-large"]), "bert-large", "bert-large")
+    run = shared(tmp_path, write_corpus(tmp_path))
+    systems = [
+        System(label="A", recipe="byop-c"),
+        System(label="B", recipe="byop-c", variant="sound", set=("training.batch_size=4",)),
+        System(label="C", recipe="diffcse", set=("optimizer.lr=1e-3",)),
+    ]
+    recipes = [run.recipe_of(system, start, None) for system in systems]
+    assert [recipe.variant for recipe in recipes] == ["faithful", "sound", "faithful"]
+    assert {recipe.family for recipe in recipes} == {"bert-large"}
+    assert [recipe.training.batch_size for recipe in recipes] == [8, 8, 8], "what the user sets wins over the row"
+    assert setting_of(recipes[2], "terms.replaced_token_detection.generator") == "backbone"
+    assert recipes[2].optimizer.lr == 1e-3
+    assert run.recipe_of(systems[0], start, 3).training.seed == 3
+
+
+def test_a_language_model_writes_where_a_row_asks_for_it(tmp_path, backbones) -> None:
+    start, system = (
+        Start(str(backbones["bert-base"]), "bert-base"),
+        System(label="A", recipe="san-simcse", llm="substitution"),
+    )
+    corpus = write_corpus(tmp_path)
+    assert shared(tmp_path, corpus).measure(system, start) == "a language model that writes the substitution (--llm)"
+    spec = shared(tmp_path, corpus, llm="http://localhost:1/v1#m").recipe_of(system, start, None).build["substitution"]
+    assert (spec.kind, spec.model, spec.task) == ("llm", "m", "substitution")
+
+
+def test_a_released_model_takes_the_place_of_a_training_and_is_named_where_it_is_missing(tmp_path, backbones) -> None:
+    start, absent = Start("no-such-backbone", "bert-base", "bert-base"), str(tmp_path / "no-such-model")
+    models = (str(backbones["bert-base"]), absent)
+    run = shared(tmp_path, write_corpus(tmp_path))
+    released, lacking = (System(label="A", recipe="simcse", model={"bert-base": model}) for model in models)
+    (found,) = run.measure(released, start)
+    assert found.scores["cosine: negation"] <= 1
+    assert absent in run.measure(lacking, start)
+    assert run.measure(System(label="B", recipe="simcse"), start) == "the backbone no-such-backbone"
+
+
+def test_an_untouched_backbone_is_whitened_on_the_corpus(tmp_path) -> None:
+    start, corpus = Start("mini-mlm", "bert-base", "bert-base"), tmp_path / "pairs.txt"
+    corpus.write_text("".join(f"{one} {other}\n" for one in WORDS[:20] for other in WORDS))
+    run, scores = shared(tmp_path, corpus), []
+    for whitened in (False, True):
+        measured = run.measure(System(label="A", pooling="mean", whitened=whitened), start)
+        assert not isinstance(measured, str), measured
+        scores.append(measured[0].scores["cosine: random"])
+    assert scores[0] != scores[1]
+
+
+def test_the_cost_is_that_of_the_run_and_of_one_epoch(tmp_path, backbones) -> None:
+    folder = tmp_path / "run"
+    train("simcse", write_corpus(tmp_path, 16), backbone="mini-mlm", out=folder, dev="none", overrides=SHORT[:2])
+    recipe = load_recipe("simcse", overrides=SHORT)
+    cost = reproduced_runs._cost(StoredRun(folder=folder, scores={}, recipe=recipe))
+    assert cost["minutes an epoch"] == pytest.approx(cost["minutes"] * 16 / 8 / 2)
+    with pytest.raises(OpencseError, match="not trained"):
+        reproduced_runs._cost(StoredRun(folder=folder, scores={}, given="bert-base-uncased"))
+
+
+def test_columns_that_a_recipe_builds_do_not_keep_it_from_the_triplets(tmp_path) -> None:
+    table = tmp_path / "triplets.tsv"
+    table.write_text("text\tentailment\tcontradiction\na\tb\tc\n")
+    run = replace(shared(tmp_path, write_corpus(tmp_path)), triplets=Corpus(table))
+    nl = next(system for system in load_entry("san/table-5").systems if system.label == "NL")
+    assert run.corpus_of(load_recipe(nl.recipe, overrides=nl.set)) == run.triplets
+    assert run.corpus_of(load_recipe("san-simcse")) == run.corpus
+
+
+def test_build_has_the_settings_of_the_family_of_its_backbone(tmp_path, backbones, monkeypatch) -> None:
+    """SAN with RankCSE: BERT's script filters short sentences, that of RoBERTa falls back on negations."""
+    built = {}
+
+    def keep(path, specs, out, **_):
+        built.update(specs)
+        raise OpencseError("far enough")
+
+    monkeypatch.setattr(build_module, "build_views", keep)
+    corpus, found = write_corpus(tmp_path), []
+    for family in ("bert-base", "roberta-base"):
+        for given in ({"family": family}, {}):
+            monkeypatch.setattr("opencse.encoder.backbone.family_of", lambda config, family=family: family)
+            with pytest.raises(OpencseError, match="far enough"):
+                build_module.build(
+                    "san-rankcse", corpus, variant="faithful", backbone=backbones[family], out=tmp_path, **given
+                )
+            found.append((built["substitution"].fallback, built["substitution"].short_filter))
+    assert found[0] == found[1] != found[2] == found[3]
+
+
+def test_fp16_becomes_fp32_on_a_cpu_and_the_run_says_so(tmp_path) -> None:
+    words = ["train", "simcse", str(write_corpus(tmp_path)), "--variant", "faithful", "--family", "bert-base"]
+    words += ["--backbone", "mini-mlm", "-o", str(tmp_path / "run"), "--dev", "none"]
+    result = CliRunner().invoke(app, [*words, *(word for setting in SHORT for word in ("--set", setting))])
+    assert result.exit_code == 0, result.output
+    assert "fp16 does not run on a CPU: fp32 takes its place" in result.output
+    ran = load_recipe(tmp_path / "run" / "recipe.toml")
+    assert (ran.training.precision, ran.optimizer.lr) == ("fp32", 3e-5)
