@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from opencse.evaluation.kept_hits import KeptHitsTask
-from opencse.evaluation.neighbours import NeighbourTask
+from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError

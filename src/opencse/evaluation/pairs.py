@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from opencse.evaluation.task import rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import parse_score, read_table, require_text
 
@@ -67,10 +66,7 @@ class ScoredPairs:
     @cached_property
     def sha256(self) -> str:
         """Hash of the rows (sentences and scores) in order."""
-        digest = hashlib.sha256()
-        for row in zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True):
-            digest.update(json.dumps(row, ensure_ascii=True).encode())
-        return digest.hexdigest()
+        return rows_sha256(zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True))
 
 
 def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from opencse.evaluation import Encode
+from opencse.foundation.unit_rows import unit_rows
 
 
 class UnitVectors:
@@ -27,8 +28,7 @@ class UnitVectors:
         """Encode the texts that have no vector yet."""
         new = [text for text in dict.fromkeys(texts) if text not in self._row]
         if new:
-            block = np.asarray(self._encode(new), dtype=np.float32)
-            block /= np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
+            block = unit_rows(self._encode(new))
             self._row.update({text: len(self._row) + i for i, text in enumerate(new)})
             self._matrix = np.concatenate([self._matrix, block]) if self._matrix.size else block
 
