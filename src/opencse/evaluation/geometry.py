@@ -47,8 +47,7 @@ class GeometryTask:
 
     def texts(self) -> Iterator[str]:
         """Yield both sides of all pairs."""
-        yield from self.pairs.sentence1
-        yield from self.pairs.sentence2
+        yield from self.pairs.texts()
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the metrics."""

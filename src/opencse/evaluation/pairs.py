@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,21 @@ class ScoredPairs:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def texts(self) -> Iterator[str]:
+        """Yield the sentences of all pairs."""
+        yield from self.sentence1
+        yield from self.sentence2
+
+    def subset(self, name: str, rows: Sequence[int]) -> ScoredPairs:
+        """Return the pairs of some rows as a set of their own."""
+        return ScoredPairs(
+            name=name,
+            sentence1=[self.sentence1[row] for row in rows],
+            sentence2=[self.sentence2[row] for row in rows],
+            scores=[self.scores[row] for row in rows],
+            text=self.text,
+        )
 
     @property
     def gold(self) -> np.ndarray:

@@ -17,8 +17,7 @@ import numpy as np
 
 from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
-from opencse.evaluation.probes.estimates import mean_estimate
-from opencse.evaluation.probes.triplet_sets import TripletGroup, TripletResult
+from opencse.evaluation.probes.triplet_sets import TripletResult, triplet_result
 from opencse.foundation.tables import read_table
 
 NAME = "negated antonyms"
@@ -119,13 +118,6 @@ class NegatedAntonymProbe:
             [paired_cosine(sentences, embeddings([row.contradictions[i] for row in self._rows])) for i in (0, 1)],
             axis=0,
         )
-        right, start = paraphrase > nearest, 0
-        groups = []
-        for form, rows in self._forms.items():
-            groups.append(
-                TripletGroup(column="form", value=form, accuracy=mean_estimate(right[start : start + len(rows)]))
-            )
-            start += len(rows)
-        return TripletResult(
-            name=NAME, accuracy=mean_estimate(right), groups=tuple(groups), rows_right=tuple(right.tolist())
-        )
+        form_of = np.repeat(list(self._forms), [len(rows) for rows in self._forms.values()])
+        groups = {("form", form): np.flatnonzero(form_of == form) for form in self._forms}
+        return triplet_result(NAME, paraphrase > nearest, groups)
