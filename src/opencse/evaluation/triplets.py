@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_table, table_columns
 
 DEVELOPMENT_SETS = ("meaning", "search", "roles")
@@ -127,8 +127,7 @@ def development_set(name: str) -> TripletSet:
     """
     if name not in DEVELOPMENT_SETS:
         raise OpencseError(f"there is no development set {name!r}", f"Known: {', '.join(DEVELOPMENT_SETS)}.")
-    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "development"
-    return read_triplets(folder / f"{name}.tsv")
+    return read_triplets(ASSETS / "development" / f"{name}.tsv")
 
 
 def load_development() -> list[TripletTask]:

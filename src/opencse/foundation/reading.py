@@ -7,6 +7,7 @@ that a JSON document is an object.
 from __future__ import annotations
 
 import contextlib
+import importlib.resources
 import importlib.util
 import json
 import re
@@ -19,6 +20,8 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 
+ASSETS = Path(str(importlib.resources.files("opencse"))) / "assets"
+"""Files that come with the package."""
 FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
 """The formats of a corpus, for messages."""
 PACKAGES = {".pdf": "pypdf", ".docx": "docx"}

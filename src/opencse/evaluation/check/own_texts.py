@@ -22,14 +22,37 @@ from opencse.evaluation.check.contradictions import (
     rewrite_sentences,
 )
 from opencse.evaluation.check.text_check import ContradictionKind, QueryCheck, SearchExample, TextCheck
-from opencse.evaluation.check.unit_vectors import UnitVectors
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import AUTO, ENGLISH, ChosenLanguage, choose_language, language_packs
 
 _ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
 _MIN_SENTENCES = 20  # with both versions; with fewer, the numbers say little
+
+
+class _UnitVectors:
+    """Unit vectors by text; each text is encoded once."""
+
+    def __init__(self, encode: Encode, texts: Iterable[str]) -> None:
+        self._encode = encode
+        self._vectors: dict[str, np.ndarray] = {}
+        self.add(texts)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Encode the texts that have no vector yet."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if new:
+            self._vectors |= zip(new, unit_rows(self._encode(new)), strict=True)
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of n > 0 texts, float32 (n, dim)."""
+        return np.stack([self._vectors[text] for text in texts])
+
+    def cosines(self, a: Sequence[str], b: Sequence[str]) -> np.ndarray:
+        """Return the cosines of n pairs, (n,)."""
+        return (self(a) * self(b)).sum(axis=1) if a else np.zeros(0, dtype=np.float32)
 
 
 @dataclass
@@ -92,7 +115,7 @@ def check_texts(
         for kind, contradiction in s.contradictions.items()
     ]
     notify(f"encoding {len(searched)} texts and the versions of {len(sentences)} sentences")
-    vectors = UnitVectors(encode, _texts(searched, sentences, cases, queries))
+    vectors = _UnitVectors(encode, _texts(searched, sentences, cases, queries))
     index = vectors([passage.text for passage in searched])
     examples = _searches(cases, searched, vectors, index)
     same = _cosines([(s.text, s.rewordings) for s in both], REWORDINGS, vectors)
@@ -167,7 +190,7 @@ def _texts(
 
 
 def _searches(
-    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors, index: np.ndarray
+    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: _UnitVectors, index: np.ndarray
 ) -> list[SearchExample]:
     """Search with each sentence among the other passages, its contradiction and its rewording."""
     if not cases:
@@ -196,7 +219,7 @@ def _searches(
     ]
 
 
-def _in_passages(cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors) -> Estimate:
+def _in_passages(cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: _UnitVectors) -> Estimate:
     """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
     inner = [case for case in cases if len(searched[case.sentence.passage].sentences) > 1]
     queries = [case.sentence.text for case in inner]
@@ -220,7 +243,7 @@ def _per_sentence(cases: Sequence[_Case], contradiction_first: Sequence[bool]) -
 
 
 def _cosines(
-    versions: Sequence[tuple[str, Mapping[str, str]]], kinds: Iterable[str], vectors: UnitVectors
+    versions: Sequence[tuple[str, Mapping[str, str]]], kinds: Iterable[str], vectors: _UnitVectors
 ) -> dict[str, np.ndarray]:
     """Return the cosines of sentences and their versions, for each kind of version that occurs."""
     pairs = {kind: [(text, made[kind]) for text, made in versions if kind in made] for kind in kinds}
@@ -287,7 +310,7 @@ def _queries(
     queries: Sequence[str],
     searched: Sequence[DocumentPassage],
     rewriter: SentenceRewriter,
-    vectors: UnitVectors,
+    vectors: _UnitVectors,
     index: np.ndarray,
 ) -> QueryCheck:
     """Replace the first hit of each query by a contradiction of it, and search again."""

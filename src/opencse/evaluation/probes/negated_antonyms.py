@@ -6,18 +6,17 @@ antonym ("is cold"), which both share more of its words. All sentences were writ
 
 from __future__ import annotations
 
-import importlib.resources
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.probes.triplet_sets import TripletResult, triplet_result
+from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_table
 
 NAME = "negated antonyms"
@@ -43,13 +42,12 @@ class AntonymChoice:
 @cache
 def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
     """Return the quadruples by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
-    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "probe"
     rng = random.Random(_CONTRACTIONS_SEED)
     found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
-    for _, row in read_table(folder / "antonym_predicates.tsv"):
+    for _, row in read_table(ASSETS / "probe" / "antonym_predicates.tsv"):
         said, other, *negated = _predicate(row, rng)
         _add(found, ("affirmed", "negated"), said, other, *negated)
-    for _, row in read_table(folder / "antonym_verbs.tsv"):
+    for _, row in read_table(ASSETS / "probe" / "antonym_verbs.tsv"):
         _add(found, ("verbs", "verbs"), *_verb(row))
     return {form: tuple(rows) for form, rows in found.items()}
 
