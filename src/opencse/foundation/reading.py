@@ -7,7 +7,6 @@ that a JSON document is an object.
 from __future__ import annotations
 
 import contextlib
-import importlib.resources
 import importlib.util
 import json
 import re
@@ -20,7 +19,7 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 
-ASSETS = Path(str(importlib.resources.files("opencse"))) / "assets"
+ASSETS = Path(__file__).parents[1] / "assets"
 """Files that come with the package."""
 FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
 """The formats of a corpus, for messages."""
