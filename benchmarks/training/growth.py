@@ -87,9 +87,10 @@ def building_on_ray(corpus: Path, folder: Path) -> Work:
 def mining(corpus: Path, _: Path) -> Work:
     import numpy as np
 
+    from opencse.foundation.unit_rows import unit_rows
     from opencse.text.corpus import read_texts
     from opencse.text.mined.mined_spec import BLOCK_ROWS, CorpusIndex, Miner
-    from opencse.text.mined.vectors import Embedding, find_vectors, unit_vectors
+    from opencse.text.mined.vectors import Embedding, find_vectors
     from opencse.text.views.constructor import SourceRow
     from opencse.text.views.registry import DebiasedNegatives
     from opencse.text.views.sentence_store import open_sentence_store
@@ -99,12 +100,12 @@ def mining(corpus: Path, _: Path) -> Work:
     embedding = Embedding(model="minilm", precision="auto")
     embedder = embedding.embedder()
     vectors = find_vectors(sentences, embedding, embedder)
-    distinct = unit_vectors(embedder.encode(sentences.range(0, DISTINCT)))
+    distinct = unit_rows(embedder.encode(sentences.range(0, DISTINCT)))
     generator = np.random.default_rng(0)
     for shard in range(vectors.shards):
         start, stop = vectors.span(shard)
         noise = generator.normal(scale=0.01, size=(DISTINCT, distinct.shape[1]))
-        noisy = unit_vectors(distinct + noise).astype(np.float16)
+        noisy = unit_rows(distinct + noise).astype(np.float16)
         vectors.write(shard, noisy[np.arange(start, stop) % DISTINCT])
     miner = Miner(
         DebiasedNegatives(model="minilm"), CorpusIndex(sentences=sentences, vectors=vectors, embedding=embedding), 0

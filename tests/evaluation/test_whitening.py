@@ -16,7 +16,7 @@ def encode(texts):
 
 
 def test_whitened_corpus_is_centred_and_isotropic():
-    whitened = Whitening.fit(encode, CORPUS, chunk=64).after(encode)(CORPUS)
+    whitened = Whitening.fit(encode, CORPUS, chunk=64)(encode(CORPUS))
     assert np.abs(whitened.mean(axis=0)).max() < 1e-3
     assert np.abs(np.cov(whitened.T, bias=True) - np.eye(6)).max() < 1e-3
 

@@ -28,8 +28,7 @@ from opencse.commands.reproduction import (
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
 from opencse.commands.reproduction.figures import draw_table
 from opencse.evaluation.development import sts_text
-from opencse.evaluation.probes import load_probe_data
-from opencse.evaluation.probes.sets import load_probe_sts
+from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text

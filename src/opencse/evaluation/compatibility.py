@@ -8,7 +8,8 @@ from itertools import islice
 
 import numpy as np
 
-from opencse.evaluation.task import unit_rows
+from opencse.evaluation.neighbours import search
+from opencse.foundation.unit_rows import unit_rows
 
 TEXTS = 1000
 """Texts of a corpus whose old and new vectors are compared."""
@@ -63,13 +64,6 @@ def stored_vectors(old: np.ndarray, new: np.ndarray) -> StoredVectors:
         return StoredVectors(cosine=None, recall=None, texts=len(old))
     old, new = unit_rows(old), unit_rows(new)
     top = min(_TOP, len(old) - 1)
-    among_new, among_old = _nearest(new, new, top), _nearest(new, old, top)
+    (among_new, _), (among_old, _) = (search(new, index, top, np.arange(len(new))) for index in (new, old))
     shared = [len(np.intersect1d(a, b)) / top for a, b in zip(among_new, among_old, strict=True)]
     return StoredVectors(cosine=float((old * new).sum(axis=1).mean()), recall=float(np.mean(shared)), texts=len(old))
-
-
-def _nearest(queries: np.ndarray, index: np.ndarray, top: int) -> np.ndarray:
-    """Return the row numbers of the nearest vectors of each query, without its own text."""
-    similarity = queries @ index.T
-    np.fill_diagonal(similarity, -np.inf)
-    return np.argpartition(-similarity, top - 1, axis=1)[:, :top]

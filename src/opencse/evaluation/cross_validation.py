@@ -19,6 +19,8 @@ from opencse.evaluation.linear_probes import ClassifierTraining, Fit, Fitted, tr
 from opencse.foundation.errors import OpencseError
 
 Classifier = Literal["senteval", "sklearn"]
+Part = tuple[np.ndarray, np.ndarray]
+"""Features (n, d) of the texts of a part, and their classes (n,), integers from 0."""
 PENALTIES = tuple(10.0**power for power in range(-5, -1))
 """SentEval's grid of L2 penalties for its own classifier."""
 STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
@@ -65,21 +67,19 @@ class Predictions:
     penalties: tuple[float, ...]
 
 
-def nested_cross_validation(
-    x: np.ndarray, y: np.ndarray, protocol: CrossValidation, progress: str | None = None
-) -> Predictions:
+def nested_cross_validation(data: Part, protocol: CrossValidation, progress: str | None = None) -> Predictions:
     """Evaluate by nested cross-validation a task without a test part (MR, CR, SUBJ, MPQA).
 
     Args:
-        x: Features (n, d).
-        y: Classes (n,), integers from 0.
+        data: The only part.
         protocol: Classifier and folds.
         progress: Label of a progress bar; None for no bar.
     """
+    x, y = data
     outer = list(_folds(y, protocol.folds))
-    predicted, scores = np.zeros_like(y), []
+    predicted = np.zeros_like(y)
     if protocol.classifier == "sklearn":
-        chosen = [_by_sklearn(x[train], y[train], x[test]) for train, test in outer]
+        chosen = [_by_sklearn((x[train], y[train]), x[test]) for train, test in outer]
         for (_, test), (classes, _, _) in zip(outer, chosen, strict=True):
             predicted[test] = classes
         penalties, dev = [c for _, c, _ in chosen], [score for _, _, score in chosen]
@@ -87,11 +87,11 @@ def nested_cross_validation(
         inner = [
             _fit(train[a], train[b], PENALTIES) for train, _ in outer for a, b in _folds(y[train], protocol.folds)
         ]  # folds x folds x penalties together
-        fitted = _train(x, y, inner, protocol, progress)
+        fitted = _train(data, inner, protocol, progress)
         best = [_best(fitted[start : start + protocol.folds]) for start in range(0, len(fitted), protocol.folds)]
         penalties, dev = [PENALTIES[index] for index, _ in best], [score for _, score in best]
         last = [_held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)]
-        for (_, test), each in zip(outer, _train(x, y, last, protocol, progress), strict=True):
+        for (_, test), each in zip(outer, _train(data, last, protocol, progress), strict=True):
             predicted[test] = each.predict(x[test])
     scores = [round(_percent(predicted[test], y[test]), 2) for _, test in outer]
     return Predictions(
@@ -102,46 +102,28 @@ def nested_cross_validation(
     )
 
 
-def cross_validation(
-    x: np.ndarray,
-    y: np.ndarray,
-    x_test: np.ndarray,
-    y_test: np.ndarray,
-    protocol: CrossValidation,
-    progress: str | None = None,
-) -> Predictions:
+def cross_validation(train: Part, test: Part, protocol: CrossValidation, progress: str | None = None) -> Predictions:
     """Choose the penalty by cross-validation on the training part, then train on all of it and test (TREC, MRPC)."""
     if protocol.classifier == "sklearn":
-        classes, penalty, dev = _by_sklearn(x, y, x_test)
-    else:
-        fits = [_fit(a, b, PENALTIES) for a, b in _folds(y, protocol.folds)]
-        index, dev = _best(_train(x, y, fits, protocol, progress))
-        penalty = PENALTIES[index]
-        (last,) = _train(x, y, [_held_out(np.arange(len(y)), penalty)], protocol)
-        classes = last.predict(x_test)
-    return _tested(classes, y_test, dev, penalty)
+        return _tested(test, *_by_sklearn(train, test[0]))
+    index, dev = _best(
+        _train(train, [_fit(a, b, PENALTIES) for a, b in _folds(train[1], protocol.folds)], protocol, progress)
+    )
+    (last,) = _train(train, [_held_out(np.arange(len(train[1])), PENALTIES[index])], protocol)
+    return _tested(test, last.predict(test[0]), PENALTIES[index], dev)
 
 
 def train_dev_test(
-    x: np.ndarray,
-    y: np.ndarray,
-    x_dev: np.ndarray,
-    y_dev: np.ndarray,
-    x_test: np.ndarray,
-    y_test: np.ndarray,
-    protocol: CrossValidation,
-    progress: str | None = None,
+    train: Part, dev: Part, test: Part, protocol: CrossValidation, progress: str | None = None
 ) -> Predictions:
     """Choose the penalty and the stopping time on development rows, then test (SST2)."""
     if protocol.classifier == "sklearn":
-        classes, penalty, dev = _by_sklearn(x, y, x_test, (x_dev, y_dev))
-    else:
-        rows = np.arange(len(y) + len(y_dev))
-        fit = _fit(rows[: len(y)], rows[len(y) :], PENALTIES)
-        (fitted,) = _train(np.concatenate([x, x_dev]), np.concatenate([y, y_dev]), [fit], protocol, progress)
-        index, dev = _best([fitted])
-        penalty, classes = PENALTIES[index], fitted.predict(x_test, index)  # a second training would give the same
-    return _tested(classes, y_test, dev, penalty)
+        return _tested(test, *_by_sklearn(train, test[0], dev))
+    x, y = (np.concatenate(columns) for columns in zip(train, dev, strict=True))
+    rows, count = np.arange(len(y)), len(train[1])
+    (fitted,) = _train((x, y), [_fit(rows[:count], rows[count:], PENALTIES)], protocol, progress)
+    index, score = _best([fitted])
+    return _tested(test, fitted.predict(test[0], index), PENALTIES[index], score)  # a second training would be equal
 
 
 def _folds(y: np.ndarray, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -160,10 +142,8 @@ def _held_out(rows: np.ndarray, penalty: float) -> Fit:
     return Fit(train=rows[order[cut:]], dev=rows[order[:cut]], penalties=(penalty,), random=random)
 
 
-def _train(
-    x: np.ndarray, y: np.ndarray, fits: list[Fit], protocol: CrossValidation, bar: str | None = None
-) -> list[Fitted]:
-    return train_probes(x, y, int(y.max()) + 1, fits, protocol.training, progress=bar)
+def _train(data: Part, fits: list[Fit], protocol: CrossValidation, bar: str | None = None) -> list[Fitted]:
+    return train_probes(*data, int(data[1].max()) + 1, fits, protocol.training, progress=bar)
 
 
 def _best(fitted: list[Fitted]) -> tuple[int, float]:
@@ -173,13 +153,13 @@ def _best(fitted: list[Fitted]) -> tuple[int, float]:
     return index, scores[index]
 
 
-def _by_sklearn(
-    x: np.ndarray, y: np.ndarray, x_test: np.ndarray, dev: tuple[np.ndarray, np.ndarray] | None = None
-) -> tuple[np.ndarray, float, float]:
+def _by_sklearn(data: Part, x_test: np.ndarray, dev: Part | None = None) -> tuple[np.ndarray, float, float]:
     """Return the predicted classes, chosen C and its score on the development rows."""
-    train, rest = (np.arange(len(y)), None) if dev is not None else next(_folds(y, 10))
-    x_dev, y_dev = dev if dev is not None else (x[rest], y[rest])
-    scores = [_percent(_logistic(c).fit(x[train], y[train]).predict(x_dev), y_dev) for c in STRENGTHS]
+    (x, y), train = data, data
+    if dev is None:
+        rows, rest = next(_folds(y, 10))
+        train, dev = (x[rows], y[rows]), (x[rest], y[rest])
+    scores = [_percent(_logistic(c).fit(*train).predict(dev[0]), dev[1]) for c in STRENGTHS]
     best = int(np.argmax(scores))
     return _logistic(STRENGTHS[best]).fit(x, y).predict(x_test), STRENGTHS[best], scores[best]
 
@@ -192,5 +172,5 @@ def _percent(predicted: np.ndarray, y: np.ndarray) -> float:
     return 100 * float((predicted == y).mean())
 
 
-def _tested(classes: np.ndarray, y: np.ndarray, dev: float, penalty: float) -> Predictions:
-    return Predictions(classes=classes, accuracy=_percent(classes, y), dev_accuracy=dev, penalties=(penalty,))
+def _tested(test: Part, classes: np.ndarray, penalty: float, dev: float) -> Predictions:
+    return Predictions(classes=classes, accuracy=_percent(classes, test[1]), dev_accuracy=dev, penalties=(penalty,))

@@ -11,7 +11,8 @@ import numpy as np
 from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import PairsTask
-from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings
+from opencse.foundation.unit_rows import unit_rows
 
 POSITIVE = 4.0
 """A pair with a score above this is a positive pair, as in SimCSE (Gao et al. 2021)."""
@@ -46,8 +47,7 @@ class GeometryTask:
 
     def texts(self) -> Iterator[str]:
         """Yield both sides of all pairs."""
-        yield from self.pairs.sentence1
-        yield from self.pairs.sentence2
+        yield from self.pairs.texts()
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the metrics."""

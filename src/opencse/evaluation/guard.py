@@ -6,19 +6,17 @@ of its four tables, and searches without labels.
 
 from __future__ import annotations
 
-import importlib.resources
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from opencse.evaluation.kept_hits import KeptHitsTask
-from opencse.evaluation.neighbours import NeighbourTask
+from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import existing_path
+from opencse.foundation.reading import ASSETS, existing_path
 from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus, read_texts
 from opencse.text.text_column import query_column
@@ -58,7 +56,7 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
     Raises:
         OpencseError: There is none of the files, or one of them lacks a column or a text.
     """
-    chosen = _bundled() if path is None else existing_path(path)
+    chosen = ASSETS / "guard" if path is None else existing_path(path)
     if os.path.isfile(chosen):  # false for any path, where Path.is_file raises
         return [_searches(f"{prefix}-searches", chosen, documents)]
     found: list[Task] = []
@@ -75,10 +73,6 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
         tables = ", ".join(f"{name.removeprefix('guard-')}.tsv" for name in GUARD_TASKS)
         raise OpencseError(f"{chosen} holds no guard", f"Put one of these files there: {tables}, {_SEARCHES}.")
     return found
-
-
-def _bundled() -> Path:
-    return Path(str(importlib.resources.files("opencse"))) / "assets" / "guard"
 
 
 def _rows(path: Path, *columns: str, optional: str = "") -> list[dict[str, str]]:
@@ -156,6 +150,4 @@ def _first(texts: Iterable[str], most: int) -> list[str]:
     return list(dict.fromkeys(" ".join(text.split()) for text in islice(texts, most)))
 
 
-_BUILDERS: Mapping[str, Callable[[str, Path], Task]] = dict(
-    zip(GUARD_TASKS, (_questions, _answers, _topics, _long), strict=True)
-)
+_BUILDERS = dict(zip(GUARD_TASKS, (_questions, _answers, _topics, _long), strict=True))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation.task import TextEmbeddings
+from opencse.evaluation.task import TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
 
 
@@ -108,11 +106,11 @@ class LabelledSet:
     @property
     def sha256(self) -> str:
         """Hash of all rows of all parts, in order."""
-        digest = hashlib.sha256()
-        for name, part in self.parts():
-            for row in zip(part.texts, part.seconds or part.texts, part.labels, strict=True):
-                digest.update(json.dumps([name, *row], ensure_ascii=True).encode())
-        return digest.hexdigest()
+        return rows_sha256(
+            [name, *row]
+            for name, part in self.parts()
+            for row in zip(part.texts, part.seconds or part.texts, part.labels, strict=True)
+        )
 
 
 def features(embeddings: TextEmbeddings, part: LabelledTexts) -> np.ndarray:

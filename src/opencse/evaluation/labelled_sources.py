@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opencse.evaluation.classification import CLASSIFICATION_TASKS
 from opencse.evaluation.labelled import LabelledSet, LabelledTexts
-from opencse.evaluation.sts_sources import TextVariant
+from opencse.evaluation.sts_sources import TextVariant, check_count, fetch, labelled_cells, respaced
 from opencse.evaluation.transfer import TRANSFER_TASKS
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import TABLES, read_lines, read_table, table_columns
@@ -41,11 +41,12 @@ _HUB = {
     "TweetSentiment": ("mteb/tweet_sentiment_extraction", None),
 }
 
+_SENTEVAL_FOLDERS = {"SST2": "SST/binary"}
 _TWO_CLASS_FILES = {  # files of SentEval's two-class tasks, class 1 first, as SentEval reads them
-    "MR": ("MR", "rt-polarity.pos", "rt-polarity.neg"),
-    "CR": ("CR", "custrev.pos", "custrev.neg"),
-    "SUBJ": ("SUBJ", "subj.objective", "subj.subjective"),
-    "MPQA": ("MPQA", "mpqa.pos", "mpqa.neg"),
+    "MR": ("rt-polarity.pos", "rt-polarity.neg"),
+    "CR": ("custrev.pos", "custrev.neg"),
+    "SUBJ": ("subj.objective", "subj.subjective"),
+    "MPQA": ("mpqa.pos", "mpqa.neg"),
 }
 
 
@@ -70,7 +71,7 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteva
         if (root / task).is_dir() and _file(root / task, "train", "data") is not None:
             return _checked(_from_tables(root / task, task, text))
     for root in (folder, folder / "downstream", folder / "data" / "downstream"):
-        if task in TRANSFER_TASKS and (root / _senteval_folder(task)).is_dir():
+        if task in TRANSFER_TASKS and (root / _SENTEVAL_FOLDERS.get(task, task)).is_dir():
             if text != "senteval":
                 raise OpencseError(f"{root} is a SentEval folder, which has the SentEval text only", "Use senteval.")
             return _checked(_from_senteval(root, task))
@@ -82,14 +83,9 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteva
 
 def _checked(data: LabelledSet) -> LabelledSet:
     """Return the data after checking the published number of rows."""
-    expected, parts = PUBLISHED_PARTS.get(data.name, {}), dict(data.parts())
-    for part, rows in expected.items():
-        found = len(parts[part]) if part in parts else 0
-        if found != rows:
-            raise OpencseError(
-                f"{data.name} {part} has {found} rows instead of the published {rows}",
-                "The download is incomplete or filtered differently: fetch it again.",
-            )
+    parts = dict(data.parts())
+    for part, rows in PUBLISHED_PARTS.get(data.name, {}).items():
+        check_count(f"{data.name} {part}", len(parts[part]) if part in parts else 0, "rows", rows)
     return data
 
 
@@ -145,30 +141,29 @@ def _table(path: Path, ending: str, *, respace: bool) -> Iterator[LabelledRow]:
             raise OpencseError(
                 f"{path}, line {line}: the label is empty or the text is not a string", "Correct this row."
             )
-        texts = (_respaced(str(cell)) if respace else str(cell) for cell in row[1:])
+        texts = (respaced(str(cell)) if respace else str(cell) for cell in row[1:])
         yield (str(row[0]).strip(), *texts)
-
-
-def _senteval_folder(task: str) -> str:
-    return {"SST2": "SST/binary"}.get(task, task)
 
 
 def _from_senteval(root: Path, task: str) -> LabelledSet:
     """Read SentEval's files by SentEval's rules (senteval/binary.py, sst.py, trec.py, mrpc.py)."""
-    folder = root / _senteval_folder(task)
+    folder = root / _SENTEVAL_FOLDERS.get(task, task)
 
     def rows(part: str) -> list[LabelledRow] | None:
         if task in _TWO_CLASS_FILES:
-            return None if part != "train" else list(_two_class_rows(folder, *_TWO_CLASS_FILES[task][1:]))
+            return None if part != "train" else list(_two_class_rows(folder, *_TWO_CLASS_FILES[task]))
         if task == "SST2":
-            return [_cut(folder / f"sentiment-{part}", n, line.split("\t"), 1, 0) for n, line in _sst(folder, part)]
+            path = folder / f"sentiment-{part}"
+            return [labelled_cells(path, n, line.strip().split("\t"), 1, 0) for n, line in read_lines(path)]
         if part == "dev":
             return None
         if task == "TREC":
             path = folder / {"train": "train_5500.label", "test": "TREC_10.label"}[part]
             return [_question(path, number, line) for number, line in read_lines(path, "latin-1")]
         path = folder / f"msr_paraphrase_{part}.txt"
-        return [_cut(path, number, line.split("\t"), 0, 3, 4) for number, line in read_lines(path) if number > 1]
+        return [
+            labelled_cells(path, number, line.split("\t"), 0, 3, 4) for number, line in read_lines(path) if number > 1
+        ]
 
     return _set(task, rows, "senteval")
 
@@ -176,11 +171,7 @@ def _from_senteval(root: Path, task: str) -> LabelledSet:
 def _two_class_rows(folder: Path, first: str, second: str) -> Iterator[LabelledRow]:
     for label, name in (("1", first), ("0", second)):
         for _, line in read_lines(folder / name, "latin-1"):
-            yield label, _respaced(line)
-
-
-def _sst(folder: Path, part: str) -> Iterator[tuple[int, str]]:
-    return ((number, line.strip()) for number, line in read_lines(folder / f"sentiment-{part}"))
+            yield label, respaced(line)
 
 
 def _question(path: Path, number: int, line: str) -> LabelledRow:
@@ -189,13 +180,7 @@ def _question(path: Path, number: int, line: str) -> LabelledRow:
     _, space, question = rest.partition(" ")
     if not label or not space:
         raise OpencseError(f"{path}, line {number}: no class and question", "Fetch it again.")
-    return label, _respaced(question)
-
-
-def _cut(path: Path, number: int, cells: list[str], *columns: int) -> LabelledRow:
-    if len(cells) <= max(columns):
-        raise OpencseError(f"{path}, line {number}: {len(cells)} tab-separated cells are too few", "Fetch it again.")
-    return (cells[columns[0]].strip(), *(_respaced(cells[column]) for column in columns[1:]))
+    return label, respaced(question)
 
 
 def _from_hub(task: str) -> LabelledSet:
@@ -204,21 +189,8 @@ def _from_hub(task: str) -> LabelledSet:
         raise OpencseError(
             f"{task} is not read from the hub", f"There: {', '.join(_HUB)}. Give a folder for the others."
         )
-    from datasets import load_dataset
-
-    name, configuration = _HUB[task]
-    try:
-        parts = load_dataset(name, configuration)
-    except Exception as problem:
-        raise OpencseError(
-            f"{name} cannot be fetched ({type(problem).__name__})", "Check the network, or give a data folder."
-        ) from problem
+    parts = fetch(*_HUB[task])
     found: dict[str, list[LabelledRow]] = {
         part: [(str(row["label"]), str(row["text"])) for row in parts[part]] for part in ("train", "test")
     }
     return _set(task, lambda part: found.get(part), "raw")
-
-
-def _respaced(text: str) -> str:
-    """Return the text with single spaces: SentEval splits it, SimCSE joins the words."""
-    return " ".join(text.split())

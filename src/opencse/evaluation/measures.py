@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from itertools import compress, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from opencse.encoder.embedder import Embedder, Precision
@@ -132,16 +132,8 @@ class TrainingGeometry:
 def _splits(pairs: ScoredPairs) -> list[Task]:
     """Return tasks of OssCSE's consistent and opposed pairs of a set; a part without pairs is left out."""
     consistent = consistency_opposition(pairs.sentence1, pairs.sentence2, pairs.scores).consistent
-    parts = [
-        replace(
-            pairs,
-            name=name,
-            sentence1=list(compress(pairs.sentence1, part)),
-            sentence2=list(compress(pairs.sentence2, part)),
-            scores=list(compress(pairs.scores, part)),
-            subsets=None,
-        )
+    return [
+        PairsTask(pairs=pairs.subset(name, np.flatnonzero(part).tolist()))
         for name, part in (("Cont.", consistent), ("Oppn.", ~consistent))
         if part.any()
     ]
-    return [PairsTask(pairs=part) for part in parts]

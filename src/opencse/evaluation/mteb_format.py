@@ -29,18 +29,9 @@ _SUBSETS = {"AmazonCounterfactual": "en"}
 
 # Required fields of mteb's `ModelMeta` that are unknown for a local model.
 _UNKNOWN = (
-    "loader",
-    "release_date",
-    "n_parameters",
-    "memory_usage_mb",
-    "max_tokens",
-    "license",
-    "open_weights",
-    "public_training_code",
-    "public_training_data",
-    "use_instructions",
-    "training_datasets",
-)
+    "loader release_date n_parameters memory_usage_mb max_tokens license open_weights public_training_code "
+    "public_training_data use_instructions training_datasets"
+).split()
 
 
 def write_mteb(

@@ -1,18 +1,18 @@
-"""Nearest neighbours: k-NN classification."""
+"""Nearest neighbours: k-NN classification, and searches whose first hit is kept."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.unit_rows import unit_rows
 
-_BLOCK = 512  # rows at a time: bounds the memory of the similarities
+_BLOCK = 512  # queries at a time: bounds the memory of the similarities
+_TOP = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,14 +58,59 @@ class NeighbourTask:
         votes = np.zeros((len(labels), len(names)))
         np.add.at(votes, (np.arange(len(labels))[:, None], labels[nearest]), cosines)
         right, own = votes.argmax(axis=1) == labels, labels[nearest] == labels[:, None]
-        rows = json.dumps([list(self.items), list(self.labels), self.k])
         return TaskResult(
             task=self.name,
             main=self.main,
             metrics={"accuracy": 100 * float(right.mean()), f"precision@{self.k}": 100 * float(own.mean())},
             rows=len(labels),
-            data_sha256=hashlib.sha256(rows.encode()).hexdigest(),
+            data_sha256=rows_sha256([[list(self.items), list(self.labels), self.k]]),
             details={"text": "given", "labels": len(names), "similarity": "cosine"},
+        )
+
+
+class KeptHitsTask:
+    """Searches whose first hit by an untouched model is still among the first hits of a changed one: needs no labels.
+
+    The first model that is scored is the untouched one; it scores 100. Metrics of the others, in percent: `kept@10`
+    (the main one) and `kept@1`, the shares of the searches whose first hit by the untouched model is one of the ten
+    nearest texts by cosine, and the nearest. Ten, because a contradiction that was found first should fall behind.
+
+    Args:
+        name: Name of the task.
+        queries: q distinct searches.
+        documents: n distinct texts that are searched.
+
+    Raises:
+        OpencseError: There is no search, or there are no more than ten texts.
+    """
+
+    def __init__(self, name: str, queries: Sequence[str], documents: Sequence[str]) -> None:
+        if not queries:
+            raise OpencseError(f"{name}: no search", "Give at least one, one per line.")
+        if len(documents) <= _TOP:
+            raise OpencseError(f"{name}: {len(documents)} texts to search", f"Give more than {_TOP}.")
+        self.name, self._queries, self._documents = name, queries, documents
+        self._first: np.ndarray | None = None
+
+    def texts(self) -> Iterator[str]:
+        """Yield searches and documents."""
+        yield from self._queries
+        yield from self._documents
+
+    def score(self, embeddings: TextEmbeddings) -> TaskResult:
+        """Search with every query; cost is O(q n d)."""
+        documents = unit_rows(embeddings(self._documents))
+        hits, _ = search(unit_rows(embeddings(self._queries)), documents, _TOP)
+        if self._first is None:
+            self._first = hits[:, 0]
+        found = hits == self._first[:, None]
+        return TaskResult(
+            task=self.name,
+            main=f"kept@{_TOP}",
+            metrics={f"kept@{_TOP}": 100 * float(found.any(axis=1).mean()), "kept@1": 100 * float(found[:, 0].mean())},
+            rows=len(found),
+            data_sha256=rows_sha256([[list(self._queries), list(self._documents)]]),
+            details={"text": "given", "corpus": len(self._documents), "similarity": "cosine"},
         )
 
 
@@ -77,17 +122,31 @@ def nearest_rows(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         k: Number of neighbours.
 
     Returns:
-        Row numbers (n, k) and their cosines (n, k). Ties at rank k are broken arbitrarily.
+        Row numbers (n, k) and their cosines (n, k). Of ties, the first row comes first.
     """
     unit = unit_rows(matrix)
+    return search(unit, unit, k, np.arange(len(unit)))
+
+
+def search(
+    queries: np.ndarray, index: np.ndarray, k: int, own: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest of some unit vectors for each query, in descending order; of ties, the first comes first.
+
+    Args:
+        queries: Unit vectors (q, d).
+        index: The unit vectors to search, (n, d).
+        k: Number of hits.
+        own: The row of the index that each query doesn't find, (q,).
+
+    Returns:
+        Row numbers (q, k) and their cosines (q, k).
+    """
     rows, cosines = [], []
-    for start in range(0, len(unit), _BLOCK):
-        similarities = unit[start : start + _BLOCK] @ unit.T
-        block = np.arange(len(similarities))
-        similarities[block, start + block] = -np.inf
-        top = np.argpartition(-similarities, k - 1, axis=1)[:, :k]
-        values = np.take_along_axis(similarities, top, axis=1)
-        order = np.argsort(-values, axis=1, kind="stable")
-        rows.append(np.take_along_axis(top, order, axis=1))
-        cosines.append(np.take_along_axis(values, order, axis=1))
+    for start in range(0, len(queries), _BLOCK):
+        similarities = queries[start : start + _BLOCK] @ index.T
+        if own is not None:
+            similarities[np.arange(len(similarities)), own[start : start + _BLOCK]] = -np.inf
+        rows.append(np.argsort(-similarities, axis=1, kind="stable")[:, :k])
+        cosines.append(np.take_along_axis(similarities, rows[-1], axis=1))
     return np.concatenate(rows), np.concatenate(cosines)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from opencse.evaluation.task import rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import parse_score, read_table, require_text
 
@@ -59,6 +58,21 @@ class ScoredPairs:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def texts(self) -> Iterator[str]:
+        """Yield the sentences of all pairs."""
+        yield from self.sentence1
+        yield from self.sentence2
+
+    def subset(self, name: str, rows: Sequence[int]) -> ScoredPairs:
+        """Return the pairs of some rows as a set of their own."""
+        return ScoredPairs(
+            name=name,
+            sentence1=[self.sentence1[row] for row in rows],
+            sentence2=[self.sentence2[row] for row in rows],
+            scores=[self.scores[row] for row in rows],
+            text=self.text,
+        )
+
     @property
     def gold(self) -> np.ndarray:
         """Gold scores, float64 (n,)."""
@@ -67,10 +81,7 @@ class ScoredPairs:
     @cached_property
     def sha256(self) -> str:
         """Hash of the rows (sentences and scores) in order."""
-        digest = hashlib.sha256()
-        for row in zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True):
-            digest.update(json.dumps(row, ensure_ascii=True).encode())
-        return digest.hexdigest()
+        return rows_sha256(zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True))
 
 
 def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:

@@ -29,33 +29,12 @@ def relevant_ranks(scores: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarra
     return above + np.arange(1, len(relevant) + 1), relevance[relevant]
 
 
-def reciprocal_rank(ranks: np.ndarray) -> float:
-    """Return 1 / rank of the first relevant item (trec_eval's `recip_rank`, whose mean over queries is MRR)."""
-    return float(1 / ranks[0])
-
-
-def average_precision(ranks: np.ndarray, k: float = np.inf) -> float:
-    """Return the average precision of the first k (trec_eval's `map_cut_k`; its mean over queries is MAP)."""
-    return float((np.arange(1, len(ranks) + 1) / ranks * (ranks <= k)).mean())
-
-
-def recall_at(ranks: np.ndarray, k: int) -> float:
-    """Return the share of the relevant items among the first k (trec_eval's `recall_k`)."""
-    return float((ranks <= k).mean())
-
-
-def ndcg_at(ranks: np.ndarray, grades: Sequence[float] | np.ndarray, k: int) -> float:
-    """Return the normalised discounted cumulative gain of the first k, with linear gain (trec_eval's `ndcg_cut_k`)."""
-    grades = np.asarray(grades, dtype=np.float64)
-    first = ranks <= k
-    best = -np.sort(-grades)[:k]
-    return float(
-        (grades[first] / np.log2(ranks[first] + 1)).sum() / (best / np.log2(np.arange(2, len(best) + 2))).sum()
-    )
-
-
 def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
-    """Return `map`, `mrr`, both also `@10`, `ndcg@10` and `recall@k` of one query, in [0, 1].
+    """Return the measures of one query, in [0, 1]; trec_eval's names are in brackets.
+
+    `map` and `map@10` (`map`, `map_cut_10`): average precision, whose mean over queries is MAP. `mrr` (`recip_rank`)
+    and `mrr@10`: 1 / rank of the first relevant item. `recall@k` (`recall_k`): share of the relevant items among the
+    first k. `ndcg@10` (`ndcg_cut_10`): normalised discounted cumulative gain, with linear gain.
 
     Args:
         scores: Scores (n,).
@@ -63,11 +42,15 @@ def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1
         cuts: Values of k for recall.
     """
     ranks, grades = relevant_ranks(scores, relevance)
-    return {
-        "ndcg@10": ndcg_at(ranks, grades, 10),
-        "map": average_precision(ranks),
-        "mrr": reciprocal_rank(ranks),
-        "map@10": average_precision(ranks, 10),
-        "mrr@10": reciprocal_rank(ranks) if ranks[0] <= 10 else 0.0,
-        **{f"recall@{k}": recall_at(ranks, k) for k in cuts},
+    first, best, reciprocal = ranks <= 10, -np.sort(-grades)[:10], 1 / ranks[0]
+    precision = np.arange(1, len(ranks) + 1) / ranks
+    gain = (grades[first] / np.log2(ranks[first] + 1)).sum()
+    found = {
+        "ndcg@10": gain / (best / np.log2(np.arange(2, len(best) + 2))).sum(),
+        "map": precision.mean(),
+        "mrr": reciprocal,
+        "map@10": (precision * first).mean(),
+        "mrr@10": reciprocal if first[0] else 0.0,
+        **{f"recall@{k}": (ranks <= k).mean() for k in cuts},
     }
+    return {name: float(value) for name, value in found.items()}

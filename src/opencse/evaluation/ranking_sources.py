@@ -11,7 +11,7 @@ import numpy as np
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
 from opencse.evaluation.sts_sources import TextVariant, load_sts
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.tables import read_table
+from opencse.foundation.tables import parse_score, read_table
 
 RERANKING_TASKS = ("SNLI-triplets", "XNLI-triplets")
 """Each premise ranks its entailed sentence, its contradiction, and eight entailed sentences of other premises."""
@@ -44,16 +44,17 @@ def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "sentev
     folder = _folder(source, task)
     corpus = {
         str(row["_id"]): f"{row.get('title') or ''} {row['text']}".strip()
-        for row in _rows(folder, "corpus.jsonl", "_id", "text")
+        for _, row in _rows(folder, "corpus.jsonl", "_id", "text")
     }
-    queries = {str(row["_id"]): str(row["text"]) for row in _rows(folder, "queries.jsonl", "_id", "text")}
+    queries = {str(row["_id"]): str(row["text"]) for _, row in _rows(folder, "queries.jsonl", "_id", "text")}
     position = {name: index for index, name in enumerate(corpus)}
     relevant: dict[str, dict[int, float]] = {}
-    for row in _rows(folder, "qrels/test.tsv", "query-id", "corpus-id", "score"):
-        query, document, grade = str(row["query-id"]), str(row["corpus-id"]), _grade(row["score"], folder)
+    judged = folder / "qrels" / "test.tsv"
+    for line, row in _rows(folder, "qrels/test.tsv", "query-id", "corpus-id", "score"):
+        query, document, grade = str(row["query-id"]), str(row["corpus-id"]), parse_score(row["score"], judged, line)
         if query not in queries or document not in position:
             missing = query if query not in queries else document
-            raise OpencseError(f"{folder}/qrels/test.tsv: there is no text {missing!r}", "Correct the judgements.")
+            raise OpencseError(f"{judged}: there is no text {missing!r}", "Correct the judgements.")
         if grade > 0:
             relevant.setdefault(query, {})[position[document]] = grade
     return RetrievalTask(
@@ -82,7 +83,7 @@ def load_reranking(source: str | Path, task: str) -> RerankingTask:
         return _triplets(_folder(source, "NLI"), task)
     folder = _folder(source, task)
     queries, candidates, relevance = [], [], []
-    for row in _rows(folder, "test.jsonl", "query", "positive", "negative"):
+    for _, row in _rows(folder, "test.jsonl", "query", "positive", "negative"):
         query, positive, negative = row["query"], row["positive"], row["negative"]
         if not isinstance(query, str) or not _is_texts(positive) or not _is_texts(negative):
             raise OpencseError(
@@ -113,7 +114,7 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
 
 
 def _triplets(folder: Path, task: str) -> RerankingTask:
-    rows = list(_rows(folder, f"{_NLI[task]}.tsv", "sent0", "sent1", "hard_neg"))
+    rows = [row for _, row in _rows(folder, f"{_NLI[task]}.tsv", "sent0", "sent1", "hard_neg")]
     entailed = [str(row["sent1"]) for row in rows]
     rng = np.random.default_rng(0)
     candidates, relevance = [], []
@@ -135,27 +136,17 @@ def _folder(source: str | Path, name: str) -> Path:
     raise OpencseError(f"{source} holds no folder {name}", "Check the task's name and the folder.")
 
 
-def _rows(folder: Path, name: str, *columns: str) -> list[Mapping[str, object]]:
-    """Return the rows of a file (plain or .gz) with these columns."""
+def _rows(folder: Path, name: str, *columns: str) -> list[tuple[int, Mapping[str, object]]]:
+    """Return line number and cells of the rows of a file (plain or .gz) with these columns."""
     path = next((path for path in (folder / f"{name}.gz", folder / name) if path.exists()), folder / name)
     rows = []
     for line, row in read_table(path):
         if row and any(row.get(column) is None for column in columns):
             raise OpencseError(f"{path}, line {line}: it lacks one of {', '.join(columns)}", "Correct this row.")
-        rows += [row] if row else []
+        rows += [(line, row)] if row else []
     if not rows:
         raise OpencseError(f"{path} holds no row", "Give at least one.")
     return rows
-
-
-def _grade(cell: object, folder: Path) -> float:
-    try:
-        grade = float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        grade = float("nan")
-    if not np.isfinite(grade):
-        raise OpencseError(f"{folder}/qrels/test.tsv: the score {cell!r} is not a number", "Give a number.")
-    return grade
 
 
 def _is_texts(value: object) -> TypeGuard[list[str]]:

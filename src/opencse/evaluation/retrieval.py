@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +10,9 @@ import numpy as np
 
 from opencse.evaluation.correlation import ROUNDING
 from opencse.evaluation.ranking_measures import measures
-from opencse.evaluation.task import TaskResult, TextEmbeddings, unit_rows
+from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.unit_rows import unit_rows
 
 _BLOCK = 256  # queries at a time: bounds the memory of the similarities
 
@@ -72,7 +71,7 @@ class RetrievalTask:
                 results.append(measures(cosine, relevance))
         rows = zip(self.queries, (sorted(each.items()) for each in self.relevant), strict=True)
         details = {"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"}
-        return _result(self.name, self.main, results, spread, _hash([*rows, *self.corpus]), details)
+        return _result(self.name, self.main, results, spread, rows_sha256([*rows, *self.corpus], end="\n"), details)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,7 +121,7 @@ class RerankingTask:
             results.append(measures(cosine, np.asarray(grades)))
         rows = zip(self.queries, self.candidates, self.relevance, strict=True)
         details = {"text": self.text, "candidates": sum(map(len, self.candidates)), "similarity": "cosine"}
-        return _result(self.name, "map", results, spread, _hash(rows), details)
+        return _result(self.name, "map", results, spread, rows_sha256(rows, end="\n"), details)
 
 
 def _check(name: str, queries: Sequence[str], answerable: Sequence[bool]) -> None:
@@ -155,10 +154,3 @@ def _result(
         undefined=undefined,
         details=details,
     )
-
-
-def _hash(rows: Any) -> str:
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, ensure_ascii=True).encode() + b"\n")
-    return digest.hexdigest()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.evaluation.results_table import Evaluation
-from opencse.evaluation.task import Encode, Task, distinct_texts, evaluate_suites
+from opencse.evaluation.task import Task, distinct_texts, evaluate_suites
 from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import read_lines
@@ -38,20 +38,18 @@ def evaluate_model(
         whiten_dimension: Output dimension of the whitening.
     """
     embedder = Embedder(model, precision=precision, progress="encode")
-    encode: Encode = embedder
-    revision, whitened = weights_hash(model), None
+    revision, whitening, whitened = weights_hash(model), None, None
     dimension = embedder.dimension
     if whiten is not None:
         sentences = (line for _, line in read_lines(whiten) if line.strip())
         whitening = Whitening.fit(embedder, sentences, dimension=whiten_dimension)
-        encode = whitening.after(embedder)
         dimension = whitening.projection.shape[1]
         whitened = {"corpus": whiten.name, "dimension": dimension, "sha256": whitening.sha256}
         revision += f"-whitened-{whitening.sha256[:16]}"
     elif whiten_dimension is not None:
         raise OpencseError("--whiten-dimension without --whiten", "Name the corpus to fit the whitening on.")
     tasks = [task for members in suites.values() for task in members]
-    results = evaluate_suites(encode, suites)
+    results = evaluate_suites(embedder if whitening is None else lambda each: whitening(embedder(each)), suites)
     texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
     return Evaluation(
         results=results,

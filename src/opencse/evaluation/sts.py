@@ -41,8 +41,7 @@ class PairsTask:
 
     def texts(self) -> Iterator[str]:
         """Yield both sides of all pairs."""
-        yield from self.pairs.sentence1
-        yield from self.pairs.sentence2
+        yield from self.pairs.texts()
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Return the correlations of cosines with gold scores."""

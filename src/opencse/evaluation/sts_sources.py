@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import STS_TASKS
@@ -109,14 +109,17 @@ def _require(text: str, available: str, problem: str) -> None:
 
 
 def _checked(pairs: ScoredPairs, split: str) -> ScoredPairs:
-    """Return the pairs after checking their published number."""
-    published = PUBLISHED_ROWS[pairs.name, split]
-    if len(pairs) != published:
+    check_count(f"{pairs.name} {split}", len(pairs), "pairs", PUBLISHED_ROWS[pairs.name, split])
+    return pairs
+
+
+def check_count(name: str, found: int, items: str, published: int) -> None:
+    """Raise an `OpencseError` if a part of a data set does not have the published number of items."""
+    if found != published:
         raise OpencseError(
-            f"{pairs.name} {split} has {len(pairs)} pairs instead of the published {published}",
+            f"{name} has {found} {items} instead of the published {published}",
             "The download is incomplete or filtered differently: fetch it again.",
         )
-    return pairs
 
 
 def _from_tsv(root: Path, task: str, split: str, text: str) -> ScoredPairs:
@@ -133,7 +136,7 @@ def _from_tsv(root: Path, task: str, split: str, text: str) -> ScoredPairs:
             raise OpencseError(f"{path} has no columns sentence1{ending}, sentence2{ending}, score", "Fetch it again.")
         first, second, gold = map(str, cells)
         if ending:
-            first, second = _respaced(first), _respaced(second)
+            first, second = respaced(first), respaced(second)
         rows.append((first, second, parse_score(gold, path, line), str(row.get("subset") or task)))
     return _pairs(task, rows, text)
 
@@ -169,23 +172,41 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _row(path: Path, line: int, cells: list[str], s1: int, s2: int, gold: int) -> tuple[str, str, float, str]:
-    if len(cells) <= max(s1, s2, gold):
+    score, first, second = labelled_cells(path, line, cells, gold, s1, s2)
+    return first, second, parse_score(score, path, line), ""
+
+
+def labelled_cells(path: Path, line: int, cells: list[str], label: int, *texts: int) -> tuple[str, ...]:
+    """Return the label or score of a line of SentEval's, and its texts, from cells given by their places.
+
+    Raises:
+        OpencseError: The line has too few cells.
+    """
+    if len(cells) <= max(label, *texts):
         raise OpencseError(f"{path}, line {line}: {len(cells)} tab-separated cells are too few", "Fetch it again.")
-    return _respaced(cells[s1]), _respaced(cells[s2]), parse_score(cells[gold].strip(), path, line), ""
+    return (cells[label].strip(), *(respaced(cells[column]) for column in texts))
 
 
 def _from_hub(task: str, split: str) -> ScoredPairs:
     """Fetch `mteb`'s data sets; called only if the user names the hub."""
+    rows = fetch(_HUB[task], split="validation" if split == "dev" else split)
+    return _pairs(task, [(r["sentence1"], r["sentence2"], float(r["score"]), "") for r in rows], "raw")
+
+
+def fetch(name: str, *configuration: str | None, **options: str) -> Any:
+    """Return a data set of the hub, as `datasets` loads it.
+
+    Raises:
+        OpencseError: It cannot be fetched.
+    """
     from datasets import load_dataset
 
-    name = _HUB[task]
     try:
-        rows = load_dataset(name, split="validation" if split == "dev" else split)
+        return load_dataset(name, *configuration, **options)
     except Exception as problem:
         raise OpencseError(
             f"{name} cannot be fetched ({type(problem).__name__})", "Check the network, or give a data folder."
         ) from problem
-    return _pairs(task, [(r["sentence1"], r["sentence2"], float(r["score"]), "") for r in rows], "raw")
 
 
 def _pairs(task: str, rows: Sequence[tuple[str, str, float, str]], text: str) -> ScoredPairs:
@@ -200,6 +221,6 @@ def _pairs(task: str, rows: Sequence[tuple[str, str, float, str]], text: str) ->
     )
 
 
-def _respaced(text: str) -> str:
+def respaced(text: str) -> str:
     """Return the text with single spaces: SentEval splits it, SimCSE joins the words."""
     return " ".join(text.split())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +15,6 @@ from opencse.foundation.errors import OpencseError
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """A model: from n texts to a float matrix (n, d)."""
-
-
-def unit_rows(matrix: np.ndarray, dtype: type[np.floating] = np.float32) -> np.ndarray:
-    """Return the rows of a matrix, (n, d), divided by their Euclidean norm; a zero row stays zero."""
-    matrix = np.asarray(matrix, dtype=dtype)
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
 class TextEmbeddings:
@@ -73,6 +69,14 @@ class TaskResult:
     def score(self) -> float | None:
         """The main metric."""
         return None if self.main is None else self.metrics[self.main]
+
+
+def rows_sha256(rows: Iterable[object], end: str = "") -> str:
+    """Return the hash of rows of JSON types in their order, each followed by `end`."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(f"{json.dumps(row)}{end}".encode())
+    return digest.hexdigest()
 
 
 class Task(Protocol):

@@ -75,11 +75,9 @@ class TransferTask:
     def predict(self, embeddings: TextEmbeddings) -> tuple[Predictions, LabelledTexts]:
         """Train, and return the predictions and the part that they belong to."""
         data, bar = self.data, f"classify {self.name}"
-        (x, y), *others = [
-            part for _, each in data.parts() for part in [(features(embeddings, each), data.indices(each))]
-        ]
+        train, *others = [(features(embeddings, part), data.indices(part)) for _, part in data.parts()]
         if data.test is None:
-            return nested_cross_validation(x, y, self.protocol, bar), data.train
+            return nested_cross_validation(train, self.protocol, bar), data.train
         if data.dev is None:
-            return cross_validation(x, y, *others[0], self.protocol, bar), data.test
-        return train_dev_test(x, y, *others[0], *others[1], self.protocol, bar), data.test
+            return cross_validation(train, others[0], self.protocol, bar), data.test
+        return train_dev_test(train, others[0], others[1], self.protocol, bar), data.test

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.resources
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from opencse.evaluation.correlation import paired_cosine
-from opencse.evaluation.task import TaskResult, TextEmbeddings
+from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_table, table_columns
 
 DEVELOPMENT_SETS = ("meaning", "search", "roles")
@@ -108,7 +106,9 @@ class TripletTask:
             main="accuracy",
             metrics=metrics,
             rows=len(right),
-            data_sha256=_hash(self.data),
+            data_sha256=rows_sha256(
+                [[[t.id, t.anchor, t.positive, t.negative, dict(t.groups)] for t in self.data.triplets]]
+            ),
             details={
                 "text": "given",
                 "similarity": "cosine",
@@ -127,8 +127,7 @@ def development_set(name: str) -> TripletSet:
     """
     if name not in DEVELOPMENT_SETS:
         raise OpencseError(f"there is no development set {name!r}", f"Known: {', '.join(DEVELOPMENT_SETS)}.")
-    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "development"
-    return read_triplets(folder / f"{name}.tsv")
+    return read_triplets(ASSETS / "development" / f"{name}.tsv")
 
 
 def load_development() -> list[TripletTask]:
@@ -177,8 +176,3 @@ def _triplet(cells: Mapping[str, object], line: int, path: Path) -> Triplet:
         raise OpencseError(f"{path}, line {line}: two of the three texts are equal", "Drop the row.")
     identity = row.pop("id", f"line {line}")
     return Triplet(id=identity, anchor=anchor, positive=positive, negative=negative, groups=row)
-
-
-def _hash(data: TripletSet) -> str:
-    rows = [[t.id, t.anchor, t.positive, t.negative, dict(t.groups)] for t in data.triplets]
-    return hashlib.sha256(json.dumps(rows, ensure_ascii=True).encode()).hexdigest()

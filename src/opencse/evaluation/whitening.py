@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -73,11 +73,3 @@ class Whitening:
     def sha256(self) -> str:
         """Hash of mean and projection."""
         return hashlib.sha256(self.mean.tobytes() + np.ascontiguousarray(self.projection).tobytes()).hexdigest()
-
-    def after(self, encode: Encode) -> Encode:
-        """Return the model `encode` followed by the whitening."""
-
-        def whitened(texts: Sequence[str]) -> np.ndarray:
-            return self(encode(texts))
-
-        return whitened

@@ -19,6 +19,8 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 
+ASSETS = Path(__file__).parents[1] / "assets"
+"""Files that come with the package."""
 FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet files or saved by `datasets`"
 """The formats of a corpus, for messages."""
 PACKAGES = {".pdf": "pypdf", ".docx": "docx"}

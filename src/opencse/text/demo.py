@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import os
 from pathlib import Path
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 
-_ASSETS = Path(str(importlib.resources.files("opencse"))) / "assets" / "demo"
+_ASSETS = ASSETS / "demo"
 
 
 def corpus(name: str | Path) -> Path:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from opencse.evaluation.check.contradictions import SentenceRewriter, rewrite_sentences
-from opencse.evaluation.probes.exclusive_names import ExclusiveNameSwap
-from opencse.evaluation.probes.exclusive_numbers import ExclusiveNumberSwap
-from opencse.evaluation.probes.exclusive_opposites import ExclusiveOpposite, NegatedComplement
+from opencse.evaluation.check.exclusive_swaps import (
+    ExclusiveNameSwap,
+    ExclusiveNumberSwap,
+    ExclusiveOpposite,
+    NegatedComplement,
+)
 from opencse.text.documents import DocumentPassage
 from opencse.text.views.registry import SourceRow
 

@@ -14,8 +14,8 @@ from rich.text import Text
 from opencse.evaluation import Encode
 from opencse.evaluation.compatibility import StoredVectors, stored_vectors
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
-from opencse.evaluation.task import unit_rows
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.unit_rows import unit_rows
 
 TOP = 10
 

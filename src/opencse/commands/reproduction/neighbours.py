@@ -10,7 +10,7 @@ import numpy as np
 from opencse.commands.reproduction.entries import Query
 from opencse.commands.reproduction.pair_cosines import Listing
 from opencse.evaluation import ScoredPairs, TextEmbeddings
-from opencse.evaluation.task import unit_rows
+from opencse.foundation.unit_rows import unit_rows
 
 TOP = 3
 """Nearest sentences that are listed."""

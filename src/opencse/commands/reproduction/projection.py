@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from opencse.commands.reports.drawing import WIDTH
 from opencse.commands.reports.palette import MODELS, Palette
 from opencse.commands.reports.text import short
-from opencse.evaluation.task import unit_rows
+from opencse.foundation.unit_rows import unit_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from opencse.evaluation.probes.exclusive_names import ExclusiveNameSwap
-from opencse.evaluation.probes.exclusive_numbers import ExclusiveNumberSwap
-from opencse.evaluation.probes.exclusive_opposites import ExclusiveOpposite, NegatedComplement
+from opencse.evaluation.check.exclusive_swaps import (
+    ExclusiveNameSwap,
+    ExclusiveNumberSwap,
+    ExclusiveOpposite,
+    NegatedComplement,
+)
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import ENGLISH, LanguagePack
 from opencse.text.views.registry import (

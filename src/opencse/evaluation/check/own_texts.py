@@ -7,7 +7,7 @@ other words, one contradicts it in nearly the same words. A model that follows m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,13 +23,36 @@ from opencse.evaluation.check.contradictions import (
 )
 from opencse.evaluation.check.text_check import ContradictionKind, QueryCheck, SearchExample, TextCheck
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
-from opencse.evaluation.probes.unit_vectors import UnitVectors
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import AUTO, ENGLISH, ChosenLanguage, choose_language, language_packs
 
 _ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
 _MIN_SENTENCES = 20  # with both versions; with fewer, the numbers say little
+
+
+class _UnitVectors:
+    """Unit vectors by text; each text is encoded once."""
+
+    def __init__(self, encode: Encode, texts: Iterable[str]) -> None:
+        self._encode = encode
+        self._vectors: dict[str, np.ndarray] = {}
+        self.add(texts)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Encode the texts that have no vector yet."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if new:
+            self._vectors |= zip(new, unit_rows(self._encode(new)), strict=True)
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of n > 0 texts, float32 (n, dim)."""
+        return np.stack([self._vectors[text] for text in texts])
+
+    def cosines(self, a: Sequence[str], b: Sequence[str]) -> np.ndarray:
+        """Return the cosines of n pairs, (n,)."""
+        return (self(a) * self(b)).sum(axis=1) if a else np.zeros(0, dtype=np.float32)
 
 
 @dataclass
@@ -84,71 +107,68 @@ def check_texts(
     chosen = choose_language(language, (passage.text for passage in searched[:500]), syntax)
     rewriter = SentenceRewriter(seed, chosen.pack)
     notify(chosen.line(CONTRADICTIONS | REWORDINGS))
-    rewritten = _rewrite(searched, rewriter, limit, deadline, seed)
-    both, sentences = rewritten.both, [*rewritten.both, *rewritten.contradicted]
+    both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline, seed)
+    sentences = both + contradicted
     cases = [
         _Case(s, kind, contradiction, list(s.rewordings)[int(rng.integers(len(s.rewordings)))])
         for s in both
         for kind, contradiction in s.contradictions.items()
     ]
     notify(f"encoding {len(searched)} texts and the versions of {len(sentences)} sentences")
-    vectors = UnitVectors(encode, _texts(searched, sentences, cases, queries))
+    vectors = _UnitVectors(encode, _texts(searched, sentences, cases, queries))
     index = vectors([passage.text for passage in searched])
     examples = _searches(cases, searched, vectors, index)
-    rewording_cosines = _rewording_cosines(both, vectors)
-    threshold = _threshold(rewording_cosines)
+    same = _cosines([(s.text, s.rewordings) for s in both], REWORDINGS, vectors)
+    far = _cosines([(s.text, s.contradictions) for s in sentences], CONTRADICTIONS, vectors)
+    threshold = _threshold(same)
     several = any(len(passage.sentences) > 1 for passage in searched)
     return TextCheck(
         model=model,
         texts=len(searched),
-        sentences=rewritten.parsed,
+        sentences=parsed,
         language=chosen.found,
         contradiction_first=_per_sentence(cases, [e.contradiction_first for e in examples]),
         contradiction_first_in_passages=_in_passages(cases, searched, vectors) if several else None,
-        accepted=_accepted(sentences, None, threshold, vectors),
-        auc=_auc(rewording_cosines, sentences, vectors),
+        accepted=_accepted(list(far.values()), threshold),
+        auc=_auc(list(same.values()), list(far.values())),
         threshold=threshold,
-        reworded=mean_estimate(np.concatenate(list(rewording_cosines.values())) if rewording_cosines else np.zeros(0)),
-        kinds=_by_contradiction(examples, sentences, threshold, vectors),
+        reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
+        kinds=_by_contradiction(examples, far, threshold),
         rewordings=_by_rewording(examples),
         queries=_queries(queries, searched, rewriter, vectors, index) if queries else None,
         examples=tuple(_worst_first(examples)),
-        notes=(*_language_notes(chosen), *_size_notes(len(both))),
+        notes=tuple(_notes(chosen, len(both))),
         seconds=time.perf_counter() - started,
     )
 
 
-@dataclass
-class _Rewritten:
-    """Sentences with both a contradiction and a rewording, those with contradictions only, and how many were parsed."""
-
-    both: list[RewrittenSentence]
-    contradicted: list[RewrittenSentence]
-    parsed: int
-
-
 def _rewrite(
     passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, limit: int, deadline: float | None, seed: int
-) -> _Rewritten:
+) -> tuple[list[RewrittenSentence], list[RewrittenSentence], int]:
     """Rewrite sentences until `limit` of them have both versions, or until the deadline.
+
+    Returns:
+        Sentences with both a contradiction and a rewording, those with contradictions only, and how many were parsed.
 
     Raises:
         OpencseError: No sentence could be contradicted.
     """
-    found = _Rewritten([], [], 0)
+    both: list[RewrittenSentence] = []
+    contradicted: list[RewrittenSentence] = []
+    parsed = 0
     for chunk in rewrite_sentences(passages, rewriter, seed=seed):
-        found.parsed += len(chunk)
-        found.both += [s for s in chunk if s.contradictions and s.rewordings]
-        found.contradicted += [s for s in chunk if s.contradictions and not s.rewordings]
-        if len(found.both) >= limit or (deadline is not None and time.perf_counter() > deadline):
+        parsed += len(chunk)
+        both += [s for s in chunk if s.contradictions and s.rewordings]
+        contradicted += [s for s in chunk if s.contradictions and not s.rewordings]
+        if len(both) >= limit or (deadline is not None and time.perf_counter() > deadline):
             break
-    if not found.both and not found.contradicted:
+    if not both and not contradicted:
         names = ", ".join(pack.name for pack in language_packs().values())
         raise OpencseError(
-            f"none of the {found.parsed} sentences could be turned into a contradiction",
+            f"none of the {parsed} sentences could be turned into a contradiction",
             f"The rewriting needs whole sentences, in a language that has rules: {names}.",
         )
-    return _Rewritten(found.both[:limit], found.contradicted[:limit], found.parsed)
+    return both[:limit], contradicted[:limit], parsed
 
 
 def _texts(
@@ -170,7 +190,7 @@ def _texts(
 
 
 def _searches(
-    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors, index: np.ndarray
+    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: _UnitVectors, index: np.ndarray
 ) -> list[SearchExample]:
     """Search with each sentence among the other passages, its contradiction and its rewording."""
     if not cases:
@@ -199,7 +219,7 @@ def _searches(
     ]
 
 
-def _in_passages(cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: UnitVectors) -> Estimate:
+def _in_passages(cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: _UnitVectors) -> Estimate:
     """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
     inner = [case for case in cases if len(searched[case.sentence.passage].sentences) > 1]
     queries = [case.sentence.text for case in inner]
@@ -222,14 +242,12 @@ def _per_sentence(cases: Sequence[_Case], contradiction_first: Sequence[bool]) -
     return mean_estimate(shares, empty="no sentence could be both contradicted and reworded")
 
 
-def _rewording_cosines(both: Sequence[RewrittenSentence], vectors: UnitVectors) -> dict[str, np.ndarray]:
-    """Return the cosines of sentences and their rewordings, by kind of rewording."""
-    found = {}
-    for name in REWORDINGS:
-        having = [s for s in both if name in s.rewordings]
-        if having:
-            found[name] = vectors.cosines([s.text for s in having], [s.rewordings[name] for s in having])
-    return found
+def _cosines(
+    versions: Sequence[tuple[str, Mapping[str, str]]], kinds: Iterable[str], vectors: _UnitVectors
+) -> dict[str, np.ndarray]:
+    """Return the cosines of sentences and their versions, for each kind of version that occurs."""
+    pairs = {kind: [(text, made[kind]) for text, made in versions if kind in made] for kind in kinds}
+    return {kind: vectors.cosines(*zip(*each, strict=True)) for kind, each in pairs.items() if each}
 
 
 def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
@@ -243,53 +261,39 @@ def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
     return float(values[order][np.searchsorted(reached, _ACCEPTED_REWORDINGS - 1e-9)])
 
 
-def _accepted(
-    sentences: Sequence[RewrittenSentence], kind: str | None, threshold: float | None, vectors: UnitVectors
-) -> Estimate:
+def _accepted(cosines: Sequence[np.ndarray], threshold: float | None) -> Estimate:
+    """Return the share of contradictions whose cosine reaches the threshold."""
     if threshold is None:
         return Estimate(value=None, rows=0, undefined="no sentence could be reworded")
-    pairs = [(s.text, text) for s in sentences for name, text in s.contradictions.items() if kind in (None, name)]
-    values = vectors.cosines([a for a, _ in pairs], [b for _, b in pairs])
+    values = np.concatenate([np.zeros(0), *cosines])
     return rate_estimate(int((values >= threshold).sum()), len(values))
 
 
-def _auc(cosines: dict[str, np.ndarray], sentences: Sequence[RewrittenSentence], vectors: UnitVectors) -> float | None:
+def _auc(same: Sequence[np.ndarray], far: Sequence[np.ndarray]) -> float | None:
+    """Return the area under the ROC curve, with equal weight for each kind of rewording."""
     from sklearn.metrics import roc_auc_score
 
-    pairs = [(s.text, text) for s in sentences for text in s.contradictions.values()]
-    if not cosines or not pairs:
+    if not same or not far:
         return None
-    far = vectors.cosines([a for a, _ in pairs], [b for _, b in pairs])
-    same = np.concatenate(list(cosines.values()))
-    weights = [np.full(len(each), 1 / len(each)) for each in cosines.values()]
-    labels = np.concatenate([np.ones(len(same)), np.zeros(len(far))])
-    return float(
-        roc_auc_score(labels, np.concatenate([same, far]), sample_weight=np.concatenate([*weights, np.ones(len(far))]))
-    )
+    labels = np.repeat([1.0, 0.0], [sum(map(len, same)), sum(map(len, far))])
+    weights = [np.full(len(each), 1 / len(each)) for each in same] + [np.ones(len(each)) for each in far]
+    return float(roc_auc_score(labels, np.concatenate([*same, *far]), sample_weight=np.concatenate(weights)))
 
 
 def _by_contradiction(
-    examples: Sequence[SearchExample],
-    sentences: Sequence[RewrittenSentence],
-    threshold: float | None,
-    vectors: UnitVectors,
+    examples: Sequence[SearchExample], cosines: Mapping[str, np.ndarray], threshold: float | None
 ) -> tuple[ContradictionKind, ...]:
     """Return the results for each kind of contradiction that occurs."""
-    kinds = []
-    for name in CONTRADICTIONS:
-        having = [s for s in sentences if name in s.contradictions]
-        first = [e.contradiction_first for e in examples if e.kind == name]
-        if having:
-            cosines = vectors.cosines([s.text for s in having], [s.contradictions[name] for s in having])
-            kinds.append(
-                ContradictionKind(
-                    name=name,
-                    contradiction_first=rate_estimate(sum(first), len(first)),
-                    cosine=mean_estimate(cosines),
-                    accepted=_accepted(sentences, name, threshold, vectors),
-                )
-            )
-    return tuple(kinds)
+    first = {name: [e.contradiction_first for e in examples if e.kind == name] for name in cosines}
+    return tuple(
+        ContradictionKind(
+            name=name,
+            contradiction_first=rate_estimate(sum(first[name]), len(first[name])),
+            cosine=mean_estimate(values),
+            accepted=_accepted([values], threshold),
+        )
+        for name, values in cosines.items()
+    )
 
 
 def _by_rewording(examples: Sequence[SearchExample]) -> dict[str, Estimate]:
@@ -306,7 +310,7 @@ def _queries(
     queries: Sequence[str],
     searched: Sequence[DocumentPassage],
     rewriter: SentenceRewriter,
-    vectors: UnitVectors,
+    vectors: _UnitVectors,
     index: np.ndarray,
 ) -> QueryCheck:
     """Replace the first hit of each query by a contradiction of it, and search again."""
@@ -348,15 +352,10 @@ def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
     return sorted(ordered, key=lambda e: not e.contradiction_first)
 
 
-def _language_notes(chosen: ChosenLanguage) -> list[str]:
-    """Return a note on the language, unless the texts are in English as expected."""
-    if chosen.found == chosen.pack.code == ENGLISH.code:
-        return []
-    line = chosen.line(CONTRADICTIONS | REWORDINGS)
-    return [f"{line[0].upper()}{line[1:]}."]
-
-
-def _size_notes(count: int) -> list[str]:
-    if count >= _MIN_SENTENCES:
-        return []
-    return [f"Only {count} sentences could be both contradicted and reworded: the numbers say little."]
+def _notes(chosen: ChosenLanguage, count: int) -> Iterator[str]:
+    """Yield notes on the language, unless the texts are in English as expected, and on too few sentences."""
+    if not chosen.found == chosen.pack.code == ENGLISH.code:
+        line = chosen.line(CONTRADICTIONS | REWORDINGS)
+        yield f"{line[0].upper()}{line[1:]}."
+    if count < _MIN_SENTENCES:
+        yield f"Only {count} sentences could be both contradicted and reworded: the numbers say little."

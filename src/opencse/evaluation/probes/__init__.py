@@ -14,10 +14,9 @@
 from opencse.evaluation.probes.estimates import Estimate
 from opencse.evaluation.probes.length import LengthBias, LengthProbe
 from opencse.evaluation.probes.pair_retrieval import Retrieval, RetrievalProbe
-from opencse.evaluation.probes.probe_data import ProbeData, load_probe_data
+from opencse.evaluation.probes.probe_data import ProbeData, ProbeSets, by_subset, load_probe_data, load_probe_sts
 from opencse.evaluation.probes.probe_suite import ProbeScores, ProbeSuite, probe_encoders
 from opencse.evaluation.probes.sentences import KINDS, ProbeSentences, packaged_sentences, read_sentences
-from opencse.evaluation.probes.sets import ProbeSets, by_subset, load_probe_sts
 from opencse.evaluation.probes.splits import SplitAverage, SplitProbe, SplitResult, SplitResults
 from opencse.evaluation.probes.suppression import Suppression, SuppressionProbe
 from opencse.evaluation.probes.training_pairs import PairKind, TrainingPairsProbe

@@ -68,8 +68,7 @@ class LengthProbe:
     def texts(self) -> Iterator[str]:
         """Yield every text whose vector `measure` needs."""
         for each in self.sets:
-            yield from each.sentence1
-            yield from each.sentence2
+            yield from each.texts()
 
     def measure(self, embeddings: TextEmbeddings) -> LengthBias:
         """Return the correlations, and mean cosines by bin of length difference."""

@@ -6,19 +6,17 @@ antonym ("is cold"), which both share more of its words. All sentences were writ
 
 from __future__ import annotations
 
-import importlib.resources
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from opencse.evaluation import TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine
-from opencse.evaluation.probes.estimates import mean_estimate
-from opencse.evaluation.probes.triplet_sets import TripletGroup, TripletResult
+from opencse.evaluation.probes.triplet_sets import TripletResult, triplet_result
+from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_table
 
 NAME = "negated antonyms"
@@ -44,13 +42,12 @@ class AntonymChoice:
 @cache
 def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
     """Return the quadruples by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
-    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "probe"
     rng = random.Random(_CONTRACTIONS_SEED)
     found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
-    for _, row in read_table(folder / "antonym_predicates.tsv"):
+    for _, row in read_table(ASSETS / "probe" / "antonym_predicates.tsv"):
         said, other, *negated = _predicate(row, rng)
         _add(found, ("affirmed", "negated"), said, other, *negated)
-    for _, row in read_table(folder / "antonym_verbs.tsv"):
+    for _, row in read_table(ASSETS / "probe" / "antonym_verbs.tsv"):
         _add(found, ("verbs", "verbs"), *_verb(row))
     return {form: tuple(rows) for form, rows in found.items()}
 
@@ -119,13 +116,6 @@ class NegatedAntonymProbe:
             [paired_cosine(sentences, embeddings([row.contradictions[i] for row in self._rows])) for i in (0, 1)],
             axis=0,
         )
-        right, start = paraphrase > nearest, 0
-        groups = []
-        for form, rows in self._forms.items():
-            groups.append(
-                TripletGroup(column="form", value=form, accuracy=mean_estimate(right[start : start + len(rows)]))
-            )
-            start += len(rows)
-        return TripletResult(
-            name=NAME, accuracy=mean_estimate(right), groups=tuple(groups), rows_right=tuple(right.tolist())
-        )
+        form_of = np.repeat(list(self._forms), [len(rows) for rows in self._forms.values()])
+        groups = {("form", form): np.flatnonzero(form_of == form) for form in self._forms}
+        return triplet_result(NAME, paraphrase > nearest, groups)

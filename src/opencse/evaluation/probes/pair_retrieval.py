@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.evaluation import TextEmbeddings
+from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.sentences import ProbeSentences
-from opencse.evaluation.task import unit_rows
+from opencse.foundation.unit_rows import unit_rows
 
 TOP = 3
-_BLOCK = 1024  # queries at a time: bounds the memory of the similarity matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,22 +82,17 @@ class RetrievalProbe:
     def _search(self, queries: list[str], embeddings: TextEmbeddings) -> Iterator[tuple[RetrievedText, ...]]:
         corpus = unit_rows(embeddings(self._corpus), np.float64)
         position = {text: index for index, text in enumerate(self._corpus)}
-        for start in range(0, len(queries), _BLOCK):
-            block = queries[start : start + _BLOCK]
-            own = np.array([position[query] for query in block])
-            similarity = corpus[own] @ corpus.T
-            similarity[np.arange(len(block)), own] = -np.inf  # a query does not find itself
-            nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(TOP, len(self._corpus) - 1)]
-            for row, (indices, values) in enumerate(zip(nearest, similarity, strict=True)):
-                _, paraphrase, negation = self._rows[start + row]
-                yield tuple(
-                    RetrievedText(
-                        text=self._corpus[index],
-                        relation={paraphrase: "paraphrase", negation: "negation"}.get(self._corpus[index], "other"),
-                        cosine=round(float(values[index]), 4),
-                    )
-                    for index in indices
+        own = np.array([position[query] for query in queries])
+        found = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own)
+        for (_, paraphrase, negation), indices, cosines in zip(self._rows, *found, strict=True):
+            yield tuple(
+                RetrievedText(
+                    text=self._corpus[index],
+                    relation={paraphrase: "paraphrase", negation: "negation"}.get(self._corpus[index], "other"),
+                    cosine=round(float(cosine), 4),
                 )
+                for index, cosine in zip(indices, cosines, strict=True)
+            )
 
 
 def _rate(values: list[bool]) -> Estimate:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from opencse.evaluation import DEVELOPMENT_SETS, ScoredPairs, TripletSet, development_set, read_pairs
+import numpy as np
+
+from opencse.evaluation import (
+    DEVELOPMENT_SETS,
+    STS_TASKS,
+    ScoredPairs,
+    TripletSet,
+    development_set,
+    load_sts,
+    read_pairs,
+)
+from opencse.evaluation.probes.published import SPLITS
 from opencse.evaluation.probes.sentences import ProbeSentences, packaged_sentences, read_sentences
-from opencse.evaluation.probes.sets import load_probe_sts
 from opencse.evaluation.sts_sources import TextVariant
+from opencse.foundation.errors import OpencseError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,3 +91,56 @@ def load_probe_data(
         negated_antonyms=sentences is None,
         notes=tuple(notes),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSets:
+    """Sets of scored pairs to probe on: those of OssCSE Table 2, as subsets of the STS tasks.
+
+    Attributes:
+        tasks: The seven STS tasks.
+        split_sets: Their subsets that OssCSE's rule admits (the median score lies within [2, 3.5]), and both parts of
+            STS-B. The sixteen sets of OssCSE Table 2 are among them.
+        missing: Sets of Table 2 that the source lacks, with the reason.
+    """
+
+    tasks: tuple[ScoredPairs, ...]
+    split_sets: tuple[ScoredPairs, ...]
+    missing: dict[str, str]
+
+
+def load_probe_sts(source: str | Path, *, text: TextVariant = "senteval") -> ProbeSets:
+    """Load the seven STS tasks and the subsets on which surface bias is measured.
+
+    Args:
+        source: As for `opencse.evaluation.load_sts`.
+        text: `senteval`, the text of the published splits, or `raw`.
+
+    The training part of STS-B, which evaluation does not need, may be absent.
+
+    Raises:
+        OpencseError: As `load_sts`.
+    """
+    tasks = load_sts(source, text=text, tasks=STS_TASKS)
+    parts = [part for task in tasks if task.name != "SICK-R" for part in by_subset(task)]
+    missing = {}
+    try:
+        train = load_sts(source, text=text, tasks=["STS-B"], split="train")[0]
+        parts.append(replace(train, name="STS-B train"))
+    except OpencseError as error:
+        missing["STS-B train"] = error.problem
+    parts = [replace(part, name="STS-B test") if part.name == "STS-B" else part for part in parts]
+    parts = [part for part in parts if part.name in SPLITS or 2 <= np.median(part.gold) <= 3.5]
+    found = {part.name for part in parts}
+    missing |= {name: "the source has no such subset" for name in SPLITS if name not in found | missing.keys()}
+    return ProbeSets(tasks=tuple(tasks), split_sets=tuple(parts), missing=missing)
+
+
+def by_subset(pairs: ScoredPairs) -> list[ScoredPairs]:
+    """Return one set per subset, in order of first occurrence, or the set itself if it has no subsets."""
+    if pairs.subsets is None:
+        return [pairs]
+    members: dict[str, list[int]] = {}
+    for row, subset in enumerate(pairs.subsets):
+        members.setdefault(subset, []).append(row)
+    return [pairs.subset(f"{pairs.name} {subset}", rows) for subset, rows in members.items()]

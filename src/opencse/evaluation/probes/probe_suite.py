@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from opencse.evaluation import Encode, PairsTask, TaskResult, TextEmbeddings
+from opencse.evaluation import Encode, PairsTask, TaskResult, TextEmbeddings, distinct_texts
 from opencse.evaluation.probes.length import LengthBias, LengthProbe
 from opencse.evaluation.probes.negated_antonyms import NegatedAntonymProbe
 from opencse.evaluation.probes.pair_retrieval import Retrieval, RetrievalProbe
@@ -40,13 +40,13 @@ class ProbeScores:
     """
 
     sts: tuple[TaskResult, ...]
-    splits: SplitResults | None
-    own_splits: SplitResults | None
-    transformations: Transformations | None
-    retrieval: Retrieval | None
-    suppression: Suppression | None
-    length: LengthBias | None
-    training_pairs: tuple[PairKind, ...]
+    splits: SplitResults | None = None
+    own_splits: SplitResults | None = None
+    transformations: Transformations | None = None
+    retrieval: Retrieval | None = None
+    suppression: Suppression | None = None
+    length: LengthBias | None = None
+    training_pairs: tuple[PairKind, ...] = ()
     seconds: float
     triplets: tuple[TripletResult, ...] = ()
 
@@ -87,11 +87,7 @@ class ProbeSuite:
             self._probes["negated antonyms"] = NegatedAntonymProbe()
         if not self._probes:
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
-        self.texts = list(dict.fromkeys(self._all_texts()))
-
-    def _all_texts(self) -> Iterator[str]:
-        for part in (*self._tasks, *self._probes.values()):
-            yield from part.texts()
+        self.texts = distinct_texts([*self._tasks, *self._probes.values()])
 
     def __call__(self, encode: Encode) -> ProbeScores:
         """Encode every distinct text once, and run all probes on the vectors.
@@ -104,11 +100,8 @@ class ProbeSuite:
         results: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
         if "negated antonyms" in results:
             results["triplets"] = (*results.get("triplets", ()), results.pop("negated antonyms"))
-        missing: dict[str, Any] = {name: None for name in ProbeScores.__dataclass_fields__ if name != "seconds"}
-        results["sts"] = tuple(task.score(embeddings) for task in self._tasks)
-        return ProbeScores(
-            **{**missing, "training_pairs": (), "triplets": (), **results}, seconds=time.perf_counter() - started
-        )
+        sts = tuple(task.score(embeddings) for task in self._tasks)
+        return ProbeScores(sts=sts, **results, seconds=time.perf_counter() - started)
 
 
 def probe_encoders(models: Mapping[str, Encode], data: ProbeData) -> dict[str, ProbeScores]:

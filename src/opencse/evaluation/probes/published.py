@@ -25,15 +25,15 @@ class PublishedSplit:
 
 
 def _row(pairs: str, medians: str, unsupervised: str, supervised: str) -> PublishedSplit:
-    cont, oppn = pairs.split()
-    score, rate = medians.split()
-    first, second = unsupervised.split(), supervised.split()
+    (cont, oppn), (score, rate), (c, o), (supervised_c, supervised_o) = (
+        map(float, cells.split()) for cells in (pairs, medians, unsupervised, supervised)
+    )
     return PublishedSplit(
         pairs=(int(cont), int(oppn)),
-        median_score=float(score),
-        median_error_rate=float(rate),
-        unsupervised=(float(first[0]), float(first[1])),
-        supervised=(float(second[0]), float(second[1])),
+        median_score=score,
+        median_error_rate=rate,
+        unsupervised=(c, o),
+        supervised=(supervised_c, supervised_o),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 from opencse.text.corpus import column_names, read_rows
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
@@ -51,7 +51,7 @@ class ProbeSentences:
 
 def packaged_sentences() -> Path:
     """Return the path of the sentences that come with the package."""
-    return Path(str(importlib.resources.files("opencse"))) / "assets" / "probe" / "transformations.tsv"
+    return ASSETS / "probe" / "transformations.tsv"
 
 
 def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> ProbeSentences:

@@ -89,8 +89,7 @@ class SplitProbe:
     def texts(self) -> Iterator[str]:
         """Yield every text whose vector `measure` needs."""
         for each in self.sets:
-            yield from each.sentence1
-            yield from each.sentence2
+            yield from each.texts()
 
     def measure(self, embeddings: TextEmbeddings) -> SplitResults:
         """Return the correlation of cosines and human scores on both parts of every set."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from opencse.evaluation import TextEmbeddings, TripletSet, TripletTask
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
@@ -58,14 +60,21 @@ class TripletProbe:
 
     def measure(self, embeddings: TextEmbeddings) -> tuple[TripletResult, ...]:
         """Return the accuracy on every set."""
-        return tuple(_accuracy(task, embeddings) for task in self._tasks)
+        return tuple(
+            triplet_result(task.name, task.margins(embeddings) > 0, task.data.groups()) for task in self._tasks
+        )
 
 
-def _accuracy(task: TripletTask, embeddings: TextEmbeddings) -> TripletResult:
-    right = task.margins(embeddings) > 0
-    groups = task.data.groups()
+def triplet_result(name: str, right: np.ndarray, groups: Mapping[tuple[str, str], np.ndarray]) -> TripletResult:
+    """Return the accuracy over all triplets and for each group.
+
+    Args:
+        name: Name of the set.
+        right: Whether the positive of each triplet is nearer, (n,).
+        groups: Rows of every group by column and value.
+    """
     return TripletResult(
-        name=task.name,
+        name=name,
         accuracy=mean_estimate(right),
         groups=tuple(
             TripletGroup(column=column, value=value, accuracy=mean_estimate(right[rows]))

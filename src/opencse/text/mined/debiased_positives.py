@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.generated.back_translation import BackTranslation
 from opencse.text.generated.candidate_table import Candidate, CandidateSource, CandidateTable, distinct_candidates
 from opencse.text.mined import selection
 from opencse.text.mined.debiased_negatives import check_draw, temperature
 from opencse.text.mined.mined_spec import SCORES, check_cosine_window, open_bounds, surface_scores
 from opencse.text.mined.selection import Mode
-from opencse.text.mined.vectors import Embedding, Pooling, unit_vectors
+from opencse.text.mined.vectors import Embedding, Pooling
 from opencse.text.surface.pool_distances import pool_distance
 from opencse.text.surface.symbols import symbols
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
@@ -141,7 +142,7 @@ class PositiveDrawer:
         valid = np.arange(n) < sizes[:, None]
         members = np.full(valid.shape, -1, dtype=np.int64)
         members[valid] = np.arange(len(rows), len(texts))
-        vectors = unit_vectors(self._embedder.encode(texts))
+        vectors = unit_rows(self._embedder.encode(texts))
         cosine = np.zeros(valid.shape, dtype=np.float32)
         cosine[valid] = (vectors[np.nonzero(valid)[0]] * vectors[members[valid]]).sum(axis=1)
         low, high = open_bounds(spec.window)

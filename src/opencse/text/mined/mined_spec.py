@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from opencse.text.mined.vectors import Embedding, Pooling, Vectors, open_vectors, unit_vectors
+from opencse.foundation.unit_rows import unit_rows
+from opencse.text.mined.vectors import Embedding, Pooling, Vectors, open_vectors
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
@@ -46,7 +47,7 @@ class CorpusIndex:
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return unit vectors of other texts, float32 (n, d)."""
-        return unit_vectors(self._embedder.encode(texts))
+        return unit_rows(self._embedder.encode(texts))
 
     @cached_property
     def _embedder(self) -> Embedder:

@@ -18,6 +18,7 @@ from opencse.foundation.cache import cache_place
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.stores import Store, StoreWriter, key_hash
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.views.sentence_store import SentenceStore
 
 if TYPE_CHECKING:
@@ -108,12 +109,6 @@ class Vectors:
         if shard not in self._open:
             self._open[shard] = Store(self._path(shard))
         return self._open[shard]
-
-
-def unit_vectors(matrix: np.ndarray) -> np.ndarray:
-    """Return the rows of a matrix, float32 (n, d), divided by their Euclidean norm; a zero row stays zero."""
-    matrix = np.asarray(matrix, dtype=np.float32)
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
 @dataclass(frozen=True)
@@ -209,7 +204,7 @@ class _EmbedShard:
         start, stop = self._vectors.span(shard)
         rows = np.empty((stop - start, self._vectors.dimension), dtype=np.float16)
         for first, texts in self._chunks(start, stop):
-            rows[first - start : first - start + len(texts)] = unit_vectors(self._embedder.encode(texts))
+            rows[first - start : first - start + len(texts)] = unit_rows(self._embedder.encode(texts))
         self._vectors.write(shard, rows)
         return stop - start
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.surface import lexical_overlap, match_error_rate
 
 PUBLISHED = {
@@ -79,7 +80,7 @@ def pair_statistics(
     if table.num_rows > limit:
         table = table.take(np.sort(rng.choice(table.num_rows, limit, replace=False)))
     texts = table["text"].to_pylist()
-    vectors = None if encode is None else _unit(encode(texts))
+    vectors = None if encode is None else unit_rows(encode(texts))
     found = [
         _describe(name, texts, table[name].to_pylist(), table[f"{name}.rule"].to_pylist(), vectors, encode)
         for name in columns
@@ -102,7 +103,7 @@ def _describe(
     a, b = [texts[i] for i in valid], [str(others[i]) for i in valid]
     cosine = None
     if vectors is not None and encode is not None and valid:
-        cosine = _distribution((vectors[valid] * _unit(encode(b))).sum(axis=1), COSINE_BINS)
+        cosine = _distribution((vectors[valid] * unit_rows(encode(b))).sum(axis=1), COSINE_BINS)
     return ColumnStatistics(
         column=name,
         rows=len(texts),
@@ -125,11 +126,6 @@ def _distribution(values: np.ndarray, bins: np.ndarray) -> Distribution:
         low=low,
         high=high,
     )
-
-
-def _unit(matrix: np.ndarray) -> np.ndarray:
-    matrix = np.asarray(matrix, dtype=np.float32)
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
 def bar_chart(distribution: Distribution) -> str:
