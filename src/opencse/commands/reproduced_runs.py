@@ -212,9 +212,8 @@ def _given(shared: Reproduction, model: str, system: System, recipe: Recipe | No
         suite = ProbeSuite(shared.probe_data)
         if not system.whitened:
             return suite(embedder)
-        return suite(
-            Whitening.fit(embedder, (text for (text,) in shared.corpus.rows(("text",)) if text)).after(embedder)
-        )
+        whitening = Whitening.fit(embedder, shared.corpus.texts())
+        return suite(lambda texts: whitening(embedder(texts)))
 
     key = {"backbone": model, "pooling": pooling, **({"whitened": "corpus"} if system.whitened else {})}
     stored = _stored_or_measured(shared, key, probe)

@@ -1,0 +1,135 @@
+"""What a meaning block gains and costs, by its strength; every text is encoded once.
+
+    python benchmarks/debias/block/curve.py MODEL DATA -o OUT.json [--strengths 0,0.3,0.4,0.5,0.6] [--final]
+
+MODEL is a folder with a block (train_block.py), DATA the folder of the evaluation sets. Measures are those of
+measures.py, with `--final` those on test sets, and:
+
+complaints      complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent, also by kind
+false hits      of the contradictions of XNLI dev, the share above the threshold that 90 % of the entailed pairs pass
+CondaQA         human edits of sentences with a negation: the paraphrase edit above the affirmative one (`--held-out`)
+Cranfield       nDCG@10 (`--held-out`)
+
+Nothing is tuned on what `--held-out` measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from block_folder import load_with_block
+from meaning_block import rescale
+from measures import Measures
+from strength import largest_strength, strength_curve
+from wording import table
+
+from opencse.encoder.embedder import Embedder
+from opencse.evaluation import load_guard
+from opencse.evaluation.retrieval import RetrievalTask
+from opencse.evaluation.task import Encode, Task, evaluate_tasks
+from opencse.evaluation.triplets import Triplet, TripletSet, TripletTask, read_triplets
+
+COMPLAINTS = Path(__file__).with_name("complaints")
+SURE = 0.9
+"""Share of the entailed pairs that are to pass a cache's threshold."""
+
+
+class Encoded:
+    """Vectors at strength 1 of every text that was asked for, each encoded once."""
+
+    def __init__(self, model: str) -> None:
+        encoder = load_with_block(model, device="cpu")
+        encoder[-1].strength = 1.0
+        self._encode: Encode = Embedder(encoder, precision="bf16").encode
+        self._place: dict[str, int] = {}
+        self._vectors = np.zeros((0, 2 * encoder[-1].config["width"]), np.float32)
+
+    def at(self, strength: float) -> Encode:
+        """Return the function from texts to vectors of a strength."""
+        return lambda texts: rescale(self(texts), 1.0, strength)
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors at strength 1."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._place]
+        if new:
+            self._place |= {text: len(self._place) + i for i, text in enumerate(new)}
+            self._vectors = np.concatenate([self._vectors, self._encode(new)])
+        return self._vectors[[self._place[text] for text in texts]]
+
+
+def false_hits(encode: Encode, triplets: Sequence[tuple[str, str, str]]) -> float:
+    """Share of contradictions, in percent, above the threshold at which `SURE` of the paraphrases hit."""
+    anchor, same, opposed = (encode([one[i] for one in triplets]) for i in range(3))
+    cosines = [np.einsum("ij,ij->i", anchor, other) / np.linalg.norm(other, axis=1) for other in (same, opposed)]
+    unit = [cosine / np.linalg.norm(anchor, axis=1) for cosine in cosines]
+    return 100 * float((unit[1] >= np.quantile(unit[0], 1 - SURE)).mean())
+
+
+def condaqa(data: Path) -> TripletTask:
+    rows = [
+        Triplet(id=str(i), anchor=row["sentence"], positive=row["paraphrase"], negative=row["affirmative"], groups={})
+        for i, row in enumerate(table(data / "eval" / "CondaQA" / "dev.tsv.gz"))
+    ]
+    return TripletTask(data=TripletSet(name="CondaQA", triplets=tuple(rows)))
+
+
+def cranfield(data: Path) -> RetrievalTask:
+    folder = data / "eval" / "Cranfield"
+    documents = table(folder / "docs.tsv.gz")
+    place = {row["doc_id"]: i for i, row in enumerate(documents)}
+    queries = table(folder / "queries.tsv.gz")
+    found: dict[str, dict[int, float]] = {row["query_id"]: {} for row in queries}
+    for row in table(folder / "qrels.tsv.gz"):
+        if row["doc_id"] in place:
+            found[row["query_id"]][place[row["doc_id"]]] = 1.0
+    return RetrievalTask(
+        name="Cranfield",
+        queries=[row["text"] for row in queries],
+        corpus=[row["text"] for row in documents],
+        relevant=[found[row["query_id"]] for row in queries],
+        main="ndcg@10",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--strengths", default="0,0.3,0.4,0.5,0.6")
+    parser.add_argument("--final", action="store_true", help="test sets, too")
+    parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
+    parser.add_argument("--small", action="store_true", help="complaints, development sets and guards alone")
+    options = parser.parse_args()
+    encoded = Encoded(options.model)
+    curve = strength_curve(encoded, load_guard())
+    results: dict[str, object] = {
+        "guards": {str(strength): scores for strength, scores in curve.items()},
+        "largest strength": {str(lost): largest_strength(curve, lost) for lost in (0.3, 0.5, 1.0)},
+    }
+    options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    tasks: list[Task] = [TripletTask(data=read_triplets(COMPLAINTS / f"{name}.tsv")) for name in ("meaning", "search")]
+    if options.held_out:
+        tasks += [condaqa(options.data), cranfield(options.data)]
+    measures: Callable[..., dict[str, float | None]] | None = None
+    if not options.small:
+        measures = Measures(options.data, None)
+    for strength in map(float, options.strengths.split(",")):
+        encode = encoded.at(strength)
+        found: dict[str, float | None] = {}
+        for result in evaluate_tasks(encode, tasks).results:
+            found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
+        if measures is not None:
+            found |= measures(encode, final=options.final)
+            found["false hits"] = false_hits(encode, measures.development.nli)
+        results[f"at {strength:g}"] = found
+        options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    print(json.dumps(results["largest strength"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""The meaning block: a second vector beside a model's own, for what its own vector does not tell apart.
+
+This file stands beside a saved model, so that it loads without opencse (`trust_remote_code=True`). It therefore needs
+nothing but torch, transformers and safetensors.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+_SHARED = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet")
+"""Model types whose layers `model.encoder` runs on hidden states and an additive mask."""
+_WEIGHTS, _CONFIG = "model.safetensors", "config.json"
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+
+
+class MeaningBlock(nn.Module):
+    r"""Last module of a sentence-transformers model: puts a meaning vector z beside the model's unit vector e.
+
+    .. math::
+        v = \frac{[e \,;\, \beta z \,;\, 0]}{\sqrt{1 + \beta^2}}, \qquad
+        z = \frac{P(\text{code} \otimes \varphi)}{\lVert P(\text{code} \otimes \varphi) \rVert}
+
+    so that cos(v, v') = (1 − w) e·e' + w z·z' with w = β² / (1 + β²). `code` (length 1) says which of two opposite
+    things is claimed, φ (length 1) about what; their product is opposed if the codes are, whatever the topic. Both read
+
+    .. math:: x = [\operatorname{mean} h'_L \,;\, \operatorname{mean} h_{l_1} \,;\, \operatorname{mean} h_{l_2} \,;\, …]
+
+    the averages over tokens, each scaled to length 1, of the last layer h' of a trained copy of the upper layers, and
+    of chosen layers h of the untouched transformer; φ reads e as well. The lower layers run once for both. For an
+    architecture whose layers cannot be run alone, the copy is a whole transformer.
+
+    With d numbers in e, z has d − 1 and v has 2 d. The last place is 0 here, and β in an upgraded vector (`upgrade`).
+
+    Args:
+        width: d, the dimension of the model's own vector.
+        transformer: Configuration of the copied layers (`PretrainedConfig.to_dict`).
+        first: Index of the hidden state on which the copied layers run; None for a whole copy.
+        averages: Indices of the hidden states that are averaged; 0 is the embedding layer.
+        code: Numbers in the code.
+        inner: Numbers in φ.
+        hidden: Hidden units of φ.
+        code_hidden: Hidden units of the code.
+        strength: β; it may be changed at any time, also after training.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        transformer: dict[str, Any],
+        first: int | None,
+        averages: list[int],
+        code: int = 8,
+        inner: int = 256,
+        hidden: int = 512,
+        code_hidden: int = 128,
+        strength: float = 0.4,
+    ) -> None:
+        super().__init__()
+        from transformers import AutoConfig, AutoModel
+
+        config: Any = AutoConfig.for_model(**transformer)
+        if first is not None:
+            config.vocab_size = (config.pad_token_id or 0) + 1  # the copied layers embed no tokens
+        model = AutoModel.from_config(config).float()
+        self.copy = model if first is None else model.encoder
+        self.averages, self.first, self.strength = tuple(averages), first, strength
+        self.config: dict[str, Any] = {
+            "width": width,
+            "transformer": dict(transformer),
+            "first": first,
+            "averages": list(averages),
+            "code": code,
+            "inner": inner,
+            "hidden": hidden,
+            "code_hidden": code_hidden,
+        }
+        read = config.hidden_size * (1 + len(averages))
+        self.code = nn.Sequential(nn.Linear(read, code_hidden), nn.GELU(), nn.Linear(code_hidden, code))
+        self.sharpen = nn.Sequential(nn.Linear(read + width, hidden), nn.ReLU(), nn.Linear(hidden, inner))
+        self.project = nn.Linear(code * inner, width - 1, bias=False)
+        nn.init.orthogonal_(self.project.weight)
+        self.drop = nn.Dropout(0.0)  # on the averages, in training
+        # Mean and standard deviation of what the code reads, over the training texts (`standardise`).
+        self.register_buffer("center", torch.zeros(read))
+        self.register_buffer("scale", torch.ones(read))
+
+    @classmethod
+    def beside(cls, model: Any, **settings: Any) -> MeaningBlock:
+        """Return a new block for a sentence-transformers model, whose transformer then returns all hidden states.
+
+        Args:
+            model: A model whose first module is a transformer; the block is not appended.
+            settings: Sizes, as for the class.
+        """
+        transformer = model[0].auto_model
+        transformer.config.output_hidden_states = True
+        config = transformer.config.to_diff_dict()
+        layers = transformer.config.num_hidden_layers
+        first = layers // 2 if config["model_type"] in _SHARED else None
+        if first is not None:
+            config["num_hidden_layers"] = layers - first
+        averages = [max(1, round(layers * share / 3)) for share in (1, 2, 3)]
+        block = cls(_dimension(model), config, first, averages, **settings)
+        weights = transformer.state_dict() if first is None else transformer.encoder.state_dict()
+        kept = {}
+        for name, tensor in weights.items():
+            parts = name.split(".")
+            if first is not None and parts[0] == "layer":
+                if int(parts[1]) < first:
+                    continue
+                parts[1] = str(int(parts[1]) - first)
+            kept[".".join(parts)] = tensor
+        block.copy.load_state_dict(kept)
+        return block.to(model.device)
+
+    def parts(self, features: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return e (n, d), the code (n, code) and z (n, d - 1), each row of length 1."""
+        e, frozen = self.read(features)
+        code, z = self.meaning(e, frozen, self.copied(features))
+        return e, code, z
+
+    def read(self, features: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        """Return e (n, d) and the averages of the untouched transformer (n, averages x width)."""
+        mask, states = features["attention_mask"], features["all_layer_embeddings"]
+        e = F.normalize(features["sentence_embedding"].float(), dim=-1)
+        return e, torch.cat([average(states[i], mask) for i in self.averages], dim=-1)
+
+    def copied(self, features: dict[str, Any]) -> Tensor:
+        """Return the average of the copy's last layer, (n, width)."""
+        mask = features["attention_mask"]
+        if self.first is None:
+            inputs = {name: features[name] for name in _INPUTS if name in features}
+            return average(self.copy(**inputs).last_hidden_state, mask)
+        state = features["all_layer_embeddings"][self.first].to(next(self.copy.parameters()).dtype)
+        unseen = (1.0 - mask[:, None, None, :].to(state.dtype)) * torch.finfo(state.dtype).min
+        return average(self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask)
+
+    def meaning(self, e: Tensor, frozen: Tensor, copied: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the code and z."""
+        code = self.codes(frozen, copied)
+        topic = F.normalize(self.sharpen(torch.cat([e, frozen, copied], dim=-1)), dim=-1)
+        z = F.normalize(self.project((code[:, :, None] * topic[:, None, :]).flatten(1)), dim=-1)
+        return code, z
+
+    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+        """Replace `sentence_embedding` (n, d) by v (n, 2 d)."""
+        e, _, z = self.parts(features)
+        v = torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1) / (1 + self.strength**2) ** 0.5
+        return {**features, "sentence_embedding": v}
+
+    def codes(self, frozen: Tensor, copied: Tensor) -> Tensor:
+        """Return the codes, (n, code)."""
+        read = (torch.cat([copied, frozen], dim=-1) - self.center) / self.scale
+        return F.normalize(self.code(self.drop(read)), dim=-1)
+
+    def standardise(self, frozen: Tensor) -> None:
+        """Set the mean and the deviation by which the code reads its input, from the averages of training texts.
+
+        Opposites differ little in these averages, so without this the code is slow to tell them apart.
+
+        Args:
+            frozen: The averages of the untouched transformer, of which the last begins as that of the copy.
+        """
+        read = torch.cat([frozen[:, -len(self.center) + frozen.shape[1] :], frozen], dim=-1)
+        self.center.copy_(read.mean(dim=0))
+        self.scale.copy_(read.std(dim=0) + 1e-3)
+
+    def get_embedding_dimension(self) -> int:
+        """Return 2 d."""
+        return 2 * self.config["width"]
+
+    get_sentence_embedding_dimension = get_embedding_dimension
+
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
+        """Write the settings, the weights in half precision, and this file into the model's folder above."""
+        folder = Path(output_path)
+        shutil.copyfile(__file__, folder.parent / "meaning_block.py")
+        settings = {**self.config, "strength": self.strength}
+        (folder / _CONFIG).write_text(json.dumps(settings, indent=2, default=str), encoding="utf-8")
+        used = {name: tensor.detach().half().contiguous().cpu() for name, tensor in self.state_dict().items()}
+        save_file(used, folder / _WEIGHTS)
+
+    @classmethod
+    def load(cls, input_path: str) -> MeaningBlock:
+        """Load a folder that `save` wrote."""
+        folder = Path(input_path)
+        block = cls(**json.loads((folder / _CONFIG).read_text(encoding="utf-8")))
+        block.load_state_dict({name: tensor.float() for name, tensor in load_file(folder / _WEIGHTS).items()})
+        return block.eval()
+
+
+def upgrade(vectors: Any, strength: float) -> Any:
+    r"""Return old document vectors in the new index: [e ; 0 … 0 ; β] / √(1 + β²), NumPy (n, 2 d).
+
+    A query [e ; 0 ; 0] (`as_query`) ranks these and new vectors together as the old model ranked all of them, by dot
+    product and by cosine: both have length 1 and the same share of e.
+
+    Args:
+        vectors: The old model's unit vectors, NumPy (n, d).
+        strength: β of the new vectors.
+    """
+    import numpy as np
+
+    n, d = vectors.shape
+    blank, last = np.zeros((n, d - 1), vectors.dtype), np.full((n, 1), strength, vectors.dtype)
+    return np.concatenate([vectors, blank, last], axis=1) / (1 + strength**2) ** 0.5
+
+
+def as_query(vectors: Any) -> Any:
+    """Return old query vectors in the new index: [e ; 0 ; 0], NumPy (n, 2 d)."""
+    import numpy as np
+
+    return np.concatenate([vectors, np.zeros_like(vectors)], axis=1)
+
+
+def rescale(vectors: Any, strength: float, new: float) -> Any:
+    """Return vectors of one strength (above 0) with another, NumPy (n, 2 d): an index changes without being rebuilt."""
+    import numpy as np
+
+    e, rest = np.split(vectors, 2, axis=1)
+    return np.concatenate([e, rest * (new / strength)], axis=1) * ((1 + strength**2) / (1 + new**2)) ** 0.5
+
+
+def average(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the average over tokens, scaled to length 1, (n, width)."""
+    weights = mask.unsqueeze(-1).float()
+    return F.normalize((states.float() * weights).sum(1) / weights.sum(1).clamp(min=1), dim=-1)
+
+
+def _dimension(model: Any) -> int:
+    return int(model.get_embedding_dimension())

@@ -1,0 +1,187 @@
+"""The meaning block against a literal transcription, on several architectures, and the upgrade of old vectors."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from block_folder import load_with_block, save_with_block
+from meaning_block import MeaningBlock, as_query, average, rescale, upgrade
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
+
+from tests.encoder.families import FAMILIES, padded_batch
+from tests.tiny import tiny_bert, tiny_roberta
+
+TEXTS = ["the cat runs", "a big red dog sits in the garden today", "never", "the child reads a book and sings"]
+SIZES = {"code": 3, "inner": 5, "hidden": 7, "code_hidden": 4}
+
+
+@pytest.fixture
+def model(tmp_path):
+    model = SentenceTransformer(str(tiny_bert(tmp_path / "bert", layers=3)), device="cpu")
+    model.save(str(tmp_path / "untouched"))
+    torch.manual_seed(0)
+    block = MeaningBlock.beside(model, **SIZES)
+    with torch.no_grad():
+        for parameter in block.copy.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    block.standardise(torch.randn(50, 96))
+    model.append(block)
+    return model.eval()
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def features(model, texts=TEXTS):
+    with torch.no_grad():
+        found = model[0]({**model.preprocess(texts)})
+        for module in list(model)[1:-1]:
+            found = module(found)
+    return found
+
+
+def test_equals_a_literal_transcription(model):
+    block, found = model[-1], features(model)
+    weights = {name: tensor.numpy() for name, tensor in block.state_dict().items()}
+    mask = found["attention_mask"].numpy()
+    e = unit(found["sentence_embedding"].numpy())
+    got = model.encode(TEXTS)
+    for row in range(len(TEXTS)):
+        count = mask[row].sum()
+        states = [state[row, :count].numpy() for state in found["all_layer_embeddings"]]
+        lone = found["all_layer_embeddings"][block.first][row : row + 1, :count]
+        copied = block.copy(lone, attention_mask=torch.zeros(1, 1, 1, count))[0][0].detach().numpy()
+        averages = [unit(states[i].mean(0)) for i in block.averages]
+        read = np.concatenate([unit(copied.mean(0)), *averages])
+        read = (read - weights["center"]) / weights["scale"]
+        hidden = read @ weights["code.0.weight"].T + weights["code.0.bias"]
+        hidden = torch.nn.functional.gelu(torch.from_numpy(hidden)).numpy()
+        code = unit(hidden @ weights["code.2.weight"].T + weights["code.2.bias"])
+        whole = np.concatenate([e[row], *averages, unit(copied.mean(0))])
+        hidden = np.maximum(whole @ weights["sharpen.0.weight"].T + weights["sharpen.0.bias"], 0)
+        topic = unit(hidden @ weights["sharpen.2.weight"].T + weights["sharpen.2.bias"])
+        z = unit(weights["project.weight"] @ np.outer(code, topic).ravel())
+        v = np.concatenate([e[row], block.strength * z, [0.0]]) / np.sqrt(1 + block.strength**2)
+        np.testing.assert_allclose(got[row], v, atol=2e-6)
+
+
+def test_the_copied_layers_begin_as_the_transformers_own(tmp_path):
+    model = SentenceTransformer(str(tiny_roberta(tmp_path, layers=3)), device="cpu").eval()
+    block = MeaningBlock.beside(model, **SIZES).eval()
+    found = features(SentenceTransformer(modules=[*model, block]))
+    last = average(found["all_layer_embeddings"][-1], found["attention_mask"])
+    torch.testing.assert_close(block.copied(found), last)
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_runs_beside_every_architecture(family):
+    transformer = FAMILIES[family]().eval()
+    ids, mask = padded_batch()
+
+    class First(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.auto_model = transformer
+
+    class Model(list):
+        device = torch.device("cpu")
+
+        def get_embedding_dimension(self):
+            return 16
+
+    block = MeaningBlock.beside(Model([First()]), **SIZES).eval()
+    assert (block.first is None) == (family in ("albert", "distilbert", "modernbert"))
+    with torch.no_grad():
+        output = transformer(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        found = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "all_layer_embeddings": output.hidden_states,
+            "sentence_embedding": output.last_hidden_state[:, 0],
+        }
+        assert block(found)["sentence_embedding"].shape == (len(ids), 32)
+        torch.testing.assert_close(block.copied(found), average(output.last_hidden_state, mask), atol=1e-5, rtol=1e-4)
+
+
+def test_cosine_is_a_mixture_of_both_and_strength_zero_is_the_old_model(model):
+    e, z = (part.detach().numpy() for part in model[-1].parts(features(model))[::2])
+    share = model[-1].strength ** 2 / (1 + model[-1].strength ** 2)
+    v = model.encode(TEXTS)
+    np.testing.assert_allclose(v @ v.T, (1 - share) * e @ e.T + share * z @ z.T, atol=1e-5)
+    model[-1].strength = 0.7
+    np.testing.assert_allclose(rescale(v, 0.4, 0.7), model.encode(TEXTS), atol=1e-6)
+    np.testing.assert_allclose(rescale(upgrade(e, 0.4), 0.4, 0.7), upgrade(e, 0.7), atol=1e-6)
+    model[-1].strength = 0.0
+    v = model.encode(TEXTS)
+    np.testing.assert_allclose(v @ v.T, e @ e.T, atol=1e-6)
+    np.testing.assert_array_equal(v[:, e.shape[1] :], 0)
+
+
+def test_truncated_vectors_rank_as_the_old_ones(model):
+    old = unit(model.encode(TEXTS, truncate_dim=32))
+    np.testing.assert_allclose(
+        old,
+        features(model)["sentence_embedding"].numpy()
+        @ np.eye(32)
+        / np.linalg.norm(features(model)["sentence_embedding"].numpy(), axis=1, keepdims=True),
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("measure", ["dot product", "cosine"])
+def test_old_queries_rank_a_mixed_index_as_before(model, measure):
+    rng = np.random.default_rng(0)
+    words = "the a cat dog bird child sits runs eats sings big old red small in under garden river today never".split()
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(60)]
+    new = model.encode(texts).astype(np.float64)
+    old = unit(features(model, texts)["sentence_embedding"].numpy().astype(np.float64))
+    queries = old[:20]
+    before = np.argsort(-(queries @ old.T), axis=1)
+    for done in (0, 17, 60):  # documents that are embedded anew
+        index = np.concatenate([new[:done], upgrade(old[done:], model[-1].strength)])
+        np.testing.assert_allclose(np.linalg.norm(index, axis=1), 1, atol=1e-6)
+        scores = as_query(queries) @ index.T
+        if measure == "cosine":
+            scores = scores / np.linalg.norm(index, axis=1)
+        np.testing.assert_allclose(scores * np.sqrt(1 + model[-1].strength ** 2), queries @ old.T, atol=1e-6)
+        gaps = np.abs(np.diff(np.take_along_axis(queries @ old.T, before, 1), axis=1)) > 1e-6
+        after = np.argsort(-scores, axis=1)
+        settled = np.concatenate([gaps, np.ones((20, 1), bool)], 1) & np.concatenate([np.ones((20, 1), bool), gaps], 1)
+        np.testing.assert_array_equal(after[settled], before[settled])
+
+
+def test_saved_folder_loads_with_and_without_opencse(model, tmp_path):
+    model[-1].load_state_dict({name: tensor.half().float() for name, tensor in model[-1].state_dict().items()})
+    vectors = model.encode(TEXTS)
+    save_with_block(tmp_path / "untouched", model[-1], tmp_path / "saved")
+    modules = json.loads((tmp_path / "saved" / "modules.json").read_text())
+    assert modules[-1]["type"] == "meaning_block.MeaningBlock"
+    assert "import opencse" not in (tmp_path / "saved" / "meaning_block.py").read_text()
+    np.testing.assert_allclose(load_with_block(tmp_path / "saved").encode(TEXTS), vectors, atol=1e-6)
+    again = SentenceTransformer(str(tmp_path / "saved"), trust_remote_code=True, device="cpu")
+    assert not type(again[-1]).__module__.startswith("opencse")
+    np.testing.assert_allclose(again.encode(TEXTS), vectors, atol=1e-6)
+    again.save(str(tmp_path / "twice"))
+    twice = SentenceTransformer(str(tmp_path / "twice"), trust_remote_code=True, device="cpu")
+    np.testing.assert_allclose(twice.encode(TEXTS), vectors, atol=1e-6)
+
+
+def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
+    base = SentenceTransformer(str(tiny_bert(tmp_path / "bert", layers=4)), device="cpu")
+    modules = [base[0], Pooling(32, "cls"), Dense(32, 12), Normalize()]
+    model = SentenceTransformer(modules=modules, prompts={"text": "this is "}, default_prompt_name="text", device="cpu")
+    model.save(str(tmp_path / "untouched"))
+    model.eval().append(MeaningBlock.beside(model, **SIZES).eval())
+    assert model.get_embedding_dimension() == 24
+    old = SentenceTransformer(
+        modules=modules, prompts={"text": "this is "}, default_prompt_name="text", device="cpu"
+    ).encode(TEXTS)
+    vectors = model.encode(TEXTS)
+    np.testing.assert_allclose(unit(vectors[:, :12]), unit(old), atol=1e-5)
+    save_with_block(tmp_path / "untouched", model[-1], tmp_path / "saved")
+    shutil.rmtree(tmp_path / "bert")
+    np.testing.assert_allclose(load_with_block(tmp_path / "saved").encode(TEXTS), vectors, atol=2e-3)
