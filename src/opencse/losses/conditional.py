@@ -65,7 +65,7 @@ class ConditionalTransformer(nn.Module):
             given = vectors.to(output.dtype)
             if output.shape[:2] == ids.shape:
                 return torch.cat([given[:, None], output[:, 1:]], dim=1)
-            return output.index_copy(1, starts, given[None])  # all sequences in one row (opencse.encoder.packing)
+            return output.index_copy(1, starts, given[None])  # packed: all sequences in one row, in order
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
