@@ -69,8 +69,8 @@ class ConditionalTransformer(nn.Module):
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
-            if whole:  # ids passed by position are not packed, so padding is computed too
-                out = self.transformer(ids, attention_mask=mask)
+            if whole:  # a mask passed by position is not packed, so padding is computed too
+                out = self.transformer(ids, mask)
             else:
                 out = self.transformer(input_ids=ids, attention_mask=mask)
         finally:
