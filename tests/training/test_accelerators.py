@@ -23,10 +23,10 @@ def test_a_packed_run_learns_as_a_padded_one(tmp_path, backbone, monkeypatch) ->
     settings = ("training.max_steps=4", "training.log_every=4")
     with as_on_an_accelerator():
         run(corpus, backbone, tmp_path / "packed", *settings)
-    assert rates == [0.1] * 5  # the discarded step too, with the dropout of the model
+    assert rates == [0.0, *[0.1] * 5]  # the trial of the encoder, then the discarded step too, with the model's dropout
     monkeypatch.setattr("opencse.training.train.prepare_for_training", lambda encoder: False)
     run(corpus, backbone, tmp_path / "padded", *settings)
-    assert len(rates) == 5
+    assert len(rates) == 6
     packed, padded = metrics(tmp_path / "packed")[0], metrics(tmp_path / "padded")[0]
     assert packed.keys() == padded.keys()
     assert np.isfinite(list(packed.values())).all()
