@@ -69,10 +69,8 @@ class ConditionalTransformer(nn.Module):
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
-            if whole:  # a mask passed by position is not packed, so padding is computed too
-                out = self.transformer(ids, mask)
-            else:
-                out = self.transformer(input_ids=ids, attention_mask=mask)
+            # A batch passed by position is not packed, so padding is computed too.
+            out = self.transformer(ids, mask) if whole else self.transformer(input_ids=ids, attention_mask=mask)
         finally:
             handle.remove()
         return self.head(out.last_hidden_state.flatten(0, 1)[true_cells(counted, ids.device)])
