@@ -120,13 +120,10 @@ class Packing:
         row = [x[0].transpose(0, 1) for x in (query, key, value)]
         found = []
         for group in self.groups:
-            q, k, v = (x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape) for x in row)
-            mixed = F.scaled_dot_product_attention(
-                *(x.transpose(1, 2) for x in (q, k, v)),
-                attn_mask=group.mask[:, None, None, :],
-                dropout_p=dropout,
-                scale=scaling,
-            )
+            padded = (x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape) for x in row)
+            q, k, v = (x.transpose(1, 2) for x in padded)
+            mask = group.mask[:, None, None, :]
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
             found.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
         return _filled(torch.cat(found).index_select(0, self.places))
 
