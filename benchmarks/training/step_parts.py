@@ -1,4 +1,4 @@
-"""What each measure gives one contrastive training step on the CPU: cumulative, alternating, in one process.
+"""What each measure gives one contrastive training step on the CPU: alternating, in one process.
 
     OMP_NUM_THREADS=2 python benchmarks/training/step_parts.py CORPUS [--backbone FOLDER] [--steps 8] [--length 32]
 
@@ -32,10 +32,8 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from opencse.encoder.attention import use_dropout_attention
-from opencse.encoder.dropout import use_fast_dropout
-from opencse.encoder.packing import use_packing
-from opencse.encoder.precision import MixedPrecision, keep_activations_low
+from opencse.encoder.packing import prepare_for_training
+from opencse.encoder.precision import MixedPrecision, TrainingPrecision
 from opencse.training.grouping import length_groups
 from opencse.training.memory import keep_freed_memory
 
@@ -48,10 +46,7 @@ class Variant:
 
     name: str
     folder: str
-    precision: str = "bf16"
-    dropout: bool = False
-    attention: bool = False
-    low: bool = False
+    precision: TrainingPrecision = "bf16"
     group_overhead: float | None = None
     packed: bool = False
     compiled: bool = False
@@ -61,16 +56,9 @@ class Variant:
     def __post_init__(self) -> None:
         torch.manual_seed(0)
         self.model = AutoModel.from_pretrained(self.folder, add_pooling_layer=False).train()
-        self.mixed = MixedPrecision("fp32", self.model, torch.device("cpu"))
-        self.mixed.name = self.precision  # without the measures that bf16 brings with it
-        if self.dropout:
-            use_fast_dropout(self.model)
-        if self.attention:
-            use_dropout_attention(self.model)
-        if self.low:
-            keep_activations_low(self.model)
+        self.mixed = MixedPrecision(self.precision, self.model, torch.device("cpu"))
         if self.packed:
-            assert use_packing(self.model)
+            assert prepare_for_training(self.model)
         self.call: Callable = torch.compile(self.model, dynamic=True) if self.compiled else self.model
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-5, fused=True)
 
@@ -159,12 +147,10 @@ def main() -> None:
     settings: dict[str, dict] = {
         "bf16": {},
         "fp32": {"precision": "fp32"},
-        "+dropout": {"dropout": True},
-        "+attention": {"dropout": True, "attention": True},
-        "+low": {"dropout": True, "attention": True, "low": True},
-        "+groups": {"dropout": True, "attention": True, "low": True, "group_overhead": 64},
-        "+packing": {"dropout": True, "attention": True, "low": True, "packed": True},
-        "+both": {"dropout": True, "attention": True, "low": True, "packed": True, "group_overhead": 512},
+        "bf16 grouped": {"group_overhead": 64},
+        "bf16 packed": {"packed": True},
+        "fp32 grouped": {"precision": "fp32", "group_overhead": 64},
+        "fp32 packed": {"precision": "fp32", "packed": True},
     }
     if args.compile:
         settings["bf16 compiled"] = {"compiled": True}

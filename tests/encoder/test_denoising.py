@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import Frame, load_encoder, template_frame
 from opencse.encoder.denoising import TemplateDenoising
-from opencse.encoder.fast import prepare_for_training
+from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 

@@ -4,18 +4,30 @@ import copy
 
 import pytest
 import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
-from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.dropout import dropout_rate
-from opencse.encoder.packing import Packing, is_packed, supports_packing, use_packing
+from opencse.encoder.loading import load_encoder
+from opencse.encoder.packing import (
+    ATTENTION,
+    Packing,
+    is_packed,
+    packed_as,
+    prepare_for_training,
+    supports_packing,
+    use_packed_attention,
+    use_packing,
+)
 from tests.encoder.families import FAMILIES, padded_batch, vectors
+from tests.tiny import tiny_bert
 
 PACKABLE = ["bert", "roberta", "electra", "albert", "distilbert"]
 
 
 def packed_copy(model):
     model = copy.deepcopy(model)
-    use_dropout_attention(model)
+    use_packed_attention(model)
     assert use_packing(model)
     return model
 
@@ -37,11 +49,11 @@ def test_round_trip():
     assert real <= packed.shape[1] < real + 32
     assert not packed[0, real:].any()
     assert torch.equal(packing.unpack(packed), values * mask[..., None])
-    assert packing.positions[0, :12].tolist() == [0, *range(3), *range(7), 0]  # shorter sentences first
+    assert packing.positions[0, :15].tolist() == [*range(11), *range(3), 0]
 
 
 def test_groups_of_similar_length():
-    lengths = torch.tensor([5, 40, 6, 40, 7, 16, 17, 3, 2, 9, 33, 4, 70])
+    lengths = torch.tensor([5, 40, 6, 40, 0, 7, 16, 17, 3, 2, 9, 33, 4, 70])
     mask = torch.arange(70) < lengths[:, None]
     packing = Packing.of(mask)
     assert [group.mask.sum(1).tolist() for group in packing.groups] == [
@@ -50,17 +62,10 @@ def test_groups_of_similar_length():
     ]
     ids = torch.arange(1, int(lengths.sum()) + 1)
     padded = torch.zeros(mask.shape, dtype=torch.long).masked_scatter_(mask, ids)
-    parts = packing.pack(padded[..., None])[0, :, 0].split([group.cells for group in packing.groups] + [4])
-    for group, cells in zip(packing.groups, parts, strict=False):
-        rows = cells[group.slots] * group.mask
-        assert set(rows[group.mask].tolist()) == set(cells.tolist())
-        assert torch.equal(rows.flatten()[group.real], cells)
-
-
-def test_sentences_of_one_length_need_no_mask():
-    (group,) = Packing.of(torch.tensor([[1, 1, 0], [1, 1, 0]])).groups
-    assert group.real is None
-    assert group.mask.shape == (2, 2)
+    row = packing.pack(padded)[0]
+    assert torch.equal(row[: len(ids)], ids)
+    found = torch.cat([row[group.cells].flatten()[group.real] for group in packing.groups])
+    assert torch.equal(found[packing.places], ids)
 
 
 def test_long_and_short_sentences_equal_the_padded_batch():
@@ -81,11 +86,91 @@ def test_long_and_short_sentences_equal_the_padded_batch():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_prepared_encoders_keep_weights_and_outputs(family):
+    torch.manual_seed(0)
+    model, batch = FAMILIES[family](), padded_batch()
+    fast = copy.deepcopy(model)
+    for _ in range(2):  # the second call changes nothing
+        assert prepare_for_training(nn.Sequential(fast)) == (family in PACKABLE)
+    assert list(fast.state_dict()) == list(model.state_dict())
+    assert fast.config.to_dict() == model.config.to_dict()  # the name of the attention is not written to config.json
+    assert torch.equal(vectors(fast.eval(), *batch), vectors(model.eval(), *batch))
+    with dropout_rate(model.train(), 0.0), dropout_rate(fast.train(), 0.0):
+        torch.testing.assert_close(vectors(fast, *batch), vectors(model, *batch), rtol=0, atol=1e-5)
+    state = torch.get_rng_state()
+    first = vectors(fast, *batch)
+    assert not torch.equal(vectors(fast, *batch), first)
+    torch.set_rng_state(state)
+    assert torch.equal(vectors(fast, *batch), first)
+
+
+def test_attention_dropout_applies():
+    model, batch = packed_copy(FAMILIES["bert"]().train()), padded_batch()
+    with dropout_rate(model, 0.0):
+        plain = vectors(model, *batch)
+        for layer in model.encoder.layer:
+            layer.attention.self.dropout.p = 0.3
+        dropped = [vectors(model, *batch) for _ in range(2)]
+    assert not torch.allclose(dropped[0], plain, atol=1e-3)
+    assert not torch.allclose(dropped[0], dropped[1], atol=1e-3)
+
+
+def test_packed_inside_a_sentence_encoder(tmp_path):
+    encoder = load_encoder(tiny_bert(tmp_path), pooling="mean")
+    assert prepare_for_training(encoder)
+    rows = []
+    encoder[0].auto_model.encoder.register_forward_hook(lambda _, args, __: rows.append(args[0].shape[:2]))
+    ids, mask = padded_batch()
+    encoder.train()({"input_ids": ids, "attention_mask": mask})
+    assert rows == [(1, -(-int(mask.sum()) // 32) * 32)]
+
+
+def test_nothing_to_pack():
+    assert not prepare_for_training(nn.Linear(2, 2))
+
+
+def test_another_attention_is_respected():
+    model = FAMILIES["bert"]()
+    model.set_attn_implementation("eager")
+    assert not use_packed_attention(model)
+    assert model.config._attn_implementation == "eager"
+    model.set_attn_implementation("sdpa")
+    assert use_packed_attention(model)
+    assert model.config._attn_implementation == ATTENTION
+
+
+def test_a_full_batch_is_packed_where_its_layout_is_given_and_another_mask_is_not():
+    model, (ids, mask) = packed_copy(FAMILIES["bert"]().train()), padded_batch()
+    rows = []
+    model.encoder.register_forward_hook(lambda _, args, __: rows.append(tuple(args[0].shape[:2])))
+    full = torch.ones_like(mask)
+    with packed_as(full, Packing.of(full)):
+        model(input_ids=ids, attention_mask=full)
+        model(input_ids=ids, attention_mask=full.clone())
+    model(input_ids=ids, attention_mask=full)
+    assert rows == [(1, 64), (5, 11), (5, 11)]
+
+
+def test_nothing_is_read_from_the_device():
+    """A tensor on `meta` has no values, so that whatever needs one fails."""
+    _, mask = padded_batch()
+    meta = torch.device("meta")
+    packing = Packing.of(mask).to(meta)
+    q, k, v = (torch.randn(1, 64, 2, 8, device=meta, requires_grad=True).transpose(1, 2) for _ in range(3))
+    with FlopCounterMode(display=False):
+        out = packing.attend(q, k, v, 0.1, None)
+        out.sum().backward()
+        assert packing.unpack(packing.pack(packing.unpack(out))).shape == (5, 11, 2, 8)
+        assert packing.positions.shape == (1, 64)
+    assert out.shape == (1, 64, 2, 8)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_only_models_whose_attention_knows_the_layout(family):
     model = FAMILIES[family]().train()
     assert not supports_packing(model)
     assert not use_packing(model)
-    use_dropout_attention(model)
+    use_packed_attention(model)
     assert use_packing(model) == (family in PACKABLE)
     assert use_packing(model) == (family in PACKABLE)
     assert is_packed(model) == (family in PACKABLE)

@@ -31,7 +31,7 @@ def prepared_run(folder, backbone, name: str, *settings: str, variant: str = "so
 @pytest.mark.parametrize("name", recipe_names())
 def test_no_step_waits_for_the_device(tmp_path, backbone, name: str) -> None:
     prepared = prepared_run(tmp_path, backbone, name)
-    assert prepared.assembler([0, 1, 2]).passes[0].packings[0].sequences is not None
+    assert prepared.assembler([0, 1, 2]).passes[0].packings
     assert blocking_copies(prepared, tmp_path) == []
 
 

@@ -111,7 +111,7 @@ class _AboutToTrain(Exception):
 
 @contextlib.contextmanager
 def as_on_an_accelerator() -> Iterator[None]:
-    """Prepares runs as for a device that packs batches by kernels for sequences of varying length."""
+    """Prepare runs as for a device whose batches are laid out on the CPU."""
     with pytest.MonkeyPatch.context() as patch:
         begin, build = TrainingSession.__init__, train_module.term_modules
 

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from opencse.encoder.short_attention import use_short_attention
-
 
 class Bfloat16Copy:
     """A transformer module with its float32 parameters copied to bfloat16, refreshed from the original on demand.
@@ -23,7 +21,6 @@ class Bfloat16Copy:
         # Putting the cast parameters into deepcopy's memo avoids a float32 copy and keeps tied weights tied.
         memo: dict[int, Any] = {id(p): _cast(p) for p in module.parameters()}
         self._copy = copy.deepcopy(module, memo).eval()
-        use_short_attention(self._copy)
 
     def refresh(self) -> None:
         """Copy the current values of all parameters and buffers."""

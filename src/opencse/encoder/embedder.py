@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from opencse.encoder.bfloat16 import Bfloat16Copy
 from opencse.encoder.precision_choice import ChosenPrecision, model_config, resolve_precision
-from opencse.encoder.token_batches import PreparedTexts, TokenTable, plan_batches
+from opencse.encoder.token_batches import PreparedTexts, TokenTable, TokenTableBuilder, plan_batches
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 
@@ -139,7 +139,7 @@ class Embedder:
     def _tokenize(self, texts: list[str]) -> TokenTable:
         """Tokenise distinct texts like the model's `preprocess`, without padding."""
         tokenizer: Any = self.model[0].tokenizer
-        table = TokenTable.builder(tokenizer)
+        table = TokenTableBuilder(tokenizer)
         with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
             for start in range(0, len(texts), _CHUNK):
                 chunk = texts[start : start + _CHUNK]

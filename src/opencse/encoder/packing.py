@@ -1,9 +1,10 @@
 """Sentences of one batch laid end to end, so that no computation is spent on padding.
 
 A batch padded to its longest sentence wastes a fifth (length cap 32, encyclopaedic text) to more than half (no cap) of
-an encoder's work. Every layer but attention treats tokens one by one, so the batch can be one long row of real tokens;
-only attention has to know where sentences end, and `opencse.encoder.attention` does. The hidden states are those of
-the padded batch, up to rounding.
+an encoder's work. Every layer but attention treats tokens one by one, so the batch can be one long row of real tokens.
+Attention pads sentences of similar length to one another and calls PyTorch's kernel; it is registered through
+transformers' `AttentionInterface`, so that no model code is forked. The hidden states are those of the padded batch,
+up to rounding.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from types import MethodType
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
 
 from opencse.foundation.tensors import move
 
-ATTENTION = "opencse_dropout"
-"""Name of `opencse.encoder.attention.dropout_attention` in transformers' registry."""
+ATTENTION = "opencse_packed"
+"""Name of `packed_attention` in transformers' registry."""
 
 
 _MULTIPLE = 32
@@ -34,92 +39,66 @@ _LENGTH_STEP, _FEWEST = 16, 8
 
 @dataclass(frozen=True)
 class SentenceGroup:
-    """Sentences of similar length, one after another in a packed row, which attention pads to the longest of them.
+    """Sentences of similar length, which attention pads to the longest of them.
 
     Attributes:
-        cells: Number of tokens, which is that of cells in the packed row.
         mask: True for real tokens, (n, longest).
-        slots: Cell of each token, counted from the group's first; 0 for padding, (n, longest).
-        real: Index of each token in the flattened padded group, (cells,); None if nothing is padded.
+        cells: Cell of each token in the packed row; 0 for padding, (n, longest).
+        real: Index of each token in the flattened padded group, (tokens,).
     """
 
-    cells: int
     mask: Tensor
-    slots: Tensor
-    real: Tensor | None
+    cells: Tensor
+    real: Tensor
 
     @classmethod
-    def of(cls, lengths: Tensor) -> SentenceGroup:
-        """Lays out sentences of these lengths, (n,)."""
-        mask = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
-        flat = mask.flatten()
-        real = None if bool(flat.all()) else flat.nonzero()[:, 0]
-        return cls(int(lengths.sum()), mask, ((flat.cumsum(0) - 1) * flat).view(mask.shape), real)
+    def of(cls, starts: Tensor, lengths: Tensor) -> SentenceGroup:
+        """Lay out sentences that begin at these cells and have these lengths, both (n,)."""
+        offsets = torch.arange(int(lengths.max()), device=lengths.device)
+        mask = offsets < lengths[:, None]
+        return cls(mask, (starts[:, None] + offsets) * mask, mask.flatten().nonzero()[:, 0])
 
-
-@dataclass(frozen=True)
-class Sequences:
-    """Where the sentences of a packed row begin, for kernels for sequences of varying length.
-
-    Attributes:
-        offsets: First cell of each sentence, and the number of cells, (sentences + 1,); cells of zeros at the end count
-            as one more sentence, so that every cell belongs to one.
-        longest: Cells of the longest sentence.
-    """
-
-    offsets: Tensor
-    longest: int
-
-    @classmethod
-    def of(cls, lengths: Tensor) -> Sequences:
-        """Sentences of these lengths (n,), on the CPU, in their order in the row."""
-        lengths = torch.cat([lengths, -lengths.sum(0, keepdim=True) % _MULTIPLE])
-        lengths = lengths[lengths > 0]  # the kernels refuse empty sentences
-        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-        return cls(offsets, int(lengths.max()))
-
-    def to(self, device: torch.device) -> Sequences:
-        """The same sentences for a row on a device."""
-        return Sequences(move(self.offsets, device), self.longest)
+    def to(self, device: torch.device) -> SentenceGroup:
+        """Return the same group on a device."""
+        return SentenceGroup(move(self.mask, device), move(self.cells, device), move(self.real, device))
 
 
 @dataclass(frozen=True)
 class Packing:
     """Where each token of a padded (B, L) batch stands in the packed row of its real tokens.
 
-    The row has T cells, a multiple of 32: the real tokens, shorter sentences first, then cells of zeros that nothing
+    The row has T cells, a multiple of 32: the real tokens in the order of the batch, then cells of zeros that nothing
     reads.
 
     Attributes:
         mask: True for real tokens, (B, L).
         tokens: Index of each real token in the flattened padded batch, (tokens,).
-        groups: The sentences in their order in the row.
-        sequences: Where they begin, for kernels that take no mask.
+        groups: The sentences by length.
+        places: Index of each real token in the joined `real` tokens of the groups, (tokens,).
     """
 
     mask: Tensor
     tokens: Tensor
     groups: tuple[SentenceGroup, ...]
-    sequences: Sequences | None = None
+    places: Tensor
 
     @classmethod
-    def of(cls, attention_mask: Tensor, sequences: bool = False) -> Packing:
-        """Lays out a batch, given its attention mask (B, L) of 1 for real tokens and 0 for padding.
+    def of(cls, attention_mask: Tensor) -> Packing:
+        """Lay out a batch, given its attention mask (B, L) of 1 for real tokens and 0 for padding.
 
-        Args:
-            attention_mask: Should be on the CPU: the layout of one on a GPU would be waited for.
-            sequences: Whether to note where the sentences stand.
+        The mask should be on the CPU: the layout of one on a GPU would be waited for.
         """
         mask = attention_mask.bool()
-        lengths, order = mask.sum(1).sort(stable=True)
-        cells = torch.arange(mask.numel(), device=mask.device).view(mask.shape)
-        groups = tuple(SentenceGroup.of(part) for part in _similar(lengths))
-        return cls(mask, cells[order][mask[order]], groups, Sequences.of(lengths) if sequences else None)
+        lengths = mask.sum(1)
+        starts = lengths.cumsum(0) - lengths
+        groups = tuple(SentenceGroup.of(starts[rows], lengths[rows]) for rows in _similar(lengths))
+        cells = torch.cat([group.cells.flatten()[group.real] for group in groups])
+        return cls(mask, mask.flatten().nonzero()[:, 0], groups, cells.argsort())
 
     def to(self, device: torch.device) -> Packing:
-        """The same layout for a batch on a device whose kernels take no mask."""
-        assert self.sequences is not None
-        return Packing(move(self.mask, device), move(self.tokens, device), (), self.sequences.to(device))
+        """Return the same layout for a batch on a device."""
+        groups = tuple(group.to(device) for group in self.groups)
+        return Packing(move(self.mask, device), move(self.tokens, device), groups, move(self.places, device))
 
     @property
     def positions(self) -> Tensor:
@@ -127,31 +106,119 @@ class Packing:
         return self.pack(self.mask.long().cumsum(1) - 1)
 
     def pack(self, values: Tensor) -> Tensor:
-        """Real tokens' values of a padded (B, L, ...) tensor as (1, T, ...)."""
-        real = values.flatten(0, 1).index_select(0, self.tokens)
-        filling = -len(real) % _MULTIPLE
-        return torch.cat([real, real.new_zeros(filling, *real.shape[1:])]).unsqueeze(0)
+        """Return the real tokens' values of a padded (B, L, ...) tensor as (1, T, ...)."""
+        return _filled(values.flatten(0, 1).index_select(0, self.tokens))
 
     def unpack(self, values: Tensor) -> Tensor:
-        """A packed (1, T, ...) tensor as padded (B, L, ...), zero at padding."""
+        """Return a packed (1, T, ...) tensor as padded (B, L, ...), zero at padding."""
         padded = values.new_zeros(self.mask.numel(), *values.shape[2:])
         real = values[0, : len(self.tokens)]
         return padded.index_copy(0, self.tokens, real).view(*self.mask.shape, *values.shape[2:])
 
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None) -> Tensor:
+        """Return attention within each sentence, (1, T, H, d), given a packed row's projections, (1, H, T, d)."""
+        row = [x[0].transpose(0, 1) for x in (query, key, value)]
+        found = []
+        for group in self.groups:
+            padded = (x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape) for x in row)
+            q, k, v = (x.transpose(1, 2) for x in padded)
+            mask = group.mask[:, None, None, :]
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
+            found.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
+        return _filled(torch.cat(found).index_select(0, self.places))
+
+
+def _filled(real: Tensor) -> Tensor:
+    """Return the values of all real tokens (tokens, ...) as a packed row (1, T, ...)."""
+    return torch.cat([real, real.new_zeros(-len(real) % _MULTIPLE, *real.shape[1:])]).unsqueeze(0)
+
 
 def _similar(lengths: Tensor) -> list[Tensor]:
-    """Split ascending lengths (B,) where the next multiple of 16 changes; a group has eight sentences, or is the last.
+    """Return rows (B,) of ascending length, split where the next multiple of 16 changes.
 
-    The work of attention grows with the square of the length, so a batch padded to its longest sentence is mostly
-    padding there. Groups of very few sentences would cost more calls than they save.
+    A group has eight sentences, or is the last; empty sentences are in none. The work of attention grows with the
+    square of the length, so a batch padded to its longest sentence is mostly padding there. Groups of very few
+    sentences would cost more calls than they save.
     """
-    steps = (lengths + _LENGTH_STEP - 1) // _LENGTH_STEP
+    ascending, rows = lengths.sort(stable=True)
+    empty = int((ascending == 0).sum())
+    ascending, rows = ascending[empty:], rows[empty:]
     cuts, begin = [], 0
-    for end in (steps.diff().nonzero()[:, 0] + 1).tolist():
+    for end in (((ascending + _LENGTH_STEP - 1) // _LENGTH_STEP).diff().nonzero()[:, 0] + 1).tolist():
         if end - begin >= _FEWEST:
             cuts.append(end - begin)
             begin = end
-    return list(lengths.split([*cuts, len(lengths) - begin]))
+    return list(rows.split([*cuts, len(rows) - begin]))
+
+
+def packed_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    packing: Packing | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Attention function in the form of transformers' `AttentionInterface`: its own, but for packed batches.
+
+    Args:
+        module: The attention layer that calls.
+        query: (B, H, L, d); if packed, (1, H, T, d).
+        key: Like `query`.
+        value: Like `query`.
+        attention_mask: Boolean (True = attend) or additive mask that broadcasts to (B, H, L, L), or None.
+        dropout: Attention dropout rate, 0 in eval mode.
+        scaling: Factor of the scores; None means 1/sqrt(d).
+        packing: Layout of a packed batch; `attention_mask` is then ignored.
+        **kwargs: Whatever else a model passes on to its attention.
+
+    Returns:
+        (B, L, H, d), or (1, T, H, d) if packed; and None in place of attention weights.
+    """
+    if packing is not None:
+        return packing.attend(query, key, value, dropout, scaling), None
+    out: tuple[Tensor, None] = sdpa_attention_forward(
+        module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
+    )
+    return out
+
+
+def attention_mask(*, attention_mask: Tensor | None = None, **kwargs: Any) -> Tensor | None:
+    """Mask function in the form that transformers' `AttentionMaskInterface` asks for.
+
+    transformers leaves the mask out if it is all ones, which it must read from the device. That pays where all texts
+    of a batch have one length, as in inference (`opencse.encoder.token_batches`), but not in a training step.
+    """
+    if attention_mask is not None and attention_mask.device.type != "cpu" and not torch.is_inference_mode_enabled():
+        kwargs["allow_is_bidirectional_skip"] = False
+    mask: Tensor | None = sdpa_mask(attention_mask=attention_mask, **kwargs)
+    return mask
+
+
+AttentionInterface.register(ATTENTION, packed_attention)
+AttentionMaskInterface.register(ATTENTION, attention_mask)
+
+
+def use_packed_attention(model: nn.Module) -> bool:
+    """Switch `model` to this attention, in place.
+
+    Args:
+        model: A transformers encoder.
+
+    Returns:
+        False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet, DeBERTa), and where
+        something else than PyTorch's attention was chosen (`eager`, `flash_attention_2`).
+    """
+    config: Any = model.config
+    if config._attn_implementation == ATTENTION:
+        return True
+    if config._attn_implementation != "sdpa" or not getattr(model, "_supports_attention_backend", False):
+        return False
+    model.set_attn_implementation(ATTENTION)  # type: ignore[operator]
+    return True
 
 
 _given: ContextVar[tuple[Tensor, Packing] | None] = ContextVar("packing", default=None)
@@ -159,7 +226,7 @@ _given: ContextVar[tuple[Tensor, Packing] | None] = ContextVar("packing", defaul
 
 @contextlib.contextmanager
 def packed_as(mask: Tensor, packing: Packing | None) -> Iterator[None]:
-    """Tells encoders the layout of a batch, so that they need not read its mask.
+    """Tell encoders the layout of a batch, so that they need not read its mask.
 
     On an accelerator, only such batches are packed.
 
@@ -175,14 +242,14 @@ def packed_as(mask: Tensor, packing: Packing | None) -> Iterator[None]:
 
 
 def first_position(model: nn.Module) -> int:
-    """The first position id: RoBERTa and its relatives count from `padding_idx + 1`, all others from 0."""
+    """Return the first position id: RoBERTa and its relatives count from `padding_idx + 1`, all others from 0."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
 
 
 def _packed_forward(model: nn.Module, *args: Any, **kwargs: Any) -> Any:
-    """The model's `forward`, of a packed batch where the one given can be packed."""
+    """Run the model's `forward`, of a packed batch where the one given can be packed."""
     forward = type(model).forward
     inputs = _pack_inputs(model, args, kwargs)
     if inputs is None:
@@ -191,7 +258,7 @@ def _packed_forward(model: nn.Module, *args: Any, **kwargs: Any) -> Any:
 
 
 def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """A packed batch for a padded one, in training mode and where it is a plain one."""
+    """Return a packed batch for a padded one, in training mode and where it is a plain one."""
     if len(args) == 1 and "input_ids" not in kwargs:  # as a model with a head calls its encoder
         kwargs = {"input_ids": args[0]} | kwargs
     elif args:
@@ -212,7 +279,7 @@ def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _layout(ids: Tensor, mask: Tensor) -> Packing | None:
-    """The given layout of this mask, or on a CPU its own; None where nothing is to be packed."""
+    """Return the given layout of this mask, or on a CPU its own; None where nothing is to be packed."""
     given = _given.get()
     if given is not None and given[0] is mask:
         return given[1]
@@ -231,20 +298,32 @@ def _unpack_outputs(model: nn.Module, packing: Packing, output: Any) -> Any:
     return output
 
 
-def is_packed(model: nn.Module) -> bool:
-    """Whether `use_packing` was applied to it, or to what it is a copy of."""
-    return getattr(vars(model).get("forward"), "__func__", None) is _packed_forward
+def prepare_for_training(encoder: nn.Module) -> bool:
+    """Let the encoders in a module compute real tokens only when they train, in place.
+
+    Weights, state dicts, saved configurations and results stay the same, up to rounding.
+
+    Args:
+        encoder: A `SentenceTransformer`, a transformers encoder or a module with such encoders.
+
+    Returns:
+        Whether all transformers in `encoder` compute packed batches; if not, length groups
+        (`opencse.training.grouping`) are the next best way to reduce padding.
+    """
+    encoders = [m for m in encoder.modules() if isinstance(m, PreTrainedModel) and hasattr(m, "embeddings")]
+    packed = [use_packed_attention(m) and use_packing(m) for m in encoders]
+    return bool(packed) and all(packed)
 
 
 def use_packing(model: nn.Module) -> bool:
-    """Makes `model` compute real tokens only when it trains, in place; callers see no difference.
+    """Make `model` compute real tokens only when it trains, in place; callers see no difference.
 
     They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and get padded hidden
     states back, zero at padding. On an accelerator, batches are packed only inside `packed_as`. The model's `forward`
     itself is replaced: sentence-transformers calls that, past all hooks.
 
     Args:
-        model: A transformers encoder, after `opencse.encoder.attention.use_dropout_attention`.
+        model: A transformers encoder, after `use_packed_attention`.
 
     Returns:
         False, and nothing changed, where `supports_packing` is False.
@@ -257,12 +336,17 @@ def use_packing(model: nn.Module) -> bool:
     return True
 
 
+def is_packed(model: nn.Module) -> bool:
+    """Return whether `use_packing` was applied to it, or to what it is a copy of."""
+    return getattr(vars(model).get("forward"), "__func__", None) is _packed_forward
+
+
 @torch.no_grad()
 def supports_packing(model: nn.Module) -> bool:
-    """Whether a packed batch gives this model's own hidden states: tried out, not assumed.
+    """Return whether a packed batch gives this model's own hidden states: tried out, not assumed.
 
     Args:
-        model: A transformers encoder, after `opencse.encoder.attention.use_dropout_attention`.
+        model: A transformers encoder, after `use_packed_attention`.
 
     Returns:
         False for models whose attention does not receive the layout (MPNet, DeBERTa), that have no position ids to

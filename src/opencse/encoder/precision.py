@@ -19,45 +19,6 @@ TrainingPrecision = Literal["fp32", "bf16", "fp16"]
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def autocast_type(name: TrainingPrecision) -> torch.dtype:
-    """Return the data type of the matrix products in a precision."""
-    return _DTYPES[name]
-
-
-def accelerator_autocast(name: str, device: torch.device) -> torch.autocast:
-    """Return the autocast context of a precision on an accelerator; on a CPU it changes nothing.
-
-    For a step whose result is thrown away: kernels on an accelerator were tried in the precision of the run only.
-    """
-    return torch.autocast(device.type, _DTYPES[name], enabled=device.type != "cpu" and name != "fp32")
-
-
-def _cast_to_autocast_type(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-    if output.device.type == "cpu" and output.dtype == torch.float32 and torch.is_autocast_enabled("cpu"):
-        return output.to(torch.get_autocast_dtype("cpu"))
-    return output
-
-
-def keep_activations_low(model: nn.Module) -> int:
-    """Make the activations between layers bf16 under CPU autocast, in place.
-
-    Autocast leaves the embeddings in fp32, and fp32 then spreads along the residual connections: every layer adds and
-    normalises in fp32 and casts to bf16 again before each product. Here the outputs of `LayerNorm` are cast once; its
-    statistics are still computed in fp32. Outside autocast nothing changes.
-
-    Args:
-        model: An encoder.
-
-    Returns:
-        Number of `LayerNorm` modules changed.
-    """
-    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
-    unchanged = [module for module in norms if _cast_to_autocast_type not in module._forward_hooks.values()]
-    for module in unchanged:
-        module.register_forward_hook(_cast_to_autocast_type)
-    return len(unchanged)
-
-
 class MixedPrecision:
     """The parts of a training step that depend on the precision.
 
@@ -87,8 +48,6 @@ class MixedPrecision:
         self.device = device
         self._parameters = [p for p in network.parameters() if p.requires_grad]
         self._scaler = torch.amp.GradScaler(device.type, enabled=name == "fp16")
-        if name == "bf16":
-            keep_activations_low(network)
 
     def forward(self) -> torch.autocast:
         """Return the context for forward passes; compute the loss itself in fp32."""

@@ -55,11 +55,6 @@ class TokenTable:
     def __post_init__(self) -> None:
         object.__setattr__(self, "starts", np.concatenate([[0], np.cumsum(self.lengths)[:-1]]))
 
-    @staticmethod
-    def builder(tokenizer: Any) -> TokenTableBuilder:
-        """Return a new builder for the output of a tokenizer."""
-        return TokenTableBuilder(tokenizer)
-
     def batch(self, rows: np.ndarray) -> dict[str, Tensor]:
         """Return the model inputs of some texts: int64 tensors (len(rows), longest), padded like the tokenizer."""
         lengths = self.lengths[rows]

@@ -65,14 +65,12 @@ class ConditionalTransformer(nn.Module):
             given = vectors.to(output.dtype)
             if output.shape[:2] == ids.shape:
                 return torch.cat([given[:, None], output[:, 1:]], dim=1)
-            return output.index_copy(1, starts, given[None])  # all sequences in one row (opencse.encoder.packing)
+            return output.index_copy(1, starts, given[None])  # packed: all sequences in one row, in order
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:
-            if whole:  # ids passed by position are not packed, so padding is computed too
-                out = self.transformer(ids, attention_mask=mask)
-            else:
-                out = self.transformer(input_ids=ids, attention_mask=mask)
+            # A batch passed by position is not packed, so padding is computed too.
+            out = self.transformer(ids, mask) if whole else self.transformer(input_ids=ids, attention_mask=mask)
         finally:
             handle.remove()
         return self.head(out.last_hidden_state.flatten(0, 1)[true_cells(counted, ids.device)])

@@ -168,7 +168,7 @@ class Assembler:
             block, mask = self._padded([items[i][1] for i in part])
             ids.append(block)
             masks.append(mask)
-        packings = [Packing.of(mask, sequences=True) for mask in masks] if self._packed else []
+        packings = [Packing.of(mask) for mask in masks] if self._packed else []
         return EncoderPass(dropout, ids, masks, torch.tensor([slot for slot, _ in items]), packings)
 
     def _padded(self, sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:

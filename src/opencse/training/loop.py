@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from opencse.encoder.precision import MixedPrecision, accelerator_autocast
+from opencse.encoder.precision import MixedPrecision
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Phase, timed
@@ -350,8 +350,7 @@ class TrainingLoop:
         with torch.random.fork_rng(devices=[]):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
-            with accelerator_autocast(self.recipe.training.precision, self.accelerator.device):
-                loss, _, _ = self.network(batch)
+            loss, _, _ = self.network(batch)
             loss.backward()
         for parameter in self.network.parameters():
             if parameter.grad is None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from opencse.encoder.attention import use_dropout_attention
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.packing import use_packed_attention
 from opencse.encoder.pooling import pools_the_mask
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Term, TermBuildContext, TermModule
@@ -80,5 +80,5 @@ def _masked_lm(tokenizer: Any, backbone: Backbone, device: torch.device, name: s
         )
     assert isinstance(model, nn.Module)
     if device.type != "cpu":
-        use_dropout_attention(model)  # transformers' own would read every mask from the device
+        use_packed_attention(model)  # transformers' own would read every mask from the device
     return model

@@ -12,9 +12,7 @@ import torch
 from opencse.encoder import build_projector, exported_projector, save_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.denoising import TemplateDenoising
-from opencse.encoder.fast import prepare_for_training
-from opencse.encoder.precision import autocast_type
-from opencse.encoder.sequence_attention import supports_packing_on
+from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.lock import locked
 from opencse.foundation.measure import Measures
@@ -123,7 +121,7 @@ class _TrainedModel:
             width = self.encoder.get_embedding_dimension()
             assert width is not None
             self.encoder.append(exported_projector(width).to(self.encoder.device))
-        self.packed: bool = prepare_for_training(self.encoder) and _packs(self.encoder, recipe, session)
+        self.packed: bool = prepare_for_training(self.encoder)
         self.sources, self.views = sources_and_views(recipe, self.encoder, backbone)
         self._denoisers = _denoisers(recipe, self.encoder, self.views)
         self.network = _network(recipe, self.encoder, backbone, self._denoisers, session.device)
@@ -192,16 +190,6 @@ class _TrainingText:
             tokens=[view for view in model.views if any(view in term.tokens for term in self._recipe.terms)],
             packed=model.packed and not session.on_cpu,
         )
-
-
-def _packs(encoder: SentenceTransformer, recipe: Recipe, session: TrainingSession) -> bool:
-    """Return whether the encoder trains on packed batches on the device of the session."""
-    precision = recipe.training.precision
-    assert precision != "auto"  # settled before
-    packs = supports_packing_on(encoder, session.device, autocast_type(precision))
-    if not packs:
-        session.notify(f"{session.device}: sentences are padded, because PyTorch has no kernel here that packs them")
-    return packs
 
 
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:

@@ -31,7 +31,6 @@ class WordPredictor:
 
         from opencse.encoder.device import choose_device
         from opencse.encoder.precision_choice import resolve_precision
-        from opencse.encoder.short_attention import use_short_attention
 
         self.model, self.tokenizer = load_masked_lm(name)
         self.device = device or str(choose_device())
@@ -40,7 +39,6 @@ class WordPredictor:
         self.digest = self._digest()
         if resolve_precision(precision, self.model.config, self.device) == "bf16":
             self.model.to(torch.bfloat16)
-        use_short_attention(self.model)
         output = self.model.get_output_embeddings()
         if isinstance(output, torch.nn.Linear):
             output.register_forward_pre_hook(self._only_wanted)
