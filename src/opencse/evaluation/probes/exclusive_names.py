@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.entity_swap import EntitySwap
 from opencse.text.english.lexicon import names
+from opencse.text.english.names import EntitySwap
 from opencse.text.syntax.tokens import Token
 
 _ONCE = frozenset(

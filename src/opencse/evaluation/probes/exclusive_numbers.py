@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from opencse.evaluation.probes.exclusive_names import has_one_subject, in_date_of_one_event
 from opencse.text.english.lexicon import names
-from opencse.text.english.number_swap import NumberSwap
+from opencse.text.english.numbers import NumberSwap
 from opencse.text.syntax.tokens import Token
 
 _YEAR = re.compile(r"1\d{3}|20\d\d")

@@ -10,10 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.antonym_swap import AntonymSwap
-from opencse.text.english.negated_antonym import NegatedAntonym
 from opencse.text.english.opposites import Opposite
-from opencse.text.english.predications import Predication, find_predications, predication_edits
+from opencse.text.english.predicates import (
+    AntonymSwap,
+    NegatedAntonym,
+    Predication,
+    find_predications,
+    predication_edits,
+)
 from opencse.text.syntax.tokens import Token
 
 _QUALIFIED = frozenset(

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.text.english.asides import parse_without_asides
 from opencse.text.english.lexicon import LexiconTable, lexicon_bytes
+from opencse.text.english.parse import parse_without_asides
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.constructor import (
     BuiltView,
@@ -90,3 +90,62 @@ class GrammarRewriter:
     @property
     def _stream(self) -> str:
         return self._spec.random_stream or self._spec.kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarColumns(ConstructorSpec):
+    """A kind of several views that turn on the same place of a sentence; a subclass implements `rewrite`.
+
+    Class attributes:
+        parts: Endings of the columns: `[build.NAME]` builds NAME_PART for each.
+        tables: Word lists that the output depends on.
+
+    Attributes:
+        syntax: The bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
+    """
+
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+    parts: ClassVar[tuple[str, ...]]
+    tables: ClassVar[tuple[LexiconTable, ...]] = ()
+
+    syntax: str = "syntax"
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return one column for each part."""
+        return tuple(f"{name}_{part}" for part in self.parts)
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
+        """Rewrite one sentence, once for each part; arguments as in `GrammarView.rewrite`."""
+        raise NotImplementedError
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> ColumnsRewriter:
+        """Load the parser."""
+        return ColumnsRewriter(self, seed=seed)
+
+
+class ColumnsRewriter:
+    """The opened form of any `GrammarColumns`: rows in, one view of each part out.
+
+    Args:
+        spec: The kind and its options.
+        seed: Seed of the generators of all rows.
+    """
+
+    def __init__(self, spec: GrammarColumns, *, seed: int = 0) -> None:
+        from opencse.text.syntax import load_parser
+
+        self._spec, self._seed = spec, seed
+        self._parser = load_parser(spec.syntax)
+        self.digest = bundle_digest(self._parser.digest, lexicon_bytes(*spec.tables))
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
+        """Rewrite each row's text."""
+        parsed = parse_without_asides(self._parser, [row.text for row in rows])
+        rewritten = [self._rewrite(row, tokens) for row, tokens in zip(rows, parsed, strict=True)]
+        columns = [with_error_rate(rows, [each[k] for each in rewritten]) for k in range(len(self._spec.parts))]
+        return [list(views) for views in zip(*columns, strict=True)]
+
+    def _rewrite(self, row: SourceRow, tokens: Sequence[Token]) -> list[Rewrite]:
+        if not tokens:
+            return [(None, "empty")] * len(self._spec.parts)
+        return self._spec.rewrite(row.text, tokens, row_random(self._seed, self._spec.kind, row))

@@ -14,8 +14,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.english.grammar_columns import GrammarColumns
-from opencse.text.english.grammar_view import GrammarView
+from opencse.text.english.grammar_view import GrammarColumns, GrammarView
 from opencse.text.language import LANGUAGES, likely_language
 from opencse.text.languages.english import ENGLISH
 from opencse.text.languages.pack import LanguagePack, NoRule

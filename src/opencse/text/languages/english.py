@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from opencse.text.english.attribute_clause import attribute_clause, is_predicate
-from opencse.text.english.grammar_columns import GrammarColumns
-from opencse.text.english.grammar_view import GrammarView
+from opencse.text.english.grammar_view import GrammarColumns, GrammarView
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
+from opencse.text.english.statements import attribute_clause, is_predicate
 from opencse.text.languages.pack import LanguagePack
 from opencse.text.syntax.spacy_parser import BUNDLED
 from opencse.text.syntax.tokens import Token

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from opencse.text.english.grammar_columns import GrammarColumns
-from opencse.text.english.grammar_view import GrammarView
+from opencse.text.english.grammar_view import GrammarColumns, GrammarView
 from opencse.text.syntax.spacy_parser import BUNDLED
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow

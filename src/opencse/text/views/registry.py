@@ -35,22 +35,17 @@ A specification is a small frozen dataclass with the options of a kind; `spec.op
 constructor, which maps rows to views.
 """
 
-from opencse.text.english.antonym_quadruple import AntonymQuadruple
-from opencse.text.english.antonym_swap import AntonymSwap
-from opencse.text.english.entity_swap import EntitySwap
-from opencse.text.english.keywords import Keywords
-from opencse.text.english.main_clause import MainClause
-from opencse.text.english.negated_antonym import NegatedAntonym
+from opencse.text.english.names import EntitySwap
 from opencse.text.english.negation import Negation
 from opencse.text.english.negative_word import NegativeWord
-from opencse.text.english.number_swap import NumberSwap
-from opencse.text.english.passive import Passive
-from opencse.text.english.phrase_swap import PhraseSwap
-from opencse.text.english.question import Question
-from opencse.text.english.reordering import Reordering
-from opencse.text.english.role_pair import RolePairs
-from opencse.text.english.role_swap import RoleSwap
-from opencse.text.english.topic_question import TopicQuestion
+from opencse.text.english.numbers import NumberSwap
+from opencse.text.english.order import Reordering
+from opencse.text.english.phrases import PhraseSwap
+from opencse.text.english.predicates import AntonymQuadruple, AntonymSwap, NegatedAntonym
+from opencse.text.english.questions import Keywords, Question, TopicQuestion
+from opencse.text.english.roles import RolePairs, RoleSwap
+from opencse.text.english.statements import MainClause
+from opencse.text.english.transitive import Passive
 from opencse.text.generated.back_translation import BackTranslation
 from opencse.text.generated.candidate_table import CandidateTable
 from opencse.text.generated.likely_words import Insertion, WordSubstitution

@@ -1,4 +1,4 @@
-"""Questions that a statement answers: "Refunds are allowed." becomes "Are refunds allowed?"."""
+"""Questions and queries about a sentence: one that it answers, one about what it mentions, and its keywords."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opencse.text.english.clause import BE, FINITE, Clause, main_clause
+from opencse.text.english.clause import BE, FINITE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import ACTORS, LexiconTable, names
-from opencse.text.english.phrases import Span, as_span, recased, subtree, text_of
+from opencse.text.english.phrases import Span, as_span, noun_phrase, recased, subtree, text_of
 from opencse.text.english.transitive import agreeing
 from opencse.text.english.verbs import base_form, inflect
 from opencse.text.syntax.tokens import Token
@@ -188,3 +188,191 @@ def _singular(finite: Token, tag: str) -> str:
     if tag == "VBP" and finite.text.lower() not in (*BE, "have", "do"):
         return inflect(finite.text.lower(), "VBZ")
     return agreeing(finite.text, plural=False)
+
+
+_PATTERNS = {
+    "what": (
+        "What {is} {it}?",
+        "What {does} {it} mean?",
+        "What {is} {it} used for?",
+        "What do I need to know about {it}?",
+        "What happened to {it}?",
+        "What is special about {it}?",
+        "What is the use of {it}?",
+        "What comes after {it}?",
+    ),
+    "how": (
+        "How {does} {it} work?",
+        "How {is} {it} made?",
+        "How much {does} {it} cost?",
+        "How old {is} {it}?",
+        "How do I recognise {it}?",
+        "How did {it} begin?",
+        "How long {does} {it} last?",
+        "How big {is} {it}?",
+    ),
+    "where and when": (
+        "Where {is} {it}?",
+        "Where {does} {it} come from?",
+        "Where can I see {it}?",
+        "When did {it} change?",
+        "When {is} {it} needed?",
+    ),
+    "who": ("Who invented {it}?", "Who needs {it}?", "Who decides about {it}?", "Whose idea was {it}?"),
+    "why": ("Why {is} {it} important?", "Why {does} {it} matter?", "Why did {it} change?", "Why {is} {it} like that?"),
+    "yes or no": (
+        "{Is} {it} dangerous?",
+        "{Is} {it} still in use?",
+        "{Does} {it} exist today?",
+        "Can {it} be repaired?",
+        "Can anyone explain {it}?",
+        "Do I need {it}?",
+        "Do people like {it}?",
+        "Is there anything like {it}?",
+        "Is it true about {it}?",
+    ),
+}
+_OWNED = frozenset("my your his her its our their this that these those some any no each every another both".split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicQuestion(GrammarView):
+    """Ask a short question about one thing that the sentence mentions.
+
+    The sentence need not answer it. Such questions show a model in training where real ones lie, so that terms that
+    preserve similarities hold them there: `question` keeps nearly all words of its statement, people do not.
+    Null if the sentence mentions nothing by a noun.
+
+    Attributes:
+        longest: Most words of the phrase that is asked about.
+
+    Example:
+        [build.topic_question]
+        kind = "topic_question"
+    """
+
+    kind: ClassVar[str] = "topic_question"
+
+    longest: int = 4
+
+    def __post_init__(self) -> None:
+        if self.longest < 1:
+            raise ValueError(f"longest must be at least 1, not {self.longest}")
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Ask one question."""
+        topics = [found for i, token in enumerate(tokens) if (found := self._topic(text, tokens, i, token))]
+        if not topics:
+            return None, "no noun"
+        topic, plural = rng.choice(topics)
+        kind = rng.choice(list(_PATTERNS))
+        words = {"is": "are", "does": "do", "Is": "Are", "Does": "Do"} if plural else {}
+        forms = {word: words.get(word, word) for word in ("is", "does", "Is", "Does")}
+        return rng.choice(_PATTERNS[kind]).format(it=topic, **forms), kind
+
+    def _topic(self, text: str, tokens: Sequence[Token], place: int, token: Token) -> tuple[str, bool] | None:
+        """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
+        if token.tag not in ("NN", "NNS", "NNP", "NNPS") or token.relation.split(":")[0] in ("compound", "flat"):
+            return None
+        span = noun_phrase(tokens, place, longest=self.longest + 2)
+        if span is None:
+            return None
+        first, last = span
+        plural = token.tag in ("NNS", "NNPS")
+        owned = tokens[first].text.lower() in _OWNED
+        if owned or (plural and tokens[first].text.lower() == "the"):
+            first += 1
+        if not first <= last < first + self.longest + 1 or not all(t.text.isalpha() for t in tokens[first : last + 1]):
+            return None
+        phrase = recased(text_of(text, tokens, (first, last)), tokens[first], was_first=first == 0, is_first=False)
+        return (f"the {phrase}" if owned and token.tag == "NN" else phrase), plural
+
+
+_EMPTY = frozenset(
+    """be have do get make take go come become use include such other own same many several various first last
+    only very also more most new thing way one number part kind type lot example""".split()
+)
+_NEGATIVE = (*NOT, "no", "without", "never")
+_IN_NAMES = ("compound", "flat", "goeswith")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keywords(GrammarView):
+    """Keep the words of a sentence that a search would name: its predicate, subject, objects and names.
+
+    Words keep their order; common ones are in lower case. A negative word in front of a chosen word is kept. Null if
+    the sentence has fewer than `fewest`.
+
+    Attributes:
+        fewest: Fewest words.
+        most: Most words; each row draws its own number.
+
+    Example:
+        [build.keywords]
+        kind = "keywords"
+    """
+
+    kind: ClassVar[str] = "keywords"
+
+    fewest: int = 4
+    most: int = 7
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.fewest <= self.most:
+            raise ValueError(f"fewest and most must be 1 <= fewest <= most, not {self.fewest} and {self.most}")
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Choose the words of one sentence."""
+        ranked = sorted((_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(tokens, i))
+        if len(ranked) < self.fewest:
+            return None, "few content words"
+        wanted = rng.randint(self.fewest, min(self.most, len(ranked)))
+        chosen: set[int] = set()
+        for _, _, i in ranked:
+            if len(chosen) >= wanted:
+                break
+            if tokens[i].relation == "amod" and tokens[i].head not in chosen:
+                continue  # "young" says little without its noun
+            chosen |= {i, *(k for k, t in enumerate(tokens) if t.head == i and _is_part(t))}
+        for i, token in enumerate(tokens):
+            if token.text.lower() in _NEGATIVE and (token.head in chosen or tokens[token.head].head in chosen):
+                chosen.add(i)
+        return " ".join(_typed(tokens[i]) for i in sorted(chosen)), f"{len(chosen)} words"
+
+
+def _is_content(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a word carries content: a noun, a name, an adjective, a main verb or a number."""
+    token = tokens[i]
+    if token.relation.split(":")[0] in ("aux", "cop", "det", "case", "mark") or not any(map(str.isalnum, token.text)):
+        return False
+    return _is_name(token) or (token.pos in ("NOUN", "ADJ", "VERB", "NUM") and token.lemma.lower() not in _EMPTY)
+
+
+def _is_name(token: Token) -> bool:
+    return token.pos == "PROPN" or token.tag in ("NNP", "NNPS")
+
+
+def _is_part(token: Token) -> bool:
+    """Whether a dependent belongs to a name or a compound: "New York", "bus stop"."""
+    relation = token.relation.split(":")[0]
+    return relation in _IN_NAMES or (relation == "amod" and _is_name(token))
+
+
+def _rank(tokens: Sequence[Token], i: int) -> int:
+    """Return how early a word is chosen: the predicate and its arguments first."""
+    token = tokens[i]
+    relation = token.relation.split(":")[0]
+    if token.head == i:
+        return 0
+    if relation in ("nsubj", "obj", "dobj", "nsubjpass"):
+        return 1
+    if _is_name(token) or relation in ("obl", "xcomp", "acl"):
+        return 2
+    return 3 if token.pos == "NOUN" else 4
+
+
+def _typed(token: Token) -> str:
+    """Return a word as it is typed: "n't" is "not", and common words have no capitals."""
+    if token.text.lower() in NOT:
+        return "not"
+    return token.text if _is_name(token) or token.text.isupper() else token.text.lower()
