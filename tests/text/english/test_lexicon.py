@@ -53,9 +53,9 @@ def test_no_row_is_repeated(table):
 
 
 def test_verbs_of_all_lists_differ_from_their_opposites():
-    entries = [(verb, entry) for verb, listed in lexicon.collocations().items() for entry in listed]
+    entries = [(verb, entry) for verb, listed in lexicon.opposed_phrases("collocations").items() for entry in listed]
     assert all(inflect(verb, "VBD") != inflect(entry.opposite, "VBD") for verb, entry in entries)
-    for (verb, particle), listed in lexicon.particle_verbs().items():
+    for phrase, listed in lexicon.opposed_phrases("particles").items():
         for entry in listed:
             assert len(entry.objects) == 1 or not entry.objects & {"yes", "no", "any"}
-            assert entry.opposite != f"{verb} {particle}"
+            assert entry.opposite != phrase

@@ -8,25 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.lexicon import names
+from opencse.text.english.lexicon import names, word_class
 from opencse.text.english.names import EntitySwap
 from opencse.text.syntax.tokens import Token
 
-_ONCE = frozenset(
-    "abolish acquire adopt appoint arrest arrive assassinate bear become begin bury close commission complete "
-    "consecrate construct crown debut dedicate demolish destroy die disband discover dissolve divorce elect end "
-    "establish execute found graduate hold inaugurate incorporate introduce invent join kill launch marry merge murder "
-    "open ordain premiere promote publish purchase ratify release rename resign retire sign sink start".split()
-)
+_ONCE = word_class("once")
 """Verbs of what happens to the same person or thing once, so that it has one date."""
 
 _AT_ONE_PLACE = frozenset("base bear bury die headquarter locate situate".split())
-_PLACES = frozenset(
-    "airport borough bridge building cape castle cathedral cemetery church city club college commune community company "
-    "district gulf hamlet hill hospital island lake locality monastery mosque mountain municipality museum "
-    "neighborhood neighbourhood newspaper parish park peak peninsula port province region river school settlement "
-    "stadium station street stream suburb temple town township tributary university valley village volcano ward".split()
-)
+_PLACES = word_class("at one place")
 """Nouns for what stands in one place."""
 
 _OVERLAPPING = (

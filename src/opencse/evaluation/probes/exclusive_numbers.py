@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opencse.evaluation.probes.exclusive_names import has_one_subject, in_date_of_one_event
-from opencse.text.english.lexicon import names
+from opencse.text.english.lexicon import names, word_class
 from opencse.text.english.numbers import NumberSwap
 from opencse.text.syntax.tokens import Token
 
@@ -18,15 +18,8 @@ _YEAR = re.compile(r"1\d{3}|20\d\d")
 _AMOUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d+|[a-z]+")
 """No decimals, which are often versions, and no ordinals, which say which one is meant."""
 
-_INEXACT = frozenset(
-    "about almost approximately around average circa every fewer least less like minimum more most nearly over roughly "
-    "some than to under until up within".split()
-)
-_NUMBERED = frozenset(
-    "act article channel chapter class division episode figure flight group highway item level line model no number "
-    "page part phase platform release room route season section stage step table track type unit version volume "
-    "week".split()
-)
+_INEXACT = word_class("inexact")
+_NUMBERED = word_class("numbered")
 """Nouns whose number says which one is meant."""
 
 _KNOWN = frozenset("the these those both all its his her their our your my".split())

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opencse.text.english.lexicon import word_class
 from opencse.text.english.opposites import Opposite
 from opencse.text.english.predicates import (
     AntonymSwap,
@@ -20,40 +21,16 @@ from opencse.text.english.predicates import (
 )
 from opencse.text.syntax.tokens import Token
 
-_QUALIFIED = frozenset(
-    "almost barely chiefly especially even fairly further generally half hardly just largely less least little mainly "
-    "merely more most mostly nearly only overly partially partly particularly primarily purely quite rather slightly "
-    "solely somewhat sometimes sufficiently too totally usually".split()
-)
+_QUALIFIED = word_class("qualified")
 """Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true."""
 
-_OTHER_SENSES = frozenset(
-    "accessible acute aged amateur bitter blind bright broke calm clear close cold common concrete connected "
-    "cool current dark dated dead deep dense dry even faint fair familiar fast fat fine firm fit fixed flat "
-    "foreign fresh great hard heavy isolated kind known light live lonely loose major mean minor mobile modern "
-    "natural negative neutral new old plain plural poor positive pretty primary professional raw remote rich "
-    "rough round secondary sharp smart smooth sober soft solid sour spare standard straight subtle sweet tall "
-    "tender tense thick thin tight traditional understand uniform unique unknown varied vivid weak wild wise".split()
-)
+_OTHER_SENSES = word_class("other senses")
 """Words whose opposite holds in one of several senses only, or leaves a third possibility: "a positive test"."""
 
-_WITH_ANY_PREPOSITION = frozenset(
-    "able accept allow approve ban dangerous deny difficult easy forbid grant harmful harmless illegal impossible "
-    "important legal mandatory necessary optional permit possible prohibit reject safe suitable unable unimportant "
-    "unsafe useful useless".split()
-)
-_COMPLEMENTARY = frozenset(
-    """absent/present allowed/forbidden allowed/banned asleep/awake automatic/manual closed/open compulsory/voluntary
-    mandatory/optional obligatory/optional required/optional alive/dead disabled/enabled excluded/included
-    external/internal fake/genuine false/true correct/wrong guilty/innocent offline/online permanent/temporary
-    permitted/prohibited occupied/vacant wired/wireless dangerous/safe harmful/harmless useful/useless hidden/visible
-    exterior/interior nonrefundable/refundable""".split()
-)
+_WITH_ANY_PREPOSITION = word_class("any preposition")
+_COMPLEMENTARY = word_class("without third possibility")
 """Adjectives without a third possibility between them and their opposite; others are known by a negative prefix."""
-_GRADUAL = frozenset(
-    "attractive common familiar fashionable fortunate happy important kind lucky popular significant sociable talented "
-    "usual".split()
-)
+_GRADUAL = word_class("with third possibility")
 """Adjectives whose prefixed opposite leaves a third possibility: neither happy nor unhappy."""
 _NEGATIVE = ("un", "in", "im", "il", "ir", "dis", "non")
 _ADJUNCTS = frozenset("in on at during after before until since under within because when while if without".split())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from opencse.text.english.lexicon import word_class
 from opencse.text.english.verbs import base_form, is_past
 from opencse.text.syntax.tokens import Token
 
@@ -19,10 +20,7 @@ FINITE = ("VBZ", "VBP", "VBD")
 BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’m")
 SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 NOT = ("not", "n't", "n’t", "nt")
-NEGATIVE = frozenset(
-    """no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without
-    cannot""".split()
-)
+NEGATIVE = word_class("negative words")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from opencse.text.english.articles import article_edits
 from opencse.text.english.clause import AUXILIARIES, BE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import LexiconTable, antonyms
+from opencse.text.english.lexicon import LexiconTable, antonyms, word_class
 from opencse.text.english.verbs import base_form, inflect, is_past
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits, decapitalise, match_case
@@ -25,27 +25,14 @@ Negated = tuple[list[Edit] | None, str]
 """The edits of a negation, or None if no rule is safe, and the rule or the reason."""
 
 # Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
-SENTENTIAL = frozenset(
-    """also probably possibly perhaps maybe certainly definitely clearly apparently evidently presumably reportedly
-    allegedly supposedly obviously surely undoubtedly thus therefore hence however still now then currently furthermore
-    moreover nevertheless instead additionally consequently accordingly similarly likewise meanwhile
-    otherwise""".split()
-)
+SENTENTIAL = word_class("sentence adverbs")
 # Negative polarity items and the like: they need the negation, so it is not removed.
-POLARITY_ITEMS = frozenset(
-    """any anything anyone anybody anywhere anymore ever yet either until till necessarily only just merely simply but
-    rather nor unless slightest longer so quite""".split()
-)
+POLARITY_ITEMS = word_class("polarity items")
 LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
 REMARKS = frozenset("note see consider suppose recall assume say notice compare cf beware".split())  # not requests
-SUBORDINATORS = frozenset(
-    "after although as because before if once since though unless until when whenever where wherever while".split()
-)
+SUBORDINATORS = word_class("subordinators")
 PLURAL = frozenset("they we you i these those both many few several".split())
-PREVERBAL = frozenset(
-    """again almost also always even ever far first further hence here just last much nearly never next now often once
-    quite rather seldom since sometimes soon still then there thus together too twice well""".split()
-)
+PREVERBAL = word_class("preverbal adverbs")
 CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
 UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
 NO_CONTRACTION = ("am", "may", "might", "shall", "ought")

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from opencse.text.english.clause import BE, FINITE, NEGATIVE, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import word_class
 from opencse.text.english.verbs import base_form, inflect
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits, match_case
@@ -48,11 +49,7 @@ _DO = ("do", "does", "did")
 # "no many books", "no only small ones"
 _NEVER_AFTER_NO = frozenset("many much several few fewer various numerous countless certain multiple most".split())
 # States, and what happens to the subject: "failed to own" is no contradiction of "owned".
-_STATES = frozenset(
-    """need want wish hope fear hate love like prefer know think believe doubt suppose own belong contain consist
-    comprise mean cost weigh seem appear lie depend resemble include remain stay exist occur happen possess lack deserve
-    date stem derive suffer die lose fall fail refuse decline border concern involve result range vary tend""".split()
-)
+_STATES = word_class("states")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from opencse.text.english.articles import indefinite_article
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import word_class
 from opencse.text.english.phrases import Span, as_span, exchange_phrases, subtree, text_of
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import decapitalise
@@ -114,40 +115,10 @@ def _ends(tokens: Sequence[Token], last: int, kind: str) -> bool:
     return after.tag in (".", ",", "VBD", "VBZ", "VBP", "MD", "RB", "TO", "WDT", "CC") or (after.tag == "IN" and apart)
 
 
-_TIME_NOUNS = frozenset(
-    """year years month months week weeks day days century centuries decade decades season spring summer autumn
-    winter war morning evening night afternoon period era time career childhood lifetime reign january
-    february march april may june july august september october november december monday tuesday wednesday
-    thursday friday saturday sunday""".split()
-)
+_TIME_NOUNS = word_class("times")
 _TIME_PREPOSITIONS = ("after", "before", "since", "until", "by", "from", "despite", "under")  # if a time follows
-_PLACE_PREPOSITIONS = (
-    "in",
-    "at",
-    "on",
-    "near",
-    "within",
-    "across",
-    "throughout",
-    "outside",
-    "inside",
-    "along",
-    "during",
-)
-_CONJUNCTIONS = (
-    "when",
-    "while",
-    "because",
-    "although",
-    "though",
-    "if",
-    "after",
-    "before",
-    "since",
-    "until",
-    "unless",
-    "once",
-)
+_PLACE_PREPOSITIONS = word_class("prepositions of place")
+_CONJUNCTIONS = word_class("conjunctions of clauses")
 _OTHER_CLAUSES = ("acl", "relcl", "ccomp", "parataxis", "appos", "advcl", "conj", "dep", "list", "xcomp", "csubj")
 _MARKS = (";", ":", "(", '"', "“", "–", "—")
 _MAX_TOKENS = 24  # of a sentence that is reordered

@@ -13,17 +13,14 @@ from itertools import pairwise
 from typing import ClassVar
 
 from opencse.text.english.clause import NEGATIVE, NOT, Clause, clause_at
-from opencse.text.english.grammar_view import GrammarColumns, GrammarView, Rewrite
-from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
 from opencse.text.english.negation import SENTENTIAL, Negated, negation_edits
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits
 
-_GOVERNING = frozenset(
-    """responsible famous safe known unknown rich poor free different full true vulnerable armed clear
-    subject""".split()
-)
+_GOVERNING = word_class("with preposition")
 _PREDICATES = (("ADJ", "JJ"), ("NOUN", "NN"), ("NOUN", "NNS"))
 _ATTRIBUTES = ("amod", "compound", "nummod", "appos")
 _COPULAS = ("is", "are", "was", "were")  # those that "n't" can follow
@@ -93,10 +90,7 @@ def _links(tokens: Sequence[Token], copula: int, head: int) -> bool:
 
 _POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too
 # Verbs whose infinitive is not denied on its own: "can open it" does not say "cannot close it", "began to open it".
-_NOT_DENIED = frozenset(
-    """allow permit enable let help begin start continue cease stop fail manage happen use go have need come get try
-    refuse be""".split()
-)
+_NOT_DENIED = word_class("infinitive not denied")
 _REPORTING = ("remember", "forget", "believe", "doubt", "think")  # with a clause: "did not forget that …"
 
 
@@ -334,7 +328,7 @@ class NegatedAntonym(GrammarView):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AntonymQuadruple(GrammarColumns):
+class AntonymQuadruple(GrammarView):
     """Build three views that turn on one predicate with an opposite, in any clause of a sentence.
 
     The columns of `[build.NAME]` are, for the sentence "They accepted the offer.":

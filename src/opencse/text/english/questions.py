@@ -6,11 +6,12 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from opencse.text.english.clause import BE, FINITE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import ACTORS, LexiconTable, names
+from opencse.text.english.lexicon import ACTORS, LexiconTable, lexicon_rows, names, word_class
 from opencse.text.english.phrases import Span, as_span, noun_phrase, recased, subtree, text_of
 from opencse.text.english.transitive import agreeing
 from opencse.text.english.verbs import base_form, inflect
@@ -26,12 +27,7 @@ _LONGEST_LEADING = 8  # tokens of a phrase that moves from the beginning to the 
 _LINKING = frozenset("example result addition fact particular contrast general instance turn consequence".split())
 _PEOPLE = ("man", "woman")
 _PERSON = re.compile(r"(?:er|or|ist|ian|ee|man|men|woman|women)$")  # "winner": perhaps a person
-_GROUPS = frozenset(
-    """group company firm party government parliament court council committee board union church army navy fleet troop
-    force police country nation state city village crowd band gang association organization organisation agency
-    university college school bank hospital newspaper magazine team club empire kingdom republic division community
-    neighborhood squad crew jury tribe family""".split()
-)
+_GROUPS = word_class("groups")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,49 +186,16 @@ def _singular(finite: Token, tag: str) -> str:
     return agreeing(finite.text, plural=False)
 
 
-_PATTERNS = {
-    "what": (
-        "What {is} {it}?",
-        "What {does} {it} mean?",
-        "What {is} {it} used for?",
-        "What do I need to know about {it}?",
-        "What happened to {it}?",
-        "What is special about {it}?",
-        "What is the use of {it}?",
-        "What comes after {it}?",
-    ),
-    "how": (
-        "How {does} {it} work?",
-        "How {is} {it} made?",
-        "How much {does} {it} cost?",
-        "How old {is} {it}?",
-        "How do I recognise {it}?",
-        "How did {it} begin?",
-        "How long {does} {it} last?",
-        "How big {is} {it}?",
-    ),
-    "where and when": (
-        "Where {is} {it}?",
-        "Where {does} {it} come from?",
-        "Where can I see {it}?",
-        "When did {it} change?",
-        "When {is} {it} needed?",
-    ),
-    "who": ("Who invented {it}?", "Who needs {it}?", "Who decides about {it}?", "Whose idea was {it}?"),
-    "why": ("Why {is} {it} important?", "Why {does} {it} matter?", "Why did {it} change?", "Why {is} {it} like that?"),
-    "yes or no": (
-        "{Is} {it} dangerous?",
-        "{Is} {it} still in use?",
-        "{Does} {it} exist today?",
-        "Can {it} be repaired?",
-        "Can anyone explain {it}?",
-        "Do I need {it}?",
-        "Do people like {it}?",
-        "Is there anything like {it}?",
-        "Is it true about {it}?",
-    ),
-}
 _OWNED = frozenset("my your his her its our their this that these those some any no each every another both".split())
+
+
+@cache
+def _patterns() -> dict[str, list[str]]:
+    """Return the patterns of questions by kind, with {it} for the topic."""
+    patterns: dict[str, list[str]] = {}
+    for kind, pattern in lexicon_rows("topic_questions"):
+        patterns.setdefault(kind, []).append(pattern)
+    return patterns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,10 +228,10 @@ class TopicQuestion(GrammarView):
         if not topics:
             return None, "no noun"
         topic, plural = rng.choice(topics)
-        kind = rng.choice(list(_PATTERNS))
+        kind = rng.choice(list(_patterns()))
         words = {"is": "are", "does": "do", "Is": "Are", "Does": "Do"} if plural else {}
         forms = {word: words.get(word, word) for word in ("is", "does", "Is", "Does")}
-        return rng.choice(_PATTERNS[kind]).format(it=topic, **forms), kind
+        return rng.choice(_patterns()[kind]).format(it=topic, **forms), kind
 
     def _topic(self, text: str, tokens: Sequence[Token], place: int, token: Token) -> tuple[str, bool] | None:
         """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
@@ -288,10 +251,7 @@ class TopicQuestion(GrammarView):
         return (f"the {phrase}" if owned and token.tag == "NN" else phrase), plural
 
 
-_EMPTY = frozenset(
-    """be have do get make take go come become use include such other own same many several various first last
-    only very also more most new thing way one number part kind type lot example""".split()
-)
+_EMPTY = word_class("light words")
 _NEGATIVE = (*NOT, "no", "without", "never")
 _IN_NAMES = ("compound", "flat", "goeswith")
 

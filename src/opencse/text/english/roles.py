@@ -17,8 +17,8 @@ from typing import ClassVar
 
 from opencse.text.english import lexicon
 from opencse.text.english.clause import BE
-from opencse.text.english.grammar_view import GrammarColumns, GrammarView, Rewrite
-from opencse.text.english.lexicon import OPPOSITE_TABLES, SYMMETRIC_VERBS, LexiconTable
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import OPPOSITE_TABLES, SYMMETRIC_VERBS, LexiconTable, word_class
 from opencse.text.english.phrases import Span, as_span, noun_phrase, subtree, text_of
 from opencse.text.english.transitive import (
     Transitive,
@@ -39,9 +39,7 @@ from opencse.text.views.edits import Edit, apply_edits, decapitalise
 RolePair = tuple[str | None, str, str]
 """The paraphrase (None if there is none), the sentence with exchanged roles, and the name of the pattern."""
 
-_GIVING = frozenset(
-    "give send hand offer show teach tell lend sell pay award grant promise owe serve pass mail".split()
-)
+_GIVING = word_class("giving")
 _CONVERSE = {"before": "after", "after": "before"}
 _ORDERS = ("before", "after", "because", "until")
 _RANGES = frozenset("range vary extend date last run stretch span increase rise fall grow drop decline change".split())
@@ -224,11 +222,7 @@ def _recipient(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
 
 
 # Verbs whose subject and object cannot change places: the result would say nothing.
-_ONE_WAY = frozenset(
-    """have become remain contact join cost weigh last total number measure mean lack need want get let make do take
-    give win lose attend enter receive perform sing sign release operate gather create introduce propose found establish
-    build write publish record direct produce compose design tour cross practice practise""".split()
-)
+_ONE_WAY = word_class("one way")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,7 +292,7 @@ def _agreement(tokens: Sequence[Token], found: Transitive, *, plural: bool, firs
 
 
 @dataclass(frozen=True, kw_only=True)
-class RolePairs(GrammarColumns):
+class RolePairs(GrammarView):
     """Build two views of one clause: the same roles in other words, and its roles exchanged.
 
     The columns of `[build.NAME]` are, for the sentence "The lawyer sued the baker.":

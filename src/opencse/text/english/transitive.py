@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from opencse.text.english.clause import BE, NOT, Clause, clause_at, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import ACTORS
+from opencse.text.english.lexicon import ACTORS, word_class
 from opencse.text.english.phrases import Span, as_span, recased, subtree, text_of
 from opencse.text.english.verbs import base_form, inflect, is_past, participle
 from opencse.text.syntax.tokens import Token
@@ -21,10 +21,7 @@ SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who
 OBJECT_FORM = {new: old for old, new in SUBJECT_FORM.items()} | {"she": "her", "i": "me"}
 _MAX_TOKENS = 14  # of a phrase
 # Words that refer back to something: in another place they would refer to something else.
-_ANAPHORIC = frozenset(
-    """myself yourself himself herself itself ourselves yourselves themselves oneself his her hers its their theirs my
-    our your other another each so such same own""".split()
-)
+_ANAPHORIC = word_class("anaphoric")
 _AFTER_OBJECT = ("that", "for", "about", "between", "against", "over", "of")
 _AFTER_AGENT = (*_AFTER_OBJECT, "in", "with", "from", "on", "to")
 _POSSESSIVES = frozenset("his her its their my our your".split())
@@ -290,13 +287,7 @@ def can_act(token: Token) -> bool:
     return token.pos == "PROPN" or word in ACTORS or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)
 
 
-_NO_PASSIVE = frozenset(
-    """be have become remain seem lack resemble fit suit equal cost weigh last total number measure mean get let
-    want include contain comprise take make do give join marry meet leave reach enter start begin end
-    finish continue feature attend star like hate love wish hope fear try spend undergo experience suffer
-    enjoy retain possess hold say think know see keep show find run work play read put set cut turn bring
-    go come serve represent concern involve face flee""".split()
-)
+_NO_PASSIVE = word_class("no passive")
 
 
 @dataclass(frozen=True, kw_only=True)
