@@ -11,7 +11,7 @@ from opencse.text.english import lexicon
 from opencse.text.english.articles import article_edits
 from opencse.text.english.lexicon import OpposedVerb, lexicon_rows, word_class
 from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.verbs import base_form, inflect
+from opencse.text.english.verbs import inflect, verb_base
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, match_case
 
@@ -255,7 +255,7 @@ def _base(verb: Token) -> str | None:
     """Return the base of a verb; None if it is no predicate, or its form is not what inflection of the base gives."""
     if verb.relation in ("amod", "aux", "cop"):
         return None
-    base = verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
+    base = verb_base(verb)
     return base if inflect(base, verb.tag) == verb.text.lower() else None
 
 

@@ -17,215 +17,17 @@ from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
 from opencse.text.english.negation import SENTENTIAL, Negated, negation_edits
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
+from opencse.text.english.parse import base_relation, children, is_question, word_at
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits
 
-_GOVERNING = word_class("with preposition")
 _PREDICATES = (("ADJ", "JJ"), ("NOUN", "NN"), ("NOUN", "NNS"))
 _ATTRIBUTES = ("amod", "compound", "nummod", "appos")
 _COPULAS = ("is", "are", "was", "were")  # those that "n't" can follow
-
-
-def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
-    """Return the index of the form of be that links an adjective or a noun to its subject.
-
-    None if the word is no such predicate, if anything but "not", an adverb or an article stands between, or if the
-    word and its opposite leave a third possibility.
-    """
-    head = _described(tokens, opposite)
-    if head is None:
-        return None
-    place = opposite.place
-    described = {place, head}
-    if any(shares_predicate(tokens, each) for each in described):
-        return None
-    governs_more = tokens[place].text.lower() in _GOVERNING and place + 1 < len(tokens)
-    if governs_more and tokens[place + 1].tag in ("IN", "TO"):
-        return None
-    copula = place - 1
-    noun = opposite.pos == "NOUN"
-    if (head != place or noun) and tokens[copula].text.lower() in ("a", "an"):
-        copula -= 1
-    elif (head != place or noun) and tokens[head].tag != "NNS":
-        return None
-    while copula > 0 and tokens[copula].text.lower() in (*NOT, *SENTENTIAL):
-        copula -= 1
-    return copula if _links(tokens, copula, head) else None
-
-
-def shares_predicate(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a word is coordinated with another that has no subject of its own: "safe and clean"."""
-    joined = [k for k, t in enumerate(tokens) if t.head == i and k != i and t.relation == "conj"]
-    return any(not any(t.head == k and t.relation.startswith("nsubj") for t in tokens) for k in joined)
-
-
-def _described(tokens: Sequence[Token], opposite: Opposite) -> int | None:
-    """Return the index of the predicate: the word, or the noun that an adjective is the only attribute of."""
-    word, place = tokens[opposite.place], opposite.place
-    if not opposite.complementary or (opposite.pos, word.tag) not in _PREDICATES:
-        return None
-    if opposite.pos == "NOUN":
-        described = any(t.head == place and t.relation.split(":")[0] in _ATTRIBUTES for t in tokens)
-        return None if described else place
-    if word.relation != "amod":
-        return place
-    head = word.head
-    if tokens[head].tag not in ("NN", "NNS") or head != place + 1:
-        return None
-    others = [token for token in tokens if token.head == head and token is not word]
-    if any(token.relation in ("nmod:poss", *_ATTRIBUTES) for token in others):
-        return None
-    return head
-
-
-def _links(tokens: Sequence[Token], copula: int, head: int) -> bool:
-    """Whether a token is the copula of a predicate, in a statement without other negative words."""
-    if copula <= 0 or tokens[copula].text.lower() not in _COPULAS or any(token.text == "?" for token in tokens):
-        return False
-    depends = tokens[copula].head == head and tokens[copula].relation == "cop"
-    governs = tokens[head].head == copula and tokens[head].relation in ("acomp", "attr")
-    negative = any(t.text.lower() in NEGATIVE - set(NOT) and t.head in (head, copula) for t in tokens)
-    return (depends or governs) and not negative
-
-
 _POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too
-# Verbs whose infinitive is not denied on its own: "can open it" does not say "cannot close it", "began to open it".
-_NOT_DENIED = word_class("infinitive not denied")
 _REPORTING = ("remember", "forget", "believe", "doubt", "think")  # with a clause: "did not forget that …"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Predication:
-    """A predicate of a main or subordinate clause that has an opposite.
-
-    Attributes:
-        opposite: The word and its opposite.
-        copula: Index of the form of be before a predicate adjective or noun; None if the predicate is a verb.
-        clause: The clause of the verb; None if the predicate is no finite verb.
-        to: Index of the "to" of an infinitive ("decided to accept it"); None if the predicate is none.
-    """
-
-    opposite: Opposite
-    copula: int | None = None
-    clause: Clause | None = None
-    to: int | None = None
-
-
-def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Predication]:
-    """Yield all places of a statement where a predicate has an opposite; arguments as in `find_opposites`."""
-    if text.rstrip(" \"'”’)").endswith("?"):
-        return
-    for opposite in find_opposites(text, tokens, hold_out=hold_out):
-        if opposite.pos in ("ADJ", "NOUN"):
-            copula = find_copula(tokens, opposite)
-            if copula is not None:
-                yield Predication(opposite=opposite, copula=copula)
-        elif opposite.pos in ("VERB", "PART"):
-            clause, to = _verb_clause(tokens, opposite), _infinitive(tokens, opposite)
-            if clause is not None or to is not None:
-                yield Predication(opposite=opposite, clause=clause if to is None else None, to=to)
-
-
-def predication_edits(
-    text: str, tokens: Sequence[Token], found: Predication, *, swap: bool, deny: bool, contract: bool = False
-) -> Negated:
-    """Return the edits of one place.
-
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-        found: The place.
-        swap: Replace the word by its opposite.
-        deny: Insert "not", or remove it.
-        contract: Write "isn't" rather than "is not".
-
-    Returns:
-        The edits, or None if no rule is safe, and the rule or the reason.
-    """
-    swapped = opposite_edits(text, tokens, found.opposite) if swap else []
-    if not deny:
-        return swapped, "antonym"
-    if found.to is not None:
-        return [*swapped, _infinitive_denied(tokens, found.to)], "infinitive"
-    if found.clause is None:
-        assert found.copula is not None
-        denied, rule = _adjective_denied(tokens, found.opposite.place, found.copula, contract=contract)
-        return (None if denied is None else [*swapped, *denied]), rule
-    return _verb_denied(text, found.clause, found.opposite, swapped, contract=contract)
-
-
-def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
-    """Return the clause of a verb; None if it cannot be denied, shares its object or governs a clause."""
-    clause = clause_at(tokens, opposite.place)
-    if clause is None or clause.finite is None or clause.subject is None or clause.negatives:
-        return None
-    if tokens[clause.finite].text.lower() in _POSSIBLY or tokens[opposite.place - 1].text.lower() in ("a", "an", "to"):
-        return None
-    if shares_predicate(tokens, opposite.place):
-        return None  # "accepted and signed it"
-    if clause.has(opposite.place, ("ccomp",)) and opposite.pair[0] not in _REPORTING:
-        return None
-    return clause
-
-
-def _infinitive(tokens: Sequence[Token], opposite: Opposite) -> int | None:
-    """Return the "to" of an infinitive that can be denied on its own: "decided (not) to accept it"."""
-    place, verb = opposite.place, tokens[opposite.place]
-    if verb.tag != "VB" or place < 2 or tokens[place - 1].tag != "TO" or verb.relation != "xcomp":
-        return None
-    governor = tokens[verb.head]
-    if not governor.tag.startswith("VB") or governor.lemma.lower() in _NOT_DENIED or shares_predicate(tokens, place):
-        return None
-    before = tokens[place - 2].text.lower()
-    return None if before in ("order", "as", "or", "and", "how", "whether", "but", "enough") else place - 1
-
-
-def _infinitive_denied(tokens: Sequence[Token], to: int) -> Edit:
-    """Return the edit that inserts "not" before the "to" of an infinitive, or removes it."""
-    before = tokens[to - 1]
-    if before.text.lower() in NOT:
-        return (before.start, tokens[to].start, "")
-    return (tokens[to].start, tokens[to].start, "not ")
-
-
-def _adjective_denied(tokens: Sequence[Token], place: int, copula: int, *, contract: bool) -> Negated:
-    """Insert "not" after the copula and its adverbs, or remove the one that is there."""
-    between = range(copula + 1, place)
-    negators = [k for k in between if tokens[k].text.lower() in NOT]
-    if len(negators) > 1:
-        return None, "negative words"
-    if negators:
-        return [(tokens[negators[0] - 1].end, tokens[negators[0]].end, "")], "not removed"
-    adverbs = [k for k in between if tokens[k].text.lower() in SENTENTIAL]
-    end = tokens[max([copula, *adverbs])].end
-    short = contract and not adverbs and not tokens[copula].text.isupper()
-    return [(end, end, "n't" if short else " not")], "not"
-
-
-def _verb_denied(text: str, clause: Clause, opposite: Opposite, swapped: list[Edit], *, contract: bool) -> Negated:
-    """Negate the clause of a verb, or of its opposite if there are edits that replace it."""
-    place = opposite.place
-    verb = clause.tokens[place]
-    if swapped:
-        tokens = list(clause.tokens)
-        tokens[place] = replace(verb, text=opposite.word, lemma=opposite.pair[1].split()[0])
-        clause = replace(clause, tokens=tokens)
-    edits, rule = negation_edits(text, clause, contract=contract)
-    if edits is None:
-        return None, rule
-    negated = [edit for edit in edits if edit[1] > verb.start and edit[0] < verb.end]  # "did not reject"
-    return [*edits, *(edit for edit in swapped if not (negated and edit[0] == verb.start))], f"{rule}, verb"
-
-
-def overlap(edits: Sequence[Edit]) -> bool:
-    """Whether some edits cannot be applied together."""
-    ordered = sorted(edits)
-    return any(
-        start < end or (start, stop) == (before, end) for (before, end, _), (start, stop, _) in pairwise(ordered)
-    )
-
-
 _WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "PART": 3, "DEGREE": 4}
+_ALL_THREE = ((True, True), (False, True), (True, False))  # (swap, deny) of paraphrase, negation and antonym
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,9 +97,7 @@ class NegatedAntonym(GrammarView):
     hold_out: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("contract", "several"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
+        self.require_shares("contract", "several")
 
     def accepts(self, opposite: Opposite) -> bool:
         """Return whether the negated opposite of a word says the same as the word."""
@@ -306,9 +106,8 @@ class NegatedAntonym(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposites of one or several predicates."""
         contract = rng.random() < self.contract
-        found = [
-            each for each in find_predications(text, tokens, hold_out=self.hold_out) if self.accepts(each.opposite)
-        ]
+        places = find_predications(text, tokens, hold_out=self.hold_out)
+        found = [each for each in places if self.accepts(each.opposite)]
         rng.shuffle(found)
         edits: list[Edit] = []
         rules: list[str] = []
@@ -319,7 +118,7 @@ class NegatedAntonym(GrammarView):
             new, rule = predication_edits(text, tokens, each, swap=True, deny=True, contract=contract)
             if new is None:
                 reason = rule
-            elif not overlap([*edits, *new]):
+            elif not _overlap([*edits, *new]):
                 edits += new
                 rules.append(rule)
         if not rules:
@@ -364,9 +163,7 @@ class AntonymQuadruple(GrammarView):
     hold_out: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("contract", "several"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
+        self.require_shares("contract", "several")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""
@@ -376,35 +173,202 @@ class AntonymQuadruple(GrammarView):
         for place in found:
             made = [
                 predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
-                for swap, deny in ((True, True), (False, True), (True, False))
+                for swap, deny in _ALL_THREE
             ]
             if any(edits is None for edits, _ in made):
                 continue
-            further = _further(text, tokens, [each for each in found if each is not place], place, rng, self)
+            taken = [
+                edit
+                for swap, deny in _ALL_THREE
+                for edit in predication_edits(text, tokens, place, swap=swap, deny=deny)[0] or ()
+            ]
+            further: list[Edit] = []
+            for each in found:
+                if each is place or not each.opposite.complementary or rng.random() >= self.several:
+                    continue
+                new = predication_edits(text, tokens, each, swap=True, deny=True)[0]
+                if new is not None and not any(_overlap([one, two]) for one in new for two in [*taken, *further]):
+                    further += new
             rewritten: list[Rewrite] = [(apply_edits(text, [*(edits or ()), *further]), rule) for edits, rule in made]
             return rewritten if place.opposite.complementary else [(None, "third possibility"), *rewritten[1:]]
         return [(None, "no antonym")] * len(self.parts)
 
 
-def _further(
-    text: str,
-    tokens: Sequence[Token],
-    others: Sequence[Predication],
-    place: Predication,
-    rng: random.Random,
-    spec: AntonymQuadruple,
-) -> list[Edit]:
-    """Return the edits that replace some other predicates by their negated antonym."""
-    kept: list[Edit] = []
-    taken = [
-        edit
-        for swap, deny in ((True, True), (False, True), (True, False))
-        for edit in predication_edits(text, tokens, place, swap=swap, deny=deny)[0] or ()
-    ]
-    for each in others:
-        if not each.opposite.complementary or rng.random() >= spec.several:
-            continue
-        new = predication_edits(text, tokens, each, swap=True, deny=True)[0]
-        if new is not None and not any(overlap([one, other]) for one in new for other in [*taken, *kept]):
-            kept += new
-    return kept
+@dataclass(frozen=True, kw_only=True)
+class Predication:
+    """A predicate of a main or subordinate clause that has an opposite.
+
+    Attributes:
+        opposite: The word and its opposite.
+        copula: Index of the form of be before a predicate adjective or noun; None if the predicate is a verb.
+        clause: The clause of the verb; None if the predicate is no finite verb.
+        to: Index of the "to" of an infinitive ("decided to accept it"); None if the predicate is none.
+    """
+
+    opposite: Opposite
+    copula: int | None = None
+    clause: Clause | None = None
+    to: int | None = None
+
+
+def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Predication]:
+    """Yield all places of a statement where a predicate has an opposite; arguments as in `find_opposites`."""
+    if is_question(text):
+        return
+    for opposite in find_opposites(text, tokens, hold_out=hold_out):
+        if opposite.pos in ("ADJ", "NOUN"):
+            copula = find_copula(tokens, opposite)
+            if copula is not None:
+                yield Predication(opposite=opposite, copula=copula)
+        elif opposite.pos in ("VERB", "PART"):
+            to = _infinitive(tokens, opposite)
+            clause = _verb_clause(tokens, opposite) if to is None else None
+            if clause is not None or to is not None:
+                yield Predication(opposite=opposite, clause=clause, to=to)
+
+
+def predication_edits(
+    text: str, tokens: Sequence[Token], found: Predication, *, swap: bool, deny: bool, contract: bool = False
+) -> Negated:
+    """Return the edits of one place.
+
+    Args:
+        text: The sentence.
+        tokens: Its tokens.
+        found: The place.
+        swap: Replace the word by its opposite.
+        deny: Insert "not", or remove it.
+        contract: Write "isn't" rather than "is not".
+
+    Returns:
+        The edits, or None if no rule is safe, and the rule or the reason.
+    """
+    swapped = opposite_edits(text, tokens, found.opposite) if swap else []
+    if not deny:
+        return swapped, "antonym"
+    if found.to is not None:  # "decided (not) to accept it"
+        to, before = tokens[found.to], tokens[found.to - 1]
+        negative = before.text.lower() in NOT
+        return [*swapped, (before.start if negative else to.start, to.start, "" if negative else "not ")], "infinitive"
+    if found.clause is not None:
+        return _verb_denied(text, found.clause, found.opposite, swapped, contract=contract)
+    assert found.copula is not None
+    denied, rule = _adjective_denied(tokens, found.opposite.place, found.copula, contract=contract)
+    return (None if denied is None else [*swapped, *denied]), rule
+
+
+def _adjective_denied(tokens: Sequence[Token], place: int, copula: int, *, contract: bool) -> Negated:
+    """Insert "not" after the copula and its adverbs, or remove the one that is there."""
+    between = range(copula + 1, place)
+    negators = [k for k in between if word_at(tokens, k) in NOT]
+    if len(negators) > 1:
+        return None, "negative words"
+    if negators:
+        return [(tokens[negators[0] - 1].end, tokens[negators[0]].end, "")], "not removed"
+    last = max([copula, *(k for k in between if word_at(tokens, k) in SENTENTIAL)])
+    short = contract and last == copula and not tokens[copula].text.isupper()
+    return [(tokens[last].end, tokens[last].end, "n't" if short else " not")], "not"
+
+
+def _verb_denied(text: str, clause: Clause, opposite: Opposite, swapped: list[Edit], *, contract: bool) -> Negated:
+    """Negate the clause of a verb, or of its opposite if there are edits that replace it."""
+    place = opposite.place
+    verb = clause.tokens[place]
+    if swapped:
+        tokens = list(clause.tokens)
+        tokens[place] = replace(verb, text=opposite.word, lemma=opposite.pair[1].split()[0])
+        clause = replace(clause, tokens=tokens)
+    edits, rule = negation_edits(text, clause, contract=contract)
+    if edits is None:
+        return None, rule
+    negated = [edit for edit in edits if edit[1] > verb.start and edit[0] < verb.end]  # "did not reject"
+    return [*edits, *(edit for edit in swapped if not (negated and edit[0] == verb.start))], f"{rule}, verb"
+
+
+def _overlap(edits: Sequence[Edit]) -> bool:
+    """Whether some edits cannot be applied together."""
+    pairs = pairwise(sorted(edits))
+    return any(start < end or (start, stop) == (before, end) for (before, end, _), (start, stop, _) in pairs)
+
+
+def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
+    """Return the index of the form of be that links an adjective or a noun to its subject.
+
+    None if the word is no such predicate, if anything but "not", an adverb or an article stands between, or if the
+    word and its opposite leave a third possibility.
+    """
+    head, place = _described(tokens, opposite), opposite.place
+    if head is None or any(_shares_predicate(tokens, each) for each in (place, head)):
+        return None
+    following = tokens[place + 1].tag if place + 1 < len(tokens) else ""
+    if word_at(tokens, place) in word_class("with preposition") and following in ("IN", "TO"):
+        return None
+    copula = place - 1
+    if head != place or opposite.pos == "NOUN":
+        if word_at(tokens, copula) in ("a", "an"):
+            copula -= 1
+        elif tokens[head].tag != "NNS":
+            return None
+    while copula > 0 and word_at(tokens, copula) in (*NOT, *SENTENTIAL):
+        copula -= 1
+    return copula if _links(tokens, copula, head) else None
+
+
+def _shares_predicate(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a word is coordinated with another that has no subject of its own: "safe and clean"."""
+    joined = [k for k in children(tokens, i) if tokens[k].relation == "conj"]
+    return any(not any(t.head == k and t.relation.startswith("nsubj") for t in tokens) for k in joined)
+
+
+def _described(tokens: Sequence[Token], opposite: Opposite) -> int | None:
+    """Return the index of the predicate: the word, or the noun that an adjective is the only attribute of."""
+    word, place = tokens[opposite.place], opposite.place
+    if not opposite.complementary or (opposite.pos, word.tag) not in _PREDICATES:
+        return None
+    if opposite.pos == "NOUN":
+        return None if any(t.head == place and base_relation(t) in _ATTRIBUTES for t in tokens) else place
+    if word.relation != "amod":
+        return place
+    head = word.head
+    if tokens[head].tag not in ("NN", "NNS") or head != place + 1:
+        return None
+    others = [token.relation for token in tokens if token.head == head and token is not word]
+    return None if {"nmod:poss", *_ATTRIBUTES}.intersection(others) else head
+
+
+def _links(tokens: Sequence[Token], copula: int, head: int) -> bool:
+    """Whether a token is the copula of a predicate, in a statement without other negative words."""
+    if copula <= 0 or word_at(tokens, copula) not in _COPULAS or any(token.text == "?" for token in tokens):
+        return False
+    depends = tokens[copula].head == head and tokens[copula].relation == "cop"
+    governs = tokens[head].head == copula and tokens[head].relation in ("acomp", "attr")
+    negative = any(t.text.lower() in NEGATIVE - set(NOT) and t.head in (head, copula) for t in tokens)
+    return (depends or governs) and not negative
+
+
+def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
+    """Return the clause of a verb; None if it cannot be denied, shares its object or governs a clause."""
+    place = opposite.place
+    clause = clause_at(tokens, place)
+    if clause is None or clause.finite is None or clause.subject is None or clause.negatives:
+        return None
+    if word_at(tokens, clause.finite) in _POSSIBLY or word_at(tokens, place - 1) in ("a", "an", "to"):
+        return None
+    reported = clause.has(place, ("ccomp",)) and opposite.pair[0] not in _REPORTING
+    return None if reported or _shares_predicate(tokens, place) else clause  # "accepted and signed it"
+
+
+def _infinitive(tokens: Sequence[Token], opposite: Opposite) -> int | None:
+    """Return the "to" of an infinitive that can be denied on its own: "decided (not) to accept it".
+
+    "Can open it" does not say "cannot close it", nor does "began to open it".
+    """
+    place, verb = opposite.place, tokens[opposite.place]
+    if verb.tag != "VB" or place < 2 or tokens[place - 1].tag != "TO" or verb.relation != "xcomp":
+        return None
+    governor = tokens[verb.head]
+    deniable = governor.tag.startswith("VB") and governor.lemma.lower() not in word_class("infinitive not denied")
+    if not deniable or _shares_predicate(tokens, place):
+        return None
+    barred = word_at(tokens, place - 2) in ("order", "as", "or", "and", "how", "whether", "but", "enough")
+    return None if barred else place - 1

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from opencse.text.english.lexicon import lexicon_rows
+from opencse.text.syntax.tokens import Token
 
 _BE = {"VB": "be", "VBZ": "is", "VBP": "are", "VBD": "was", "VBN": "been", "VBG": "being"}
 _SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl"
@@ -120,6 +121,11 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
     if form in forms:  # put, set, cut
         return form
     return _base_of_ed(form)
+
+
+def verb_base(verb: Token) -> str:
+    """Return the base of a verb in any form."""
+    return verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
 
 
 def is_past(form: str) -> bool:
