@@ -1,6 +1,7 @@
 """Short statements from long sentences: the main clause alone, or an attribute as a predicate.
 
-Raw text such as an encyclopedia's has few of them, and they show the effect of a single word.
+Raw text such as an encyclopedia's has few of them, and they show the effect of a single word. It has few predicates
+such as "is dirty", too, and most use the same few adjectives; as attributes nearly all adjectives occur.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from typing import ClassVar
 
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.parse import base_relation, children
 from opencse.text.english.phrases import MAX_TOKENS, as_span, noun_phrase, subtree, text_of
 from opencse.text.syntax.tokens import Token
 
 _CUT = ("advcl", "parataxis", "acl", "relcl", "appos", "discourse", "dep", "list", "vocative")
 _LOOSE = (";", ":", "-", "–", "—", '"', "“", "”", "(", ")", ".", "!", "?")
+_KEPT = frozenset("the this that these those his her its their our my your".split())
+_MAX_OF = 4  # tokens of "of the lake" that are kept
 
 
 @dataclass(frozen=True, kw_only=True)
 class MainClause(GrammarView):
-    """Cut each sentence to its main clause.
+    """Cut each sentence to its main clause, without its subordinate clauses, appositions and brackets.
 
     Null if nothing would be cut, or if the clause is outside the range of lengths.
 
@@ -56,9 +60,13 @@ class MainClause(GrammarView):
         shortest, longest = self.words
         if not shortest <= len(kept) <= longest:
             return None, "too short" if len(kept) < shortest else "too long"
-        cut = _sentence(tokens, kept)
+        words = [tokens[kept[0]].text]
+        for before, i in pairwise(kept):  # with their original spacing
+            glued = i == before + 1 and tokens[i].start == tokens[before].end
+            words.append(("" if glued else " ") + tokens[i].text)
+        cut = "".join(words)
         same = cut.rstrip(".").lower() == text.strip().rstrip(".").lower()
-        return (None, "nothing to cut") if same else (cut, "cut")
+        return (None, "nothing to cut") if same else (f"{cut[:1].upper()}{cut[1:]}.", "cut")
 
 
 def _kept_tokens(clause: Clause) -> list[int]:
@@ -66,9 +74,8 @@ def _kept_tokens(clause: Clause) -> list[int]:
     tokens = clause.tokens
     kept = subtree(tokens, clause.predicate)
     for i in sorted(kept - {clause.predicate}):
-        relation = tokens[i].relation.split(":")[-1] if "relcl" in tokens[i].relation else tokens[i].relation
-        other_clause = relation.split(":")[0] == "conj" and tokens[i].head == clause.predicate
-        if relation.split(":")[0] in _CUT or other_clause:
+        other_clause = base_relation(tokens[i]) == "conj" and tokens[i].head == clause.predicate
+        if base_relation(tokens[i]) in _CUT or "relcl" in tokens[i].relation or other_clause:
             kept -= subtree(tokens, i)
     joined = {tokens[i].head for i in kept if tokens[i].relation == "conj"}
     for i in sorted(kept):
@@ -79,23 +86,8 @@ def _kept_tokens(clause: Clause) -> list[int]:
     return [i for i in sorted(kept) if tokens[i].text != "," or {i - 1, i + 1} <= kept]  # no comma at a cut
 
 
-def _sentence(tokens: Sequence[Token], kept: Sequence[int]) -> str:
-    """Return the kept words as a sentence, with their original spacing."""
-    words = [tokens[kept[0]].text]
-    for before, i in pairwise(kept):
-        glued = i == before + 1 and tokens[i].start == tokens[before].end
-        words.append(("" if glued else " ") + tokens[i].text)
-    cut = "".join(words)
-    return cut[:1].upper() + cut[1:] + "."
-
-
-_KEPT = frozenset("the this that these those his her its their our my your".split())
-_DROPPED = frozenset("a an".split())
-_MAX_OF = 4  # tokens of "of the lake" that are kept
-
-
 def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | None:
-    """Return a sentence that states an attribute of a noun as its predicate.
+    """Return a sentence that states an attribute of a noun: "the dirty water" becomes "The water is dirty.".
 
     Args:
         text: The sentence.
@@ -127,25 +119,18 @@ def _subject(text: str, tokens: Sequence[Token], i: int) -> str | None:
     phrase = noun_phrase(tokens, head) if head > i and tokens[head].tag in ("NN", "NNS") else None
     if phrase is None or not phrase[0] <= i < phrase[1] or any(t.head == i for t in tokens):
         return None
-    first = tokens[phrase[0]]
     words = [tokens[k].text for k in range(phrase[0], phrase[1] + 1) if k != i]
-    if first.tag in ("DT", "PRP$"):
-        article = first.text.lower()
-        if article not in _KEPT | _DROPPED:
+    article = "the"
+    if tokens[phrase[0]].tag in ("DT", "PRP$"):
+        word = words.pop(0).lower()
+        if word not in (*_KEPT, "a", "an"):
             return None  # "no", "every", "any" name no particular thing
-        words = [article if article in _KEPT else "the", *words[1:]]
-    else:
-        words = ["the", *words]
+        article = word if word in _KEPT else "the"
     if not all(word.isalpha() for word in words):
         return None
-    return " ".join([*words, *_of(text, tokens, head)])
-
-
-def _of(text: str, tokens: Sequence[Token], head: int) -> list[str]:
-    """Return the short phrase with "of" that follows a noun, if there is one."""
-    for i, token in enumerate(tokens):
-        if token.head == head and i > head and token.relation.startswith("nmod"):
-            span = as_span(subtree(tokens, i))
-            if span and span[0] == head + 1 and span[1] - span[0] < _MAX_OF and tokens[span[0]].text == "of":
-                return [text_of(text, tokens, span)]
-    return []
+    for k in children(tokens, head, "nmod"):  # "of the lake"
+        span = as_span(subtree(tokens, k)) if k > head else None
+        if span and span[0] == head + 1 and span[1] - span[0] < _MAX_OF and tokens[span[0]].text == "of":
+            words.append(text_of(text, tokens, span))
+            break
+    return " ".join([article, *words])
