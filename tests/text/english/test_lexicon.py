@@ -45,7 +45,10 @@ def test_a_third_of_the_pairs_is_held_out_in_both_directions():
     assert not any(lexicon.is_held_out_opposite(*pair, 0) for pair in pairs)
 
 
-@pytest.mark.parametrize("table", ["opposites", "affixes", "particles", "collocations"])
+RULES = ["classes", "contexts", "infinitives", "irregular_verbs", "negative_words", "topic_questions"]
+
+
+@pytest.mark.parametrize("table", ["opposites", "affixes", "particles", "collocations", *RULES])
 def test_no_row_is_repeated(table):
     rows = lexicon.lexicon_bytes(table).decode().strip().split("\n")
     assert len(set(rows)) == len(rows)

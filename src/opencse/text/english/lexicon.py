@@ -9,8 +9,9 @@
 | `collocations` | `collocations.tsv` | written for this project: opposites of verbs that depend on the object |
 | `names` | `names.tsv` | written for this project: countries, cities, first names, months, … |
 
-`classes.tsv` (words by what they have in common), `contexts.tsv` (where a word has its opposite), `infinitives.tsv`,
-`irregular_verbs.tsv` and `topic_questions.tsv` belong to the rules: they change with the code, not by themselves.
+The others belong to the rules and change with the code: `classes.tsv` (words by what they have in common),
+`contexts.tsv` (where a word has its opposite), `infinitives.tsv`, `irregular_verbs.tsv`, `negative_words.tsv` and
+`topic_questions.tsv`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LexiconTable = Literal["antonyms", "opposites", "affixes", "particles", "colloca
 """A bundled word list, or the file of one that a language pack brings."""
 OPPOSITE_TABLES: tuple[LexiconTable, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
 """The lists from which opposites are found."""
-RuleTable = Literal["classes", "contexts", "infinitives", "irregular_verbs", "topic_questions"]
+RuleTable = Literal["classes", "contexts", "infinitives", "irregular_verbs", "negative_words", "topic_questions"]
 
 _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
 

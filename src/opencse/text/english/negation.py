@@ -129,7 +129,8 @@ def negation_edits(text: str, clause: Clause, *, remove: bool = True, contract: 
     if tokens[0].text.lower() == "the" and len(tokens) > 1 and tokens[1].tag in ("RBR", "JJR"):
         return None, "the more the more"
     if tokens[clause.finite].text.lower() == "had" and word_at(tokens, clause.finite + 1) == "better":
-        return [(*[tokens[clause.finite + 1].end] * 2, " not")], "had better"
+        end = tokens[clause.finite + 1].end
+        return [(end, end, " not")], "had better"
     if clause.auxiliary:
         return _after_auxiliary(text, clause, clause.finite, clause.subject, contract)
     return _do_support(clause, clause.finite, clause.subject, contract)
@@ -288,7 +289,7 @@ def _imperative(text: str, clause: Clause) -> Negated:
     if word in _REMARKS or re.search(r"[^s]s$", word):  # "Roads in ..." is a mistagged noun
         return None, "remark"
     if word == "let" and word_at(tokens, start + 1) in ("'s", "’s", "us"):
-        return [(*[tokens[start + 1].end] * 2, " not")], "let us"
+        return [(tokens[start + 1].end, tokens[start + 1].end, " not")], "let us"
     edits: list[Edit] = [(verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))]
     return [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))], "imperative"
 

@@ -14,13 +14,17 @@ from opencse.text.english.lexicon import LexiconTable, names
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits, match_case
 
-_WORDS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-_SERIES = (_WORDS, _TENS, _ORDINALS, "twice thrice".split(), "million billion trillion".split())
+_SERIES = tuple(
+    words.split()
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen",
+        "twenty thirty forty fifty sixty seventy eighty ninety",
+        "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
+        "twice thrice",
+        "million billion trillion",
+    )
+)
 _NUMERAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
 _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)$")
 _GLUE = "-–—/:.,'’°"
@@ -60,12 +64,8 @@ def _is_number(text: str, tokens: Sequence[Token], i: int) -> bool:
     before, after = text[max(token.start - 1, 0) : token.start], text[token.end : token.end + 2]
     if (before in _GLUE and before and token.start) or (after[:1] in _GLUE and after[1:].isalnum() and after):
         return False  # "3-2", "10:30", "1988–89", "Mark-2"
-    if (
-        i
-        and tokens[i - 1].tag in ("NNP", "NNPS")
-        and token.relation not in ("nummod", "obl")
-        and not _is_month(tokens[i - 1])
-    ):
+    named = i and tokens[i - 1].tag in ("NNP", "NNPS") and not _is_month(tokens[i - 1])
+    if named and token.relation not in ("nummod", "obl"):
         return False  # "Apollo 11"
     word = token.text.lower()
     return bool(_NUMERAL.match(word) or _ORDINAL.match(word)) or any(word in series for series in _SERIES)

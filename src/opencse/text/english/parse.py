@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opencse.text.syntax.tokens import Parser, Token
+from opencse.text.views.edits import Edit, match_case
 
 _ASIDE = re.compile(r"\s*(?:\([^()\[\]]*\)|\[[^()\[\]]*\])")
 _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
@@ -63,3 +64,8 @@ def word_at(tokens: Sequence[Token], i: int) -> str:
 def is_question(text: str) -> bool:
     """Whether a sentence ends with a question mark, perhaps within quotes or brackets."""
     return text.rstrip(" \"'”’)").endswith("?")
+
+
+def replaced(token: Token, word: str) -> Edit:
+    """Return the edit that puts a word in the place of a token, in its case."""
+    return token.start, token.end, match_case(word, token.text)

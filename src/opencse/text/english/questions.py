@@ -12,6 +12,7 @@ from typing import ClassVar
 from opencse.text.english.clause import BE, FINITE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import ACTORS, LexiconTable, lexicon_rows, names, word_class
+from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.english.phrases import Span, as_span, noun_phrase, recased, subtree, text_of
 from opencse.text.english.transitive import agreeing
 from opencse.text.english.verbs import base_form, inflect
@@ -56,9 +57,7 @@ class Question(GrammarView):
     longest: int = 24
 
     def __post_init__(self) -> None:
-        for name in ("subjects", "adverbs"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
+        self.require_shares("subjects", "adverbs")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
@@ -73,7 +72,7 @@ class Question(GrammarView):
         subject = as_span(subtree(tokens, clause.subject))
         if subject is None or tokens[subject[0]].tag in ("IN", "RB", "TO", "CC"):
             return None, "something comes first"
-        if tokens[clause.subject].text.lower() in _UNCLEAR:
+        if word_at(tokens, clause.subject) in _UNCLEAR:
             return None, "unclear subject"
         between = tokens[subject[1] + 1 : clause.finite]
         if subject[1] >= clause.finite or any(token.tag != "RB" for token in between):
@@ -97,7 +96,7 @@ def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
     if tokens[end].text != "," or end > _LONGEST_LEADING:
         return None
     heads = [i for i in range(end) if not 0 <= tokens[i].head < end]
-    if len(heads) != 1 or tokens[heads[0]].relation.split(":")[0] not in _LEADING:
+    if len(heads) != 1 or base_relation(tokens[heads[0]]) not in _LEADING:
         return None
     linking = {token.lemma.lower() for token in tokens[:end]} & _LINKING
     plain = tokens[heads[0]].tag != "RB" and not linking  # "However, …" has no place in a question
@@ -107,38 +106,38 @@ def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
 def _asked(text: str, clause: Clause, subject: Span, leading: tuple[int, int], *, ask_subject: bool) -> Rewrite:
     """Return the question and its rule."""
     assert clause.finite is not None
-    tokens = clause.tokens
+    tokens, tag = clause.tokens, clause.tag
     finite, last = tokens[clause.finite], _last(clause)
-    after = [i for i in clause.shared_verbs() if i <= last]
-    if finite.text.startswith(("'", "’")) or last <= clause.finite or any(t.text.isupper() for t in (finite,)):
+    shared = [tokens[i] for i in clause.shared_verbs() if i <= last]
+    if finite.text.startswith(("'", "’")) or last <= clause.finite or finite.text.isupper():
         return None, "verb form"
-    rest = (subject[1] + 1, last)
     word = _question_word(tokens, clause) if ask_subject else None
+    rule = "yes or no" if word is None else "subject"
+    edits: list[Edit] = []
     if word is not None:
-        form = finite.text if clause.tag == "VBD" else _singular(finite, clause.tag)
-        edits: list[Edit] = [(finite.start, finite.end, form)]
-        opening, rule = word, "subject"
+        if any(verb.tag in ("VBP", "VBZ") for verb in shared):
+            return None, "shared subject"
+        edits = [(finite.start, finite.end, finite.text if tag == "VBD" else _singular(finite, tag))]
     elif clause.auxiliary:
-        if any(tokens[i].tag in FINITE for i in after):
+        if any(verb.tag in FINITE for verb in shared):
             return None, "shared subject"
         edits = [(finite.start, tokens[clause.finite + 1].start, "")]
-        opening, rule = f"{finite.text.capitalize()} {_moved(text, tokens, subject)}", "yes or no"
+        word = finite.text.capitalize()
     else:
-        edits = [(finite.start, finite.end, base_form(finite.text, clause.tag, finite.lemma))]
-        for i in after:
-            if tokens[i].tag not in FINITE:
-                return None, "shared subject"
-            edits.append((tokens[i].start, tokens[i].end, base_form(tokens[i].text, tokens[i].tag, tokens[i].lemma)))
-        if inflect(edits[0][2], clause.tag) != finite.text.lower():
+        base = base_form(finite.text, tag, finite.lemma)
+        if any(verb.tag not in FINITE for verb in shared):
+            return None, "shared subject"
+        if inflect(base, tag) != finite.text.lower():
             return None, "verb form"
-        opening, rule = f"{_HELPERS[clause.tag].capitalize()} {_moved(text, tokens, subject)}", "yes or no"
-    if word is not None and any(tokens[i].tag in ("VBP", "VBZ") for i in after):
-        return None, "shared subject"
-    start, end = tokens[rest[0]].start, tokens[rest[1]].end
-    inner = [(a - start, b - start, new) for a, b, new in edits if b <= end]
-    if len(inner) < len(edits):
+        edits = [(finite.start, finite.end, base)]
+        edits += [(verb.start, verb.end, base_form(verb.text, verb.tag, verb.lemma)) for verb in shared]
+        word = _HELPERS[tag].capitalize()
+    start, end = tokens[subject[1] + 1].start, tokens[last].end
+    if any(edit[1] > end for edit in edits):
         return None, "verb form"
-    parts = [opening, apply_edits(text[start:end], inner)]
+    parts = [word, apply_edits(text[start:end], [(a - start, b - start, new) for a, b, new in edits])]
+    if rule == "yes or no":
+        parts.insert(1, _moved(text, tokens, subject))
     if leading[1]:
         parts.append(_moved(text, tokens, (0, leading[1] - 1)))
     return " ".join(parts) + "?", rule
@@ -235,15 +234,15 @@ class TopicQuestion(GrammarView):
 
     def _topic(self, text: str, tokens: Sequence[Token], place: int, token: Token) -> tuple[str, bool] | None:
         """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
-        if token.tag not in ("NN", "NNS", "NNP", "NNPS") or token.relation.split(":")[0] in ("compound", "flat"):
+        if token.tag not in ("NN", "NNS", "NNP", "NNPS") or base_relation(token) in ("compound", "flat"):
             return None
         span = noun_phrase(tokens, place, longest=self.longest + 2)
         if span is None:
             return None
         first, last = span
         plural = token.tag in ("NNS", "NNPS")
-        owned = tokens[first].text.lower() in _OWNED
-        if owned or (plural and tokens[first].text.lower() == "the"):
+        owned = word_at(tokens, first) in _OWNED
+        if owned or (plural and word_at(tokens, first) == "the"):
             first += 1
         if not first <= last < first + self.longest + 1 or not all(t.text.isalpha() for t in tokens[first : last + 1]):
             return None
@@ -253,7 +252,6 @@ class TopicQuestion(GrammarView):
 
 _EMPTY = word_class("light words")
 _NEGATIVE = (*NOT, "no", "without", "never")
-_IN_NAMES = ("compound", "flat", "goeswith")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +281,7 @@ class Keywords(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""
-        ranked = sorted((_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(tokens, i))
+        ranked = sorted((_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(t))
         if len(ranked) < self.fewest:
             return None, "few content words"
         wanted = rng.randint(self.fewest, min(self.most, len(ranked)))
@@ -293,17 +291,16 @@ class Keywords(GrammarView):
                 break
             if tokens[i].relation == "amod" and tokens[i].head not in chosen:
                 continue  # "young" says little without its noun
-            chosen |= {i, *(k for k, t in enumerate(tokens) if t.head == i and _is_part(t))}
+            chosen |= {i, *(k for k in children(tokens, i) if _is_part(tokens[k]))}
         for i, token in enumerate(tokens):
             if token.text.lower() in _NEGATIVE and (token.head in chosen or tokens[token.head].head in chosen):
                 chosen.add(i)
         return " ".join(_typed(tokens[i]) for i in sorted(chosen)), f"{len(chosen)} words"
 
 
-def _is_content(tokens: Sequence[Token], i: int) -> bool:
+def _is_content(token: Token) -> bool:
     """Whether a word carries content: a noun, a name, an adjective, a main verb or a number."""
-    token = tokens[i]
-    if token.relation.split(":")[0] in ("aux", "cop", "det", "case", "mark") or not any(map(str.isalnum, token.text)):
+    if base_relation(token) in ("aux", "cop", "det", "case", "mark") or not any(map(str.isalnum, token.text)):
         return False
     return _is_name(token) or (token.pos in ("NOUN", "ADJ", "VERB", "NUM") and token.lemma.lower() not in _EMPTY)
 
@@ -314,14 +311,13 @@ def _is_name(token: Token) -> bool:
 
 def _is_part(token: Token) -> bool:
     """Whether a dependent belongs to a name or a compound: "New York", "bus stop"."""
-    relation = token.relation.split(":")[0]
-    return relation in _IN_NAMES or (relation == "amod" and _is_name(token))
+    relation = base_relation(token)
+    return relation in ("compound", "flat", "goeswith") or (relation == "amod" and _is_name(token))
 
 
 def _rank(tokens: Sequence[Token], i: int) -> int:
     """Return how early a word is chosen: the predicate and its arguments first."""
-    token = tokens[i]
-    relation = token.relation.split(":")[0]
+    token, relation = tokens[i], base_relation(tokens[i])
     if token.head == i:
         return 0
     if relation in ("nsubj", "obj", "dobj", "nsubjpass"):
