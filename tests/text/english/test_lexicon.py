@@ -50,7 +50,7 @@ RULES = ["classes", "contexts", "infinitives", "irregular_verbs", "negative_word
 
 @pytest.mark.parametrize("table", ["opposites", "affixes", "particles", "collocations", *RULES])
 def test_no_row_is_repeated(table):
-    rows = lexicon.lexicon_bytes(table).decode().strip().split("\n")
+    rows = lexicon.lexicon_bytes(table).decode().strip("\n").split("\n")
     assert len(set(rows)) == len(rows)
     assert len({row.count("\t") for row in rows}) == 1
 
