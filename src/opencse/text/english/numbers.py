@@ -11,8 +11,9 @@ from typing import ClassVar
 from opencse.text.english.articles import article_edits
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, names
+from opencse.text.english.parse import replaced
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits, match_case
+from opencse.text.views.edits import apply_edits
 
 _SERIES = tuple(
     words.split()
@@ -50,8 +51,7 @@ class NumberSwap(GrammarView):
             token = tokens[i]
             new, rule = _other_number(text, tokens, i, rng)
             if new is not None and new != token.text:
-                edits: list[Edit] = [(token.start, token.end, match_case(new, token.text))]
-                return apply_edits(text, [*edits, *article_edits(text, tokens, i, new)]), rule
+                return apply_edits(text, [replaced(token, new), *article_edits(text, tokens, i, new)]), rule
         return None, "no number"
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:

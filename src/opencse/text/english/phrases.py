@@ -11,6 +11,7 @@ from typing import ClassVar
 from opencse.text.english.articles import indefinite_article
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import SYMMETRIC_VERBS
+from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import apply_edits, decapitalise
 
@@ -43,11 +44,8 @@ def noun_phrase(tokens: Sequence[Token], head: int, longest: int = 6) -> Span | 
 
     None if these are not one span of at most `longest` tokens.
     """
-    places = {head}
-    for i, token in enumerate(tokens):
-        if token.head == head and i != head and token.relation in _INNER:
-            places |= subtree(tokens, i)
-    span = as_span(places)
+    inner = [i for i in children(tokens, head) if tokens[i].relation in _INNER]
+    span = as_span({head}.union(*(subtree(tokens, i) for i in inner)))
     return span if span and span[1] - span[0] < longest else None
 
 
@@ -127,11 +125,8 @@ class PhraseSwap(GrammarView):
 
 def _swaps(tokens: Sequence[Token]) -> Iterator[tuple[float, str, Span, Span]]:
     """Yield the weight, the rule and both phrases of every possible swap."""
-    nouns = [
-        i
-        for i, t in enumerate(tokens)
-        if t.tag in _NOUNS and t.relation.split(":")[0] not in _WITHIN and any(map(str.isalnum, t.text))
-    ]
+    nouns = [i for i, t in enumerate(tokens) if t.tag in _NOUNS and base_relation(t) not in _WITHIN]
+    nouns = [i for i in nouns if any(map(str.isalnum, tokens[i].text))]
     for i, j in combinations(nouns, 2):
         kind = _class(tokens[i])
         if kind != _class(tokens[j]) or _coordinated(tokens, i, j) or _symmetric(tokens, i, j):
@@ -148,7 +143,7 @@ def _swaps(tokens: Sequence[Token]) -> Iterator[tuple[float, str, Span, Span]]:
 
 def _article(tokens: Sequence[Token], i: int) -> str:
     """Return the indefinite article that stands, or would stand, before a word."""
-    before = tokens[i - 1].text.lower() if i else ""
+    before = word_at(tokens, i - 1)
     return before if before in ("a", "an") else indefinite_article(tokens[i].text)
 
 
@@ -159,10 +154,10 @@ def _class(token: Token) -> str:
 
 def _weight(one: Token, other: Token, kind: str) -> float:
     """Return the weight of a swap in the draw: highest for subject and object, double for names and numbers."""
-    roles = [t.relation.split(":")[0] for t in (one, other)]
-    weight = 6.0 if roles[0] == "nsubj" and roles[1] in ("obj", "dobj") else 1.0
-    if weight == 1.0 and set(roles) <= set(_ARGUMENTS):
-        weight = 2.0
+    first, second = base_relation(one), base_relation(other)
+    weight = 2.0 if first in _ARGUMENTS and second in _ARGUMENTS else 1.0
+    if first == "nsubj" and second in ("obj", "dobj"):
+        weight = 6.0
     return weight * (2.0 if kind in ("names", "numbers") else 1.0)
 
 
@@ -192,4 +187,4 @@ def _symmetric(tokens: Sequence[Token], i: int, j: int) -> bool:
 
 def _dependents(tokens: Sequence[Token], head: int, relation: str) -> str:
     """Return the words that depend on a token by this relation."""
-    return " ".join(t.text.lower() for i, t in enumerate(tokens) if t.head == head != i and t.relation == relation)
+    return " ".join(word_at(tokens, i) for i in children(tokens, head) if tokens[i].relation == relation)
