@@ -17,7 +17,7 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from opencse.text.english.asides import parse_without_asides
+from opencse.text.english.parse import parse_without_asides
 from opencse.text.syntax import load_parser
 from opencse.text.views.registry import CONSTRUCTORS, SourceRow
 

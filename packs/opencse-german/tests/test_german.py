@@ -9,7 +9,7 @@ import pytest
 
 import opencse
 from opencse.recipes import load_recipe
-from opencse.text.english.asides import parse_without_asides
+from opencse.text.english.parse import parse_without_asides
 from opencse.text.languages import choose_language
 from opencse.text.syntax import load_parser
 from opencse.text.syntax.tokens import Token

@@ -45,17 +45,20 @@ def test_a_third_of_the_pairs_is_held_out_in_both_directions():
     assert not any(lexicon.is_held_out_opposite(*pair, 0) for pair in pairs)
 
 
-@pytest.mark.parametrize("table", ["opposites", "affixes", "particles", "collocations"])
+RULES = ["classes", "contexts", "infinitives", "irregular_verbs", "negative_words", "topic_questions"]
+
+
+@pytest.mark.parametrize("table", ["opposites", "affixes", "particles", "collocations", *RULES])
 def test_no_row_is_repeated(table):
-    rows = lexicon.lexicon_bytes(table).decode().strip().split("\n")
+    rows = lexicon.lexicon_bytes(table).decode().strip("\n").split("\n")
     assert len(set(rows)) == len(rows)
     assert len({row.count("\t") for row in rows}) == 1
 
 
 def test_verbs_of_all_lists_differ_from_their_opposites():
-    entries = [(verb, entry) for verb, listed in lexicon.collocations().items() for entry in listed]
+    entries = [(verb, entry) for verb, listed in lexicon.opposed_phrases("collocations").items() for entry in listed]
     assert all(inflect(verb, "VBD") != inflect(entry.opposite, "VBD") for verb, entry in entries)
-    for (verb, particle), listed in lexicon.particle_verbs().items():
+    for phrase, listed in lexicon.opposed_phrases("particles").items():
         for entry in listed:
             assert len(entry.objects) == 1 or not entry.objects & {"yes", "no", "any"}
-            assert entry.opposite != f"{verb} {particle}"
+            assert entry.opposite != phrase

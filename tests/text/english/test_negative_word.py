@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.english.asides import parse_without_asides
 from opencse.text.english.negative_word import possible_edits
+from opencse.text.english.parse import parse_without_asides
 from opencse.text.syntax import load_parser
 from opencse.text.views.edits import apply_edits
 from opencse.text.views.registry import NegativeWord, SourceRow

@@ -4,7 +4,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.english.asides import parse_without_asides
+from opencse.text.english.parse import parse_without_asides
 from opencse.text.syntax import Token, load_parser
 from opencse.text.syntax.spacy_parser import bundled_path
 from opencse.text.syntax.vocabulary_tags import cache_folder, static_lexicon

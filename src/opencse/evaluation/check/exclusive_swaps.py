@@ -6,30 +6,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.antonym_swap import AntonymSwap
-from opencse.text.english.entity_swap import EntitySwap
-from opencse.text.english.lexicon import names
-from opencse.text.english.negated_antonym import NegatedAntonym
-from opencse.text.english.number_swap import NumberSwap
+from opencse.text.english.lexicon import names, word_class
+from opencse.text.english.names import EntitySwap
+from opencse.text.english.numbers import NumberSwap
 from opencse.text.english.opposites import Opposite
-from opencse.text.english.predications import Predication, find_predications, predication_edits
+from opencse.text.english.predicates import (
+    AntonymSwap,
+    NegatedAntonym,
+    Predication,
+    find_predications,
+    predication_edits,
+)
 from opencse.text.syntax.tokens import Token
 
-_ONCE = frozenset(
-    "abolish acquire adopt appoint arrest arrive assassinate bear become begin bury close commission complete "
-    "consecrate construct crown debut dedicate demolish destroy die disband discover dissolve divorce elect end "
-    "establish execute found graduate hold inaugurate incorporate introduce invent join kill launch marry merge murder "
-    "open ordain premiere promote publish purchase ratify release rename resign retire sign sink start".split()
-)
+_ONCE = word_class("once")
 """Verbs of what happens to the same person or thing once, so that it has one date."""
 
 _AT_ONE_PLACE = frozenset("base bear bury die headquarter locate situate".split())
-_PLACES = frozenset(
-    "airport borough bridge building cape castle cathedral cemetery church city club college commune community company "
-    "district gulf hamlet hill hospital island lake locality monastery mosque mountain municipality museum "
-    "neighborhood neighbourhood newspaper parish park peak peninsula port province region river school settlement "
-    "stadium station street stream suburb temple town township tributary university valley village volcano ward".split()
-)
+_PLACES = word_class("at one place")
 """Nouns for what stands in one place."""
 
 _OVERLAPPING = (
@@ -47,54 +41,23 @@ _YEAR = re.compile(r"1\d{3}|20\d\d")
 _AMOUNT = re.compile(r"\d{1,3}(?:,\d{3})+|\d+|[a-z]+")
 """No decimals, which are often versions, and no ordinals, which say which one is meant."""
 
-_INEXACT = frozenset(
-    "about almost approximately around average circa every fewer least less like minimum more most nearly over roughly "
-    "some than to under until up within".split()
-)
-_NUMBERED = frozenset(
-    "act article channel chapter class division episode figure flight group highway item level line model no number "
-    "page part phase platform release room route season section stage step table track type unit version volume "
-    "week".split()
-)
+_INEXACT = word_class("inexact")
+_NUMBERED = word_class("numbered")
 """Nouns whose number says which one is meant."""
 
 _KNOWN = frozenset("the these those both all its his her their our your my".split())
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
 
-_QUALIFIED = frozenset(
-    "almost barely chiefly especially even fairly further generally half hardly just largely less least little mainly "
-    "merely more most mostly nearly only overly partially partly particularly primarily purely quite rather slightly "
-    "solely somewhat sometimes sufficiently too totally usually".split()
-)
+_QUALIFIED = word_class("qualified")
 """Words that qualify a statement: "somewhat open" and "somewhat closed" can both be true."""
 
-_OTHER_SENSES = frozenset(
-    "accessible acute aged amateur bitter blind bright broke calm clear close cold common concrete connected "
-    "cool current dark dated dead deep dense dry even faint fair familiar fast fat fine firm fit fixed flat "
-    "foreign fresh great hard heavy isolated kind known light live lonely loose major mean minor mobile modern "
-    "natural negative neutral new old plain plural poor positive pretty primary professional raw remote rich "
-    "rough round secondary sharp smart smooth sober soft solid sour spare standard straight subtle sweet tall "
-    "tender tense thick thin tight traditional understand uniform unique unknown varied vivid weak wild wise".split()
-)
+_OTHER_SENSES = word_class("other senses")
 """Words whose opposite holds in one of several senses only, or leaves a third possibility: "a positive test"."""
 
-_WITH_ANY_PREPOSITION = frozenset(
-    "able accept allow approve ban dangerous deny difficult easy forbid grant harmful harmless illegal impossible "
-    "important legal mandatory necessary optional permit possible prohibit reject safe suitable unable unimportant "
-    "unsafe useful useless".split()
-)
-_COMPLEMENTARY = frozenset(
-    """absent/present allowed/forbidden allowed/banned asleep/awake automatic/manual closed/open compulsory/voluntary
-    mandatory/optional obligatory/optional required/optional alive/dead disabled/enabled excluded/included
-    external/internal fake/genuine false/true correct/wrong guilty/innocent offline/online permanent/temporary
-    permitted/prohibited occupied/vacant wired/wireless dangerous/safe harmful/harmless useful/useless hidden/visible
-    exterior/interior nonrefundable/refundable""".split()
-)
+_WITH_ANY_PREPOSITION = word_class("any preposition")
+_COMPLEMENTARY = word_class("without third possibility")
 """Adjectives without a third possibility between them and their opposite; others are known by a negative prefix."""
-_GRADUAL = frozenset(
-    "attractive common familiar fashionable fortunate happy important kind lucky popular significant sociable talented "
-    "usual".split()
-)
+_GRADUAL = word_class("with third possibility")
 """Adjectives whose prefixed opposite leaves a third possibility: neither happy nor unhappy."""
 _NEGATIVE = ("un", "in", "im", "il", "ir", "dis")
 _ADJUNCTS = frozenset("in on at during after before until since under within because when while if without".split())

@@ -19,9 +19,9 @@ from opencse.foundation.progress import timed
 from opencse.recipes import CorpusSettings
 from opencse.recipes.rows.paraphrases import paraphrase_columns
 from opencse.text.corpus import Corpus, content_hash, read_rows
-from opencse.text.english.asides import parse_without_asides
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
-from opencse.text.english.main_clause import MainClause
+from opencse.text.english.parse import parse_without_asides
+from opencse.text.english.statements import MainClause
 from opencse.text.languages import ENGLISH, LanguagePack
 from opencse.text.syntax import load_parser
 from opencse.text.views.constructor import Constructor, SourceRow

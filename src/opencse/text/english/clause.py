@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from opencse.text.english.lexicon import word_class
 from opencse.text.english.verbs import base_form, is_past
 from opencse.text.syntax.tokens import Token
 
@@ -19,10 +20,7 @@ FINITE = ("VBZ", "VBP", "VBD")
 BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’m")
 SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 NOT = ("not", "n't", "n’t", "nt")
-NEGATIVE = frozenset(
-    """no none nobody nothing nowhere neither nor never hardly scarcely barely rarely seldom not n't n’t without
-    cannot""".split()
-)
+NEGATIVE = word_class("negative words")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,20 +114,16 @@ def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
 def _clause(
     tokens: Sequence[Token], root: int, *, subordinate: bool = False, subject: int | None = None
 ) -> Clause | None:
-    if not subordinate and any(
-        token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens
-    ):
+    marked = any(token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens)
+    if marked and not subordinate:
         return None  # the parser took a subordinate clause for the main one
     bare = Clause(
         tokens=tokens, predicate=root, finite=None, tag="", auxiliary=False, subject=None, negators=(), negatives=()
     )
     children = list(bare.children(root))
     subjects = [i for i in children if tokens[i].relation.split(":")[0] in (*SUBJECTS, "nsubjpass", "csubjpass")]
-    subject = (
-        subject
-        if subject is not None
-        else next((i for i in subjects if not tokens[i].relation.startswith("expl")), subjects[0] if subjects else None)
-    )
+    if subject is None:
+        subject = next((i for i in subjects if not tokens[i].relation.startswith("expl")), next(iter(subjects), None))
     finite = next((i for i in children if tokens[i].relation in AUXILIARIES and is_finite_auxiliary(tokens[i])), None)
     negators, negatives = _negatives(bare, root, finite)
     clause = replace(bare, subject=subject, negators=negators, negatives=negatives)
@@ -149,11 +143,9 @@ def _clause(
 def is_finite_auxiliary(token: Token) -> bool:
     """Whether a token is a finite form of be, have, do, or a modal."""
     text = token.text.lower().replace("’", "'")
-    finite = (
-        "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've ca wo sha"
-    )
+    finite = "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've"
     barred = ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")  # "Do not open" has VB
-    return (text in BE or text in finite.split()) and token.tag not in barred
+    return (text in BE or text in (*finite.split(), "ca", "wo", "sha")) and token.tag not in barred
 
 
 def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -193,11 +185,6 @@ def _corrected_tag(clause: Clause, verb: Token) -> str:
     if is_past(form) and not same:
         return "VBD"
     single = clause.tokens[subject].tag in ("NN", "NNP") or clause.tokens[subject].text.lower() in SINGULAR
-    if single and not _joined(clause, subject):
+    if single and not clause.has(subject, ("conj",)):  # "Tom and Ann"
         return "VBD" if same else ""
     return "VBP" if verb.tag in ("VB", "VBP") else ""
-
-
-def _joined(clause: Clause, head: int) -> bool:
-    """Whether a noun is the first of several: "Tom and Ann"."""
-    return clause.has(head, ("conj",))

@@ -1,4 +1,4 @@
-"""The word lists of the rewriting kinds: antonyms, opposites and names from `assets/lexicon`, and classes of verbs.
+"""The word lists of the rewriting kinds: antonyms, opposites, names and classes of words from `assets/lexicon`.
 
 | table | file | source |
 |---|---|---|
@@ -8,6 +8,10 @@
 | `particles` | `particles.tsv` | written for this project: verbs with a particle, and their opposites |
 | `collocations` | `collocations.tsv` | written for this project: opposites of verbs that depend on the object |
 | `names` | `names.tsv` | written for this project: countries, cities, first names, months, … |
+
+The others belong to the rules and change with the code: `classes.tsv` (words by what they have in common),
+`contexts.tsv` (where a word has its opposite), `infinitives.tsv`, `irregular_verbs.tsv`, `negative_words.tsv` and
+`topic_questions.tsv`.
 """
 
 from __future__ import annotations
@@ -24,53 +28,9 @@ LexiconTable = Literal["antonyms", "opposites", "affixes", "particles", "colloca
 """A bundled word list, or the file of one that a language pack brings."""
 OPPOSITE_TABLES: tuple[LexiconTable, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
 """The lists from which opposites are found."""
-
-SYMMETRIC_VERBS = frozenset(
-    """be marry wed meet equal border resemble match differ adjoin neighbor neighbour touch intersect collide
-    accompany rival oppose face""".split()
-)
-"""Verbs whose subject and object can be exchanged without a change of meaning: "A meets B", "A equals B"."""
-
-ACTORS = frozenset(
-    """man men woman women boy girl child children person people king queen prince princess emperor president
-    minister senator governor mayor general officer soldier captain commander army navy fleet troop force
-    police company firm team club party government parliament court judge jury lawyer council committee
-    board union church pope bishop priest monk teacher student professor scientist scholar author writer
-    poet critic editor journalist actor actress singer musician artist painter director producer player
-    coach manager fan worker employee employer owner farmer merchant doctor nurse patient friend enemy
-    rival ally father mother son daughter brother sister husband wife parent uncle aunt cousin family
-    tribe nation country state city village crowd group band gang association organization organisation
-    agency university college school bank hospital newspaper magazine settler colonist rebel prisoner
-    guard thief killer hero villain detective hunter dog cat horse wolf lion bear bird animal guest host
-    customer neighbor neighbour leader follower member voter citizen resident inhabitant opponent
-    supporter attacker defender lawyer attorney prosecutor baker butcher cook chef waiter waitress driver rider
-    pilot sailor
-    passenger traveller traveler visitor tourist client buyer seller trader banker lender borrower landlord tenant
-    neighborhood community customer contractor builder carpenter plumber electrician mechanic engineer architect
-    designer developer programmer inventor researcher physicist chemist biologist historian philosopher economist
-    mathematician astronomer surgeon dentist therapist psychologist pharmacist veterinarian midwife paramedic
-    firefighter detective inspector investigator spy agent guide ranger shepherd fisherman gardener miner
-    secretary clerk manager boss director chairman chairwoman spokesman spokeswoman diplomat ambassador envoy
-    politician candidate deputy delegate councillor councilor treasurer auditor accountant referee umpire
-    goalkeeper striker captain athlete runner swimmer boxer wrestler cyclist dancer comedian composer pianist
-    drummer guitarist photographer sculptor novelist playwright publisher reporter blogger librarian pupil
-    teenager baby toddler infant orphan widow widower bride groom grandfather grandmother nephew niece partner
-    stranger crowd jury gang squad crew battalion regiment brigade division empire kingdom republic tribe
-    monkey elephant tiger fox rabbit mouse cow pig goat sheep eagle snake whale shark""".split()
-)
-"""Common nouns for persons, groups of persons and animals: what can be the subject of any action."""
+RuleTable = Literal["classes", "contexts", "infinitives", "irregular_verbs", "negative_words", "topic_questions"]
 
 _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|a)(?=...)")
-# Prefixed pairs that are not opposites in common use, and words with too many senses.
-_NOT_OPPOSITE = frozenset(
-    """due undue human considerable inconsiderable different valuable famous social certain independent dependent
-    fraternal critical historical original civil christian limited conditional appropriate political
-    sexual cellular partial particular mediate immediate ordinary equal literate typical involved
-    concerned related associate engage claim charge color order arm arrange appear appearing posed pose
-    part join miss cover do tie bind interested uninterested like earth wind veil finished wanted personal
-    impersonal constant inconstant formed loyal essential inessential frequently equally sexual possibly
-    fold follow tune balance cross wrap bend make embark bound comparable""".split()
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,16 +49,32 @@ class OpposedVerb:
     complementary: bool
 
 
-def lexicon_bytes(*tables: LexiconTable) -> bytes:
+def lexicon_bytes(*tables: LexiconTable | RuleTable) -> bytes:
     """Return the bytes of some word lists, one after another: what the output depends on."""
     folder = files("opencse") / "assets" / "lexicon"
     paths = (folder / f"{table}.tsv" if isinstance(table, str) else table for table in tables)
     return b"".join(path.read_bytes() for path in paths)
 
 
-def lexicon_rows(table: LexiconTable) -> list[list[str]]:
+def lexicon_rows(table: LexiconTable | RuleTable) -> list[list[str]]:
     """Return the cells of a word list, without its header."""
     return [line.split("\t") for line in lexicon_bytes(table).decode().split("\n")[1:] if line]
+
+
+@cache
+def _word_classes() -> dict[str, frozenset[str]]:
+    return {name: frozenset(words.split()) for name, words in lexicon_rows("classes")}
+
+
+def word_class(name: str) -> frozenset[str]:
+    """Return the words of one class of `classes.tsv`."""
+    return _word_classes()[name]
+
+
+SYMMETRIC_VERBS = word_class("symmetric verbs")
+"""Verbs whose subject and object can be exchanged without a change of meaning: "A meets B", "A equals B"."""
+ACTORS = word_class("actors")
+"""Common nouns for persons, groups of persons and animals: what can be the subject of any action."""
 
 
 @cache
@@ -116,7 +92,7 @@ def opposites() -> dict[tuple[str, str], str]:
 
     The pairs of `opposites.tsv` come first, then those of `affixes.tsv`. WordNet adds those pairs of which one word is
     the other with a negative prefix ("stable", "unstable"): its other pairs are opposites in one sense of many
-    ("second", "first", but "a second later").
+    ("second", "first", but "a second later"). Prefixed pairs with too many senses are left out.
     """
     table = {(word, pos): opposite for word, opposite, pos, _ in lexicon_rows("opposites")}
     for affix, pos, stems in lexicon_rows("affixes"):
@@ -128,7 +104,7 @@ def opposites() -> dict[tuple[str, str], str]:
         longer, shorter = sorted((word, opposite), key=len, reverse=True)
         prefix = _PREFIX.match(longer)
         plain_pair = prefix is not None and longer[prefix.end() :] == shorter and not longer.endswith("ed")
-        if plain_pair and not {word, opposite} & _NOT_OPPOSITE:
+        if plain_pair and not {word, opposite} & word_class("not opposite"):
             table.setdefault((word, pos), opposite)
     return table
 
@@ -172,33 +148,16 @@ def is_held_out_opposite(word: str, opposite: str, parts: int) -> bool:
 
 
 @cache
-def particle_verbs() -> dict[tuple[str, str], tuple[OpposedVerb, ...]]:
-    """Return the opposites of verbs with a particle, by verb and particle."""
-    table: dict[tuple[str, str], tuple[OpposedVerb, ...]] = {}
-    for phrase, opposite, objects, marked in lexicon_rows("particles"):
-        verb, particle = phrase.split()
+def opposed_phrases(table: Literal["particles", "collocations"]) -> dict[str, tuple[OpposedVerb, ...]]:
+    """Return the opposites of "take off" by verb and particle, or of "keep" (a promise: "break") by verb."""
+    found: dict[str, tuple[OpposedVerb, ...]] = {}
+    for phrase, opposite, objects, marked in lexicon_rows(table):
         entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
-        table[verb, particle] = (*table.get((verb, particle), ()), entry)
-    return table
-
-
-@cache
-def collocations() -> dict[str, tuple[OpposedVerb, ...]]:
-    """Return the opposites of verbs that hold with certain objects ("keep" a promise: "break"), by verb."""
-    table: dict[str, tuple[OpposedVerb, ...]] = {}
-    for verb, opposite, objects, marked in lexicon_rows("collocations"):
-        entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
-        table[verb] = (*table.get(verb, ()), entry)
-    return table
+        found[phrase] = (*found.get(phrase, ()), entry)
+    return found
 
 
 @cache
 def names() -> dict[str, str]:
     """Return the kind of each name ("country", "city", "man", "month", …) by name."""
     return dict(lexicon_rows("names"))
-
-
-@cache
-def names_of_kind(kind: str) -> tuple[str, ...]:
-    """Return all names of one kind, in the order of the list."""
-    return tuple(name for name, other in names().items() if other == kind)

@@ -8,15 +8,35 @@ spaces.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from opencse.text.english import negation_rules, sncse_negation
+from opencse.text.english.articles import article_edits
+from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import LexiconTable
-from opencse.text.english.negation_by_antonym import negate_by_antonym
+from opencse.text.english.lexicon import LexiconTable, antonyms, word_class
+from opencse.text.english.parse import base_relation, children, is_question, word_at
+from opencse.text.english.verbs import base_form, inflect, is_past, verb_base
 from opencse.text.syntax.tokens import Token
+from opencse.text.views.edits import Edit, apply_edits, decapitalise, match_case
+
+Negated = tuple[list[Edit] | None, str]
+"""The edits of a negation, or None if no rule is safe, and the rule or the reason."""
+
+# Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
+SENTENTIAL = word_class("sentence adverbs")
+_LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
+_REMARKS = frozenset("note see consider suppose recall assume say notice compare cf beware".split())  # not requests
+_PLURAL = frozenset("they we you i these those both many few several".split())
+_CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
+_UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
+_NO_CONTRACTION = ("am", "may", "might", "shall", "ought")
+_SUPPORT = {"VBP": "do", "VBZ": "does", "VBD": "did"}
+_POS = {"JJ": "ADJ", "RB": "ADV"} | dict.fromkeys(("VB", "VBZ", "VBP", "VBD", "VBN", "VBG"), "VERB")
+_TOO_MANY_SENSES = frozenset("be have do go come get take give make let keep put say know".split())
+_DIRECT = "am is was are were can could will would shall should may must might".split()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +80,309 @@ class Negation(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate one sentence by the first way that works."""
         if self.mode == "faithful":
-            return sncse_negation.sncse_negate(tokens)
+            return _sncse_negation(tokens)
         negated, rule = None, ""
         for way in self.by.split("-"):
             if way == "not":
-                negated, rule = negation_rules.negate(text, tokens, remove=self.remove, contract=self.contract)
+                negated, rule = _negated(text, tokens, remove=self.remove, contract=self.contract)
             else:
-                negated, rule = negate_by_antonym(text, tokens, rng)
+                negated, rule = _with_antonym(text, tokens, rng)
             if negated is not None:
                 break
         return negated, rule
+
+
+def _negated(text: str, tokens: Sequence[Token], *, remove: bool, contract: bool) -> Rewrite:
+    """Negate the main clause of a sentence by "not", or remove its negation."""
+    clause = main_clause(tokens)
+    if clause is None:
+        return None, "no finite verb"
+    if _opens_subordinate(text, clause):
+        return None, "subordinate clause"
+    edits, rule = negation_edits(text, clause, remove=remove, contract=contract)
+    if edits is not None and not remove:  # as OssCSE §4: words are inserted, and "and" stays
+        edits = [(start, end, new) for start, end, new in edits if text[start:end].lower() != "and"]
+    return (None if edits is None else apply_edits(text, edits)), rule
+
+
+def _opens_subordinate(text: str, clause: Clause) -> bool:
+    """Whether the parser took a subordinate clause that opens the sentence for the main one."""
+    first, tokens = clause.tokens[0], clause.tokens
+    subordinates = first.text.lower() in word_class("subordinators") and first.tag in ("IN", "WRB")
+    if not subordinates or first.relation == "case" or is_question(text):
+        return False
+    end = clause.predicate if clause.finite is None else clause.finite
+    return not any(token.text in (",", ";", ":") for token in tokens[:end])
+
+
+def negation_edits(text: str, clause: Clause, *, remove: bool = True, contract: bool = False) -> Negated:
+    """Return the edits that negate a clause, main or subordinate, or remove its negation; options as in `Negation`."""
+    tokens = clause.tokens
+    if clause.negatives:
+        return None, "negative words"
+    if clause.negators:
+        return _remove(text, clause) if remove else (None, "negative already")
+    if clause.finite is None:
+        return _imperative(text, clause)
+    if clause.subject is None:
+        return None, "no subject"
+    if tokens[0].text.lower() == "the" and len(tokens) > 1 and tokens[1].tag in ("RBR", "JJR"):
+        return None, "the more the more"
+    if tokens[clause.finite].text.lower() == "had" and word_at(tokens, clause.finite + 1) == "better":
+        end = tokens[clause.finite + 1].end
+        return [(end, end, " not")], "had better"
+    if clause.auxiliary:
+        return _after_auxiliary(text, clause, clause.finite, clause.subject, contract)
+    return _do_support(clause, clause.finite, clause.subject, contract)
+
+
+def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contract: bool) -> Negated:
+    """Insert "not" after a form of be, have, do or a modal, past sentence adverbs; in questions past the subject."""
+    tokens, verb = clause.tokens, clause.tokens[finite]
+    word = verb.text.lower()
+    if not _governs(clause, word):
+        return None, "verb form"
+    shared = [i for i in clause.shared_verbs() if tokens[i].tag not in FINITE]  # "was not built or tested"
+    edits = [edit for i in shared for edit in _or(clause, i)]
+    contracted: list[Edit] = [
+        (verb.start, verb.end, match_case(_CONTRACTED.get(word, word + "n't"), verb.text)),
+        *edits,
+    ]
+    if finite < subject < clause.predicate:
+        last = clause.last_of(subject)
+        if last >= clause.predicate or last - finite > 6 or not is_question(text):
+            return None, "inverted"
+        if contract and word not in _NO_CONTRACTION:
+            return contracted, "question"
+        return [(tokens[last].end, tokens[last].end, " not"), *edits], "question"
+    place = _past_adverbs(tokens, finite)
+    if word_at(tokens, place + 1) in (*_LIMITING, "ever"):
+        return None, "not only"
+    kind = "copula" if word in BE else "auxiliary"
+    if contract and place == finite and not word.startswith(("'", "’")) and word not in _NO_CONTRACTION:
+        return contracted, kind
+    inserted = "NOT" if verb.text.isupper() and len(verb.text) > 1 else "not"
+    glue = "" if word == "can" and place == finite else " "
+    return [(tokens[place].end, tokens[place].end, glue + inserted), *edits], kind
+
+
+def _governs(clause: Clause, helper: str) -> bool:
+    """Whether the verb after an auxiliary has a form that it can govern: "had hopes" is not a perfect tense."""
+    tokens, root = clause.tokens, clause.predicate
+    if clause.finite == root or helper in BE or helper in ("'d", "’d"):
+        return True
+    verbs = [root, *(i for i in clause.children(root) if tokens[i].relation in AUXILIARIES)]
+    perfect = helper in ("have", "has", "had", "'ve", "’ve")
+    allowed = {"VBN", "VBD"} if perfect else {"VB", "VBP", "VBD", "VBN"}
+    return any(tokens[i].tag in allowed for i in verbs if i != clause.finite)
+
+
+def _past_adverbs(tokens: Sequence[Token], place: int) -> int:
+    """Return the index after which "not" stands: past sentence adverbs and their commas ("is, however, not")."""
+    last, at = place, place + 1
+    while at < len(tokens):
+        if word_at(tokens, at) in SENTENTIAL and tokens[at].pos in ("ADV", "SCONJ", "INTJ"):
+            enclosed = tokens[at - 1].text == ","
+            if enclosed and word_at(tokens, at + 1) != ",":
+                break
+            last = at + 1 if enclosed else at
+            at = last + 1
+        elif tokens[at].text == "," and at == place + 1:
+            at += 1
+        else:
+            break
+    return last
+
+
+def _do_support(clause: Clause, finite: int, subject: int, contract: bool) -> Negated:
+    """Negate by do-support: put "does not" before the verb and the adverbs that belong to it."""
+    tokens, verb = clause.tokens, clause.tokens[finite]
+    if subject > finite:
+        return None, "inverted"
+    base = _checked_base(verb, clause.tag)
+    if base is None or _meets_finite(tokens[finite + 1 :]) or _is_misread(clause, finite, subject):
+        return None, "verb form"
+    first = finite
+    while (
+        first - 1 > subject
+        and tokens[first - 1].tag in ("RB", "RBR", "RBS")
+        and tokens[first - 1].head == finite
+        and word_at(tokens, first - 1) not in SENTENTIAL
+    ):
+        first -= 1
+        if word_at(tokens, first) not in word_class("preverbal adverbs") and not tokens[first].text.endswith("ly"):
+            return None, "verb form"  # a noun that the tagger took for an adverb
+    if any(word_at(tokens, i) in _LIMITING for i in (first, finite - 1, finite + 1)):
+        return None, "not only"
+    helper = _SUPPORT[clause.tag] + ("n't " if contract else " not ")
+    if verb.text.isupper() and len(verb.text) > 1:
+        helper, base = helper.upper(), base.upper()
+    edits: list[Edit] = [(verb.start, verb.end, helper + base)]
+    if first < finite:
+        edits = [(tokens[first].start, tokens[first].start, helper), (verb.start, verb.end, base)]
+    for i in clause.shared_verbs():
+        past = is_past(tokens[i].text)  # whatever the tagger says
+        if past != (clause.tag == "VBD"):
+            break  # another tense: a statement of its own
+        shared = _checked_base(tokens[i], "VBD" if past else tokens[i].tag)
+        if shared is None or i < finite:
+            break
+        edits += [(tokens[i].start, tokens[i].end, shared), *_or(clause, i)]
+    return edits, f"do-support {clause.tag}"
+
+
+def _meets_finite(following: Sequence[Token]) -> bool:
+    """Whether another finite verb follows without a subject: "taxa included here were …" has another main verb."""
+    for token in following:
+        if token.tag in ("MD", "VBZ", "VBD") or token.text.lower() in BE:
+            return True
+        if token.pos not in ("ADV", "ADP", "ADJ", "PART"):
+            return False
+    return False
+
+
+def _is_misread(clause: Clause, finite: int, subject: int) -> bool:
+    """Whether the parser may have taken a noun for the verb, or the verb for a noun.
+
+    "Those fires mainly affect" has no agreement, in "The dashboard shows failed jobs" the verb is "shows", and "Objects
+    derived from it" may have a verb later on.
+    """
+    tokens, noun = clause.tokens, clause.tokens[subject]
+    if clause.tag == "VBZ" and noun.text.lower() in _PLURAL:
+        return True
+    if clause.tag != "VBD" or subject != finite - 1 or noun.tag not in ("NN", "NNS"):
+        return False
+    relations = {tokens[i].relation for i in clause.children(subject)}
+    bare = finite + 1 < len(tokens) and tokens[finite + 1].tag in ("NN", "NNS")
+    if bare and "compound" in relations and noun.tag == "NNS":
+        return True
+    participle = word_at(tokens, finite + 1) in ("by", "from", "if", "when", "using")
+    return participle and not relations & {"det", "nmod:poss", "poss"}
+
+
+def _checked_base(verb: Token, tag: str) -> str | None:
+    """Return the base of a finite verb; None if its form is not what inflection of the base gives."""
+    form = verb.text.lower()
+    if not form.isalpha() or (verb.start and verb.text.istitle()):  # a name
+        return None
+    base = base_form(form, tag, verb.lemma)
+    return base if base != form or tag == "VBP" or inflect(base, tag) == form else None
+
+
+def _or(clause: Clause, verb: int) -> list[Edit]:
+    """Turn the "and" that joins a verb into "or"."""
+    before = [clause.tokens[i] for i in clause.children(verb) if i < verb]
+    joins = [token for token in before if token.relation == "cc" and token.text.lower() == "and"]
+    return [(token.start, token.end, match_case("or", token.text)) for token in joins]
+
+
+def _imperative(text: str, clause: Clause) -> Negated:
+    """Negate an imperative ("Do not open"), only if the verb opens the sentence or follows "please" or a comma."""
+    tokens = clause.tokens
+    start = next((i for i in clause.children(clause.predicate) if tokens[i].relation == "cop"), clause.predicate)
+    verb, word = tokens[start], word_at(tokens, start)
+    opened = word_at(tokens, start - 1) in ("", "please", ",", ":", '"', "“")
+    if not opened or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
+        return None, "no subject"
+    if any(token.text.lower() in ("else", "otherwise") for token in tokens[start:]):
+        return None, "alternative"  # "Return 1 if it is empty, 0 otherwise."
+    if word in _REMARKS or re.search(r"[^s]s$", word):  # "Roads in ..." is a mistagged noun
+        return None, "remark"
+    if word == "let" and word_at(tokens, start + 1) in ("'s", "’s", "us"):
+        return [(tokens[start + 1].end, tokens[start + 1].end, " not")], "let us"
+    edits: list[Edit] = [(verb.start, verb.end, match_case("do", verb.text) + " not " + decapitalise(verb.text))]
+    return [*edits, *(edit for i in clause.shared_verbs() for edit in _or(clause, i))], "imperative"
+
+
+def _remove(text: str, clause: Clause) -> Negated:
+    """Remove "not", "n't" or "never" from the main clause."""
+    tokens = clause.tokens
+    if len(clause.negators) > 1:
+        return None, "negative words"
+    place = clause.negators[0]
+    word = word_at(tokens, place)
+    end = next((t.start for t in tokens[place + 1 :] if t.text in (".", "?", "!", ";")), len(text))
+    after = [t.text.lower() for t in tokens[place + 1 :] if t.start < end]
+    if word_class("polarity items").intersection(after) or "at all" in " ".join(after):
+        return None, "hanging on negation"
+    removed: Edit = (tokens[place - 1].end if place else 0, tokens[place].end, "")
+    if word == "never":
+        return (None, "never") if place == 0 or clause.finite is None else ([removed], "never removed")
+    if clause.finite is None:  # "Do not go", where the parser has "do" as an auxiliary or as nothing
+        return None, "negative imperative"
+    helper, verb = tokens[clause.finite], tokens[clause.predicate]
+    stem = helper.text.lower()
+    if stem == "ai" or "or" in [t.text.lower() for t in tokens[max(clause.finite - 1, 0) : place]]:
+        return None, "negative words"  # "may or may not"
+    if stem in _UNCONTRACTED and word in NOT[1:]:
+        return [(helper.start, tokens[place].end, match_case(_UNCONTRACTED[stem], helper.text))], "not removed"
+    supports = stem in _SUPPORT.values() and clause.finite != clause.predicate and verb.tag in ("VB", "VBP")
+    if not supports or (clause.subject is not None and clause.subject > clause.finite):
+        return [removed], "not removed"
+    if clause.predicate < place or place + 1 >= len(tokens):
+        return None, "negative words"
+    following = tokens[place + 1]
+    if clause.subject is None and stem == "do":  # "Do not open"
+        return [(helper.start, following.end, match_case(following.text, helper.text))], "imperative not removed"
+    if clause.shared_verbs():  # "did not sing or dance": emphatic "did sing or dance"
+        return [removed], "not removed"
+    new = inflect(verb.text.lower(), {helper: tag for tag, helper in _SUPPORT.items()}[stem])
+    return [
+        (helper.start, following.start, ""),
+        (verb.start, verb.end, match_case(new, verb.text)),
+    ], "do-support removed"
+
+
+def _with_antonym(text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+    """Replace a word by an antonym from WordNet: the predicate if it has one, else a word that describes it."""
+    clause = main_clause(tokens)
+    if clause is None or clause.subject is None:
+        return None, "no finite verb"
+    if clause.negators or clause.negatives:
+        return None, "negative already"
+    for i in _words_with_weight(tokens, clause.predicate):
+        token, pos = tokens[i], _POS.get(tokens[i].tag, "")
+        base = verb_base(token) if pos == "VERB" else token.text.lower()
+        choices = antonyms().get((base, pos), ()) if base not in _TOO_MANY_SENSES else ()
+        if choices:
+            new = rng.choice(choices)
+            new = inflect(new, token.tag) if pos == "VERB" else new
+            edits: list[Edit] = [(token.start, token.end, match_case(new, token.text))]
+            return apply_edits(text, [*edits, *article_edits(text, tokens, i, new)]), f"antonym {pos}"
+    return None, "no antonym"
+
+
+def _words_with_weight(tokens: Sequence[Token], predicate: int) -> Iterator[int]:
+    """Yield the predicate, its adverbs, and its complements' adjectives: the most important first."""
+    yield predicate
+    for relations in (("acomp", "xcomp"), ("amod", "advmod"), ("attr", "obj", "dobj", "oprd")):
+        for i in children(tokens, predicate):
+            if tokens[i].relation in relations:
+                if tokens[i].pos in ("ADJ", "ADV", "VERB") and relations[0] != "attr":
+                    yield i
+                yield from (j for j in children(tokens, i) if tokens[j].relation == "amod" and tokens[j].pos == "ADJ")
+
+
+def _sncse_negation(tokens: Sequence[Token]) -> Rewrite:
+    """Return SNCSE's soft negative of a sentence, by its published rules with their weaknesses.
+
+    A "not" is deleted; else "not" follows the first auxiliary before the root; else by the root: after be and modals,
+    "do/does/did not" with the lemma by its tag, or "Not" before everything. "n't" and "never" are not recognised. The
+    published rules assume spaCy's English scheme, in which a copula is the root; with Universal Dependencies the copula
+    is treated as the root.
+    """
+    words = [token.text for token in tokens]
+    if "not" in words:
+        words.remove("not")
+        return " ".join(words), "faithful not removed"
+    root = next((i for i, token in enumerate(tokens) if token.head == i), 0)
+    root = next((i for i, token in enumerate(tokens) if token.head == root and token.relation == "cop"), root)
+    auxiliary = next((i for i in range(root) if base_relation(tokens[i]) in ("aux", "auxpass")), None)
+    if auxiliary is not None or words[root] in _DIRECT:
+        place = root if auxiliary is None else auxiliary
+        rule = "faithful copula" if auxiliary is None else "faithful auxiliary"
+        return " ".join([*words[: place + 1], "not", *words[place + 1 :]]), rule
+    if tokens[root].tag in _SUPPORT:
+        support = [_SUPPORT[tokens[root].tag], "not", tokens[root].lemma]
+        return " ".join([*words[:root], *support, *words[root + 1 :]]), f"faithful do-support {tokens[root].tag}"
+    return " ".join(["Not", *words]), "faithful prefix"

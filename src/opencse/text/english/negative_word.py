@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from opencse.text.english.clause import BE, FINITE, NEGATIVE, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import lexicon_rows, word_class
+from opencse.text.english.parse import children, is_question, replaced, word_at
 from opencse.text.english.verbs import base_form, inflect
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits, match_case
@@ -16,43 +18,15 @@ from opencse.text.views.edits import Edit, apply_edits, match_case
 EditsAndRule = tuple[list[Edit], str]
 """The edits of one possible change, and the name of its rule."""
 
-_QUANTIFIERS = ("every", "each", "all", "some")
-_PRONOUNS = {
-    "everyone": "no one",
-    "someone": "no one",
-    "everybody": "nobody",
-    "somebody": "nobody",
-    "everything": "nothing",
-    "something": "nothing",
-}
-_ADVERBS = {
-    "always": "never",
-    "sometimes": "never",
-    "regularly": "never",
-    "often": "rarely",
-    "usually": "rarely",
-    "frequently": "rarely",
-    "still": "no longer",
-}
-_OPPOSITE = {
-    "nobody": "somebody",
-    "nothing": "something",
-    "nowhere": "somewhere",
-    "never": "always",
-    "rarely": "often",
-    "seldom": "often",
-    "without": "with",
-    "no": "some",
-}
+_PRONOUNS, _ADVERBS, _OPPOSITE = (
+    {word: new for kind, word, new in lexicon_rows("negative_words") if kind == wanted}
+    for wanted in ("pronoun", "adverb", "opposite")
+)
 _DO = ("do", "does", "did")
 # "no many books", "no only small ones"
 _NEVER_AFTER_NO = frozenset("many much several few fewer various numerous countless certain multiple most".split())
 # States, and what happens to the subject: "failed to own" is no contradiction of "owned".
-_STATES = frozenset(
-    """need want wish hope fear hate love like prefer know think believe doubt suppose own belong contain consist
-    comprise mean cost weigh seem appear lie depend resemble include remain stay exist occur happen possess lack deserve
-    date stem derive suffer die lose fall fail refuse decline border concern involve result range vary tend""".split()
-)
+_STATES = word_class("states")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,58 +53,46 @@ class NegativeWord(GrammarView):
 
 
 def possible_edits(text: str, tokens: Sequence[Token]) -> list[EditsAndRule]:
-    """Return every change of a sentence that contradicts it by a negative word.
-
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-    """
-    negative = [i for i, token in enumerate(tokens) if token.text.lower() in NEGATIVE]
+    """Return every change of a sentence that contradicts it by a negative word."""
+    negative = [i for i in range(len(tokens)) if word_at(tokens, i) in NEGATIVE]
     if negative:
         return list(_undo(tokens, negative[0])) if len(negative) == 1 else []
     clause = main_clause(tokens)
-    question = text.rstrip(" \"'”’)").endswith("?")
-    if clause is None or clause.finite is None or clause.subject is None or question or clause.subject > clause.finite:
+    if clause is None or clause.finite is None or clause.subject is None or clause.subject > clause.finite:
         return []
-    subject = list(_subject(clause))  # "every nurse never …" would be ambiguous
-    return subject or [*_adverb(clause), *_verb(clause), *_object(clause)]
+    if is_question(text):
+        return []
+    subject = list(_subject(tokens, clause.subject))  # "every nurse never …" would be ambiguous
+    return subject or [*_adverb(clause), *_verb(clause), *_object(tokens, clause.predicate)]
 
 
 def _undo(tokens: Sequence[Token], place: int) -> Iterator[EditsAndRule]:
     """Replace a negative word by its opposite."""
-    word = tokens[place]
-    joined = place + 1 < len(tokens) and tokens[place + 1].start == word.end and tokens[place + 1].text == "-"
-    new = None if joined else _OPPOSITE.get(word.text.lower())  # "never-ending" has no opposite of this form
-    following = tokens[place + 1].text.lower() if place + 1 < len(tokens) else ""
-    if word.text.lower() == "no" and following in ("longer", "one", "more", "doubt", "matter", "."):
-        if following == "longer":
-            yield [(word.start, tokens[place + 1].end, match_case("still", word.text))], "still"
-        elif following == "one":
-            yield [(word.start, tokens[place + 1].end, match_case("someone", word.text))], "someone"
+    word, low, following = tokens[place], word_at(tokens, place), word_at(tokens, place + 1)
+    if low == "no" and following in ("longer", "one", "more", "doubt", "matter", "."):
+        if following in ("longer", "one"):
+            new = "still" if following == "longer" else "someone"
+            yield [(word.start, tokens[place + 1].end, match_case(new, word.text))], new
         return
-    if new is not None and (new != "some" or word.relation == "det"):
-        yield [(word.start, word.end, match_case(new, word.text))], new
+    joined = following == "-" and tokens[place + 1].start == word.end  # "never-ending"
+    if low in _OPPOSITE and not joined and (low != "no" or word.relation == "det"):
+        yield [replaced(word, _OPPOSITE[low])], _OPPOSITE[low]
 
 
-def _subject(clause: Clause) -> Iterator[EditsAndRule]:
+def _subject(tokens: Sequence[Token], subject: int) -> Iterator[EditsAndRule]:
     """Negate the subject: "no nurse", "none of the nurses", "nobody"."""
-    assert clause.subject is not None
-    tokens, subject = clause.tokens, clause.subject
-    word = tokens[subject].text
-    if word.lower() in _PRONOUNS:
-        new = _PRONOUNS[word.lower()]
-        yield [(tokens[subject].start, tokens[subject].end, match_case(new, word))], new
-    for i in clause.children(subject):
-        quantifier = tokens[i].text.lower()
-        if i > subject or quantifier not in _QUANTIFIERS:
+    if new := _PRONOUNS.get(word_at(tokens, subject)):
+        yield [replaced(tokens[subject], new)], new
+    for i in children(tokens, subject):
+        quantifier, following = word_at(tokens, i), word_at(tokens, i + 1)
+        if i > subject or quantifier not in ("every", "each", "all", "some"):
             continue
-        following = tokens[i + 1].text.lower()
         if following == "of":
-            yield [(tokens[i].start, tokens[i].end, match_case("none", tokens[i].text))], "none of"
+            yield [replaced(tokens[i], "none")], "none of"
         elif quantifier == "all" and tokens[i + 1].tag in ("DT", "PRP$"):
-            yield [(tokens[i].start, tokens[i].end, match_case("none of", tokens[i].text))], "none of"
+            yield [replaced(tokens[i], "none of")], "none of"
         elif not following[0].isdigit():
-            yield [(tokens[i].start, tokens[i].end, match_case("no", tokens[i].text))], "no"
+            yield [replaced(tokens[i], "no")], "no"
 
 
 def _adverb(clause: Clause) -> Iterator[EditsAndRule]:
@@ -138,7 +100,7 @@ def _adverb(clause: Clause) -> Iterator[EditsAndRule]:
     for token in clause.tokens:
         new = _ADVERBS.get(token.text.lower())
         if new is not None and token.head in (clause.predicate, clause.finite):
-            yield [(token.start, token.end, match_case(new, token.text))], new
+            yield [replaced(token, new)], new
 
 
 def _verb(clause: Clause) -> Iterator[EditsAndRule]:
@@ -167,19 +129,17 @@ def _verb(clause: Clause) -> Iterator[EditsAndRule]:
         yield [(finite.start, finite.end, f"{inflect('fail', clause.tag)} to {base}")], "fail to"
 
 
-def _object(clause: Clause) -> Iterator[EditsAndRule]:
+def _object(tokens: Sequence[Token], predicate: int) -> Iterator[EditsAndRule]:
     """Put "no" before the object: "has no car"."""
-    tokens = clause.tokens
-    for i in clause.children(clause.predicate):
-        if tokens[i].relation not in ("obj", "dobj") or i < clause.predicate or tokens[i].tag not in ("NN", "NNS"):
+    for i in children(tokens, predicate):
+        if tokens[i].relation not in ("obj", "dobj") or i < predicate or tokens[i].tag not in ("NN", "NNS"):
             continue
-        before = [k for k in clause.children(i) if k < i]
-        determiners = [k for k in before if tokens[k].tag in ("DT", "PRP$", "CD", "WDT") or tokens[k].pos == "NUM"]
-        owners = [k for k in before if tokens[k].relation.startswith(("nmod", "poss"))]
-        counted = any(tokens[k].relation == "advmod" or tokens[k].text.lower() in _NEVER_AFTER_NO for k in before)
-        if not determiners and not owners and not counted and tokens[i].tag == "NNS":
-            first = min([i, *before])
-            yield [(tokens[first].start, tokens[first].start, "no ")], "no"
-        elif len(determiners) == 1 and tokens[determiners[0]].text.lower() in ("a", "an", "some"):
-            article = tokens[determiners[0]]
-            yield [(article.start, article.end, "no")], "no"
+        before = [tokens[k] for k in children(tokens, i) if k < i]
+        determiners = [t for t in before if t.tag in ("DT", "PRP$", "CD", "WDT") or t.pos == "NUM"]
+        owned = any(t.relation.startswith(("nmod", "poss")) for t in before)
+        counted = any(t.relation == "advmod" or t.text.lower() in _NEVER_AFTER_NO for t in before)
+        if not determiners and not owned and not counted and tokens[i].tag == "NNS":
+            first = before[0] if before else tokens[i]
+            yield [(first.start, first.start, "no ")], "no"
+        elif len(determiners) == 1 and determiners[0].text.lower() in ("a", "an", "some"):
+            yield [(determiners[0].start, determiners[0].end, "no")], "no"

@@ -9,34 +9,41 @@ from functools import cache
 
 from opencse.text.english import lexicon
 from opencse.text.english.articles import article_edits
-from opencse.text.english.lexicon import OpposedVerb
-from opencse.text.english.opposed_verbs import VERB_TAGS, opposed_particle_verb, opposed_verb
-from opencse.text.english.opposite_contexts import fits
-from opencse.text.english.verbs import inflect
+from opencse.text.english.lexicon import OpposedVerb, lexicon_rows, word_class
+from opencse.text.english.parse import base_relation, children, word_at
+from opencse.text.english.verbs import inflect, verb_base
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, match_case
 
-_POS = {
-    "JJ": "ADJ",
-    "JJR": "ADJ",
-    "JJS": "ADJ",
-    "RB": "ADV",
-    "RBR": "ADV",
-    "NN": "NOUN",
-    "NNS": "NOUN",
-    "IN": "ADP",
-}
-_PLURALS = {
-    "child": "children",
-    "gentleman": "gentlemen",
-    "lady": "ladies",
-    "man": "men",
-    "thief": "thieves",
-    "wife": "wives",
-    "woman": "women",
+_VERB_TAGS = ("VB", "VBZ", "VBP", "VBD", "VBN", "VBG")
+_POS = {"JJ": "ADJ", "JJR": "ADJ", "JJS": "ADJ", "RB": "ADV", "RBR": "ADV", "NN": "NOUN", "NNS": "NOUN", "IN": "ADP"}
+_PLURALS = {"child": "children", "lady": "ladies", "thief": "thieves", "wife": "wives"} | {
+    noun: noun.removesuffix("an") + "en" for noun in ("gentleman", "man", "woman")
 }
 _SINGULARS = {plural: singular for singular, plural in _PLURALS.items()}
 _WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
+_DEGREES = {"more": "less", "less": "more", "most": "least", "least": "most"}
+_PERIODS = frozenset("period year years month months week weeks day days hour hours minutes decade first last".split())
+
+# With which objects and complements a verb has its opposite.
+_ACTIVE_WITH_OBJECT = frozenset("feed acquire doubt believe marry divorce win possess lack".split())
+_FINITE = frozenset("start begin stop".split())
+_RIDES = frozenset("train bus flight plane boat ferry ball".split())
+_OBJECTS = {
+    "pass": frozenset("exam examination test audition inspection course".split()),
+    "miss": _RIDES,
+    "catch": _RIDES,
+    "skip": frozenset("class school lesson lecture meeting session training church mass event course".split()),
+}
+_TOO_MANY_SENSES = ("appear", "narrow")
+_MOVES = ("rise", "fall", "drop")
+_ONLY_SAYING = frozenset("say claim state insist maintain think expect hope fear assert show".split())
+_SAYING = _ONLY_SAYING | frozenset(  # that …
+    """deny confirm remember forget admit reveal agree acknowledge affirm concede confess believe doubt prove disprove
+    """.split()
+)
+_PARTICLE_RELATIONS = ("compound:prt", "prt")
+_OBJECT_RELATIONS = ("obj", "dobj", "nsubj:pass", "nsubjpass")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +81,27 @@ def find_opposites(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> 
     """
     words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):
-        if not token.text.isalpha() or (i and not token.text.islower()) or _glued(text, token):
+        around = text[max(token.start - 1, 0) : token.start] + text[token.end : token.end + 1]
+        if not token.text.isalpha() or (i and not token.text.islower()) or any(mark in around for mark in "-–'’\"“”/"):
             continue
         found = _degree(tokens, i) or _opposite(tokens, i)
         if found is None or lexicon.is_held_out_opposite(*found.pair, hold_out):
             continue
         if (found.word if found.word != token.text.lower() else found.new_particle) not in words:
             yield found
+
+
+def opposite_edits(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
+    """Return the edits that replace a word by its opposite, with its particle, and correct the article before it."""
+    token = tokens[found.place]
+    word = match_case(found.word, token.text)
+    edits = article_edits(text, tokens, found.place, found.word)
+    if found.particle is None:
+        return [(token.start, token.end, f"{word} {found.new_particle}".rstrip()), *edits]
+    edits.append((token.start, token.end, word))
+    old = tokens[found.particle]
+    start = old.start if found.new_particle else tokens[found.particle - 1].end
+    return [*edits, (start, old.end, found.new_particle)]
 
 
 def opposed_adjectives(text: str) -> dict[str, str]:
@@ -109,93 +130,46 @@ def opposed_verbs(text: str) -> dict[str, str]:
 @cache
 def _verb_forms() -> dict[str, tuple[tuple[str, OpposedVerb], ...]]:
     """Return the complementary verbs by each of their forms: the base, and the entry of the lexicon."""
-    entries = [
-        (word, OpposedVerb(opposite=opposite, objects=frozenset(), complementary=True))
-        for (word, pos), opposite in lexicon.opposites().items()
-        if pos == "VERB" and lexicon.is_complementary(word, pos)
-    ]
-    entries += [
-        (verb, each) for verb, listed in lexicon.collocations().items() for each in listed if each.complementary
-    ]
+    plain = [(word, _whatever_objects(word)) for word, pos in lexicon.opposites() if pos == "VERB"]
+    listed = lexicon.opposed_phrases("collocations").items()
     forms: dict[str, tuple[tuple[str, OpposedVerb], ...]] = {}
-    for base, entry in entries:
-        for form in dict.fromkeys(inflect(base, tag) for tag in VERB_TAGS):
-            forms[form] = (*forms.get(form, ()), (base, entry))
+    for base, entry in [*plain, *((verb, each) for verb, entries in listed for each in entries)]:
+        if entry is not None and entry.complementary:
+            for form in dict.fromkeys(inflect(base, tag) for tag in _VERB_TAGS):
+                forms[form] = (*forms.get(form, ()), (base, entry))
     return forms
-
-
-def opposite_edits(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
-    """Return the edits that replace a word by its opposite, with its particle, and correct the article before it."""
-    token = tokens[found.place]
-    word = match_case(found.word, token.text)
-    edits = article_edits(text, tokens, found.place, found.word)
-    if found.particle is None:
-        return [(token.start, token.end, f"{word} {found.new_particle}".rstrip()), *edits]
-    edits.append((token.start, token.end, word))
-    old = tokens[found.particle]
-    if found.new_particle:
-        return [*edits, (old.start, old.end, found.new_particle)]
-    return [*edits, (tokens[found.particle - 1].end, old.end, "")]
-
-
-def _glued(text: str, token: Token) -> bool:
-    """Whether a word is part of a compound ("high-speed") or stands in quotes."""
-    around = text[max(token.start - 1, 0) : token.start] + text[token.end : token.end + 1]
-    return any(mark in around for mark in "-–'’\"“”/")
 
 
 def _degree(tokens: Sequence[Token], i: int) -> Opposite | None:
     """Return the opposite degree: of "more than 100", "the most important"."""
-    word, new = tokens[i].text.lower(), {"more": "less", "less": "more", "most": "least", "least": "most"}
-    following = tokens[i + 1] if i + 1 < len(tokens) else None
-    if word not in new or following is None or (i and tokens[i - 1].text.lower() in ("no", "any", "not")):
+    word, before = tokens[i].text.lower(), word_at(tokens, i - 1)
+    if word not in _DEGREES or i + 1 == len(tokens) or before in ("no", "any", "not"):
         return None
+    following = tokens[i + 1]
     counted = following.text == "than" and i + 2 < len(tokens) and tokens[i + 2].tag == "CD"
-    bound = i and tokens[i - 1].text.lower() == "at" and following.tag == "CD"
+    bound = before == "at" and following.tag == "CD"
     graded = tokens[i].tag in ("RBR", "RBS") and following.tag == "JJ" and tokens[i].head == i + 1
     if not (counted or bound or graded):
         return None
-    return Opposite(place=i, word=new[word], pos="DEGREE", pair=(word, new[word]))
+    return Opposite(place=i, word=_DEGREES[word], pos="DEGREE", pair=(word, _DEGREES[word]))
 
 
 def _opposite(tokens: Sequence[Token], i: int) -> Opposite | None:
     """Return the opposite of an adjective, adverb, noun, verb or preposition that fits its context."""
     token = tokens[i]
-    word, relation = token.text.lower(), token.relation.split(":")[0]
-    if relation in ("compound", "flat", "fixed", "goeswith", "cc", "dep"):
+    word = token.text.lower()
+    if base_relation(token) in ("compound", "flat", "fixed", "goeswith", "cc", "dep"):
         return None
-    if token.tag in VERB_TAGS:
-        return _verb(tokens, i)
+    if token.tag in _VERB_TAGS:
+        return _particle_verb(tokens, i) or _verb(tokens, i)
     pos = _POS.get(token.tag, "")
     base = _singular(word) if token.tag == "NNS" and (word, pos) not in lexicon.opposites() else word
     new = lexicon.opposites().get((base, pos))
-    if new is None or not fits(tokens, i, pos):
+    if new is None or not _suits_context(tokens, i, pos):
         return None
     marked = lexicon.is_complementary(base, pos)
     form = new if base == word else _plural(new)
     return Opposite(place=i, word=form, pos=pos, pair=(base, new), complementary=marked)
-
-
-def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
-    """Return the opposite of a verb, alone or with its particle."""
-    if found := opposed_particle_verb(tokens, i):
-        particle, base, form, entry = found
-        phrase = f"{base} {tokens[particle].text.lower()}"
-        word, _, new_particle = form.partition(" ")
-        return Opposite(
-            place=i,
-            word=word,
-            pos="PART",
-            pair=(phrase, entry.opposite),
-            complementary=entry.complementary,
-            particle=particle,
-            new_particle=new_particle,
-        )
-    verb = opposed_verb(tokens, i)
-    if verb is None:
-        return None
-    base, form, entry = verb
-    return Opposite(place=i, word=form, pos="VERB", pair=(base, entry.opposite), complementary=entry.complementary)
 
 
 def _singular(noun: str) -> str:
@@ -210,3 +184,214 @@ def _plural(noun: str) -> str:
     if re.search(r"[^aeiou]y$", noun):
         return noun[:-1] + "ies"
     return noun + ("es" if re.search(r"(?:s|x|ch|sh)$", noun) else "s")
+
+
+@cache
+def _contexts() -> dict[tuple[str, str], list[list[str]]]:
+    """Return the contexts in which a word has its opposite, by word and part of speech; one of them is enough.
+
+    Each is a role ("attribute", "predicate", "never" or "" for any) and what the word before, the word after ("END" at
+    the ends of the sentence) and the governor (its tag, class or lemma) must be, or with "!" must not be.
+    """
+    table: dict[tuple[str, str], list[list[str]]] = {}
+    for word, pos, *context in lexicon_rows("contexts"):
+        table.setdefault((word, pos), []).append(context)
+    return table
+
+
+def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
+    """Whether the opposite of an adjective, adverb, noun or preposition suits the words around it."""
+    token, head = tokens[i], tokens[tokens[i].head]
+    word, before, after = token.text.lower(), word_at(tokens, i - 1), word_at(tokens, i + 1)
+    role = ""
+    if pos == "ADJ":
+        if token.relation == "amod" and token.head > i and head.tag.startswith("N"):
+            role = "attribute"
+        elif any(tokens[k].relation == "cop" for k in children(tokens, i)):
+            role = "predicate"
+        named = role == "attribute" and {head.tag, tokens[i + 1].tag} & {"NNP", "NNPS"}  # "the late John"
+        if not role or named:
+            return False
+        if role == "attribute" and word in ("old", "young") and head.text.lower() in ("age", "world", "testament"):
+            return False
+        if word == "little" and not (tokens[i - 1].tag[:2] in ("VB", "IN") and token.head == i + 1):
+            return False
+    elif pos == "ADV":
+        if token.relation != "advmod" or after in ("than", "as") or (word == "exactly" and not after.isdigit()):
+            return False
+    elif pos == "ADP":
+        if token.relation not in ("case", "mark", "prep") or not _preposition_fits(tokens, i):
+            return False
+        head = tokens[head.head]
+    elif (word, pos) not in _contexts():  # "father and mother"
+        return token.relation != "conj" and all(tokens[k].relation != "conj" for k in children(tokens, i))
+    governor = {head.tag, head.pos, head.lemma.lower()}
+    return any(
+        wanted in ("", role)
+        and all(_among(cell, around) for cell, around in zip(cells, ({before}, {after}, governor), strict=True))
+        for wanted, *cells in _contexts().get((word, pos), [["", "", "", ""]])
+    )
+
+
+def _among(cell: str, around: set[str]) -> bool:
+    """Whether one of some words is in the cell of a context, or none if it begins with "!"."""
+    listed = {"" if word == "END" else word for word in cell.removeprefix("!").split()}
+    return not cell or bool(around & listed) != cell.startswith("!")
+
+
+def _preposition_fits(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a preposition has the sense that its opposite denies, by the noun that follows."""
+    word, noun = tokens[i].text.lower(), tokens[tokens[i].head]
+    if word == "within":
+        return not _PERIODS & {noun.lemma.lower(), word_at(tokens, i + 2)}
+    if word == "with":
+        return noun.relation == "nmod"
+    if word in ("over", "under"):
+        return i + 1 < len(tokens) and tokens[i + 1].tag == "CD" and tokens[i - 1].tag.startswith("VB")
+    return word != "without" or noun.pos in ("NOUN", "PRON")
+
+
+def _base(verb: Token) -> str | None:
+    """Return the base of a verb; None if it is no predicate, or its form is not what inflection of the base gives."""
+    if verb.relation in ("amod", "aux", "cop"):
+        return None
+    base = verb_base(verb)
+    return base if inflect(base, verb.tag) == verb.text.lower() else None
+
+
+def _opposed(i: int, verb: Token, phrase: str, entry: OpposedVerb, particle: int | None = None) -> Opposite:
+    """Return the opposite of a verb, perhaps with a particle, in the verb's form."""
+    base, _, new_particle = entry.opposite.partition(" ")
+    word = inflect(base, verb.tag)
+    return Opposite(
+        place=i,
+        word=word if particle is not None else f"{word} {new_particle}".rstrip(),
+        pos="VERB" if particle is None else "PART",
+        pair=(phrase, entry.opposite),
+        complementary=entry.complementary,
+        particle=particle,
+        new_particle="" if particle is None else new_particle,
+    )
+
+
+def _particle_verb(tokens: Sequence[Token], i: int) -> Opposite | None:
+    """Return the opposite of a verb with a particle; None if it needs an object that the verb lacks, or lacks one."""
+    base = _base(tokens[i])
+    particle, objects = _particle(tokens, i, base) if base is not None else (None, set())
+    if particle is None:
+        return None
+    phrase = f"{base} {tokens[particle].text.lower()}"
+    for entry in lexicon.opposed_phrases("particles").get(phrase, ()):
+        if "any" in entry.objects or entry.objects & objects or ("yes" if objects else "no") in entry.objects:
+            return _opposed(i, tokens[i], phrase, entry, particle)
+    return None
+
+
+def _particle(tokens: Sequence[Token], i: int, base: str) -> tuple[int | None, set[str]]:
+    """Return the index of a verb's particle and its objects; None if it has no particle, or governs a clause.
+
+    The parser often takes a particle for a preposition: "called off the meeting".
+    """
+    objects: set[str] = set()
+    particle = None
+    for k, token in enumerate(tokens):
+        relation = base_relation(token)
+        if k == i + 1 and (token.tag == "RP" or (base, token.text.lower()) == ("put", "on")):
+            particle = k
+            if relation == "case" and tokens[token.head].head == i:
+                objects.add(tokens[token.head].lemma.lower())
+        if token.head != i or k == i:
+            continue
+        if relation in ("xcomp", "ccomp"):
+            return None, set()
+        if token.relation in _OBJECT_RELATIONS:
+            objects.add(token.lemma.lower())
+        if k > i and particle is None and (relation in ("compound", "advmod") or token.relation in _PARTICLE_RELATIONS):
+            particle = k
+    return particle, objects
+
+
+def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
+    """Return the opposite of a verb; None if it does not fit the objects, which decide first ("keep a promise")."""
+    base, dependents = _base(tokens[i]), children(tokens, i)
+    if base is None or any(tokens[k].relation in _PARTICLE_RELATIONS for k in dependents):
+        return None
+    entry = _entry(tokens, dependents, base)
+    if entry is None or not (entry.objects or (base not in _TOO_MANY_SENSES and _fits(tokens, i, base, dependents))):
+        return None
+    return _opposed(i, tokens[i], base, entry)
+
+
+def _entry(tokens: Sequence[Token], dependents: Sequence[int], base: str) -> OpposedVerb | None:
+    """Return the opposite of a verb for its objects, its infinitive or its clause; None if it has none."""
+    clauses = [k for k in dependents if tokens[k].relation in ("xcomp", "ccomp")]
+    if any(token.tag == "TO" and token.head in clauses for token in tokens):
+        return _with_infinitive().get(base)
+    if clauses:
+        return _whatever_objects(base) if base in _SAYING else None
+    objects = {tokens[k].lemma.lower() for k in dependents if tokens[k].relation in _OBJECT_RELATIONS}
+    for entry in lexicon.opposed_phrases("collocations").get(base, ()):
+        if entry.objects & objects:
+            return entry
+    return None if base in _ONLY_SAYING else _whatever_objects(base)
+
+
+@cache
+def _with_infinitive() -> dict[str, OpposedVerb]:
+    """Return the opposites of verbs before an infinitive ("agreed to come"); those of `opposites.tsv` if empty."""
+    return {
+        verb: OpposedVerb(
+            opposite=new or lexicon.opposites()[verb, "VERB"], objects=frozenset(), complementary=marked == "yes"
+        )
+        for verb, new, marked in lexicon_rows("infinitives")
+    }
+
+
+def _whatever_objects(base: str) -> OpposedVerb | None:
+    """Return the opposite of a verb that holds with any object."""
+    opposite = lexicon.opposites().get((base, "VERB"))
+    if opposite is None:
+        return None
+    marked = lexicon.is_complementary(base, "VERB")
+    return OpposedVerb(opposite=opposite, objects=frozenset(), complementary=marked)
+
+
+def _fits(tokens: Sequence[Token], i: int, base: str, dependents: Sequence[int]) -> bool:
+    """Whether the verb at index i has the objects with which its opposite is one."""
+    verb, following = tokens[i], word_at(tokens, i + 1)
+    related = [tokens[k] for k in dependents]
+    relations = {token.relation for token in related}
+    passive = bool(relations & {"nsubj:pass", "nsubjpass", "aux:pass"})
+    has_object = bool(relations & {"obj", "dobj"})
+    oblique = any(base_relation(token) == "obl" for token in related)
+    objects = {token.lemma.lower() for token in related if token.relation in ("obj", "dobj", "nsubj:pass")}
+    subjects = {token.text.lower().removesuffix("s") for token in related if token.relation == "nsubj"}
+    counted = bool(subjects & word_class("quantities"))
+    return (
+        (base not in word_class("with object") or has_object or passive)
+        and (base not in _ACTIVE_WITH_OBJECT or has_object)
+        and (base not in word_class("without object") or not has_object)
+        and (base not in word_class("without oblique") or not oblique)
+        and (base not in _MOVES or counted or not oblique)
+        and (base not in _OBJECTS or bool(objects & _OBJECTS[base]))
+        and (base not in _FINITE or verb.tag in ("VBD", "VBZ", "VBP"))
+        and {
+            "admit": not passive,
+            "agree": following in ("with", "that", ".", ",") or (following == "to" and "xcomp" in relations),
+            "close": not has_object or passive,
+            "end": oblique,
+            "enter": following != "into",
+            "grow": counted and not has_object,
+            "found": verb.text.lower() == "founded",
+            "import": following != "into",
+            "reduce": following != "to",
+            "start": following != "with",
+            "include": verb.relation != "case" and verb.tag != "VBG",
+            "object": following == "to",
+            "continue": following != "until",
+            "participate": any(token.text == "in" for token in tokens),
+            "remain": not relations & {"xcomp", "advmod", "cop"},
+            "succeed": not oblique or following == "in",
+            "raise": "nsubj" in relations and has_object and all(token.text != "his" for token in related),
+        }.get(base, True)
+    )

@@ -1,34 +1,65 @@
-"""Transitive clauses, active or passive: subject, verb group and object, and phrases in another role."""
+"""Transitive clauses: subject, verb group and object, phrases in another role, and the other voice."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
-from opencse.text.english.clause import BE, Clause, clause_at, main_clause
-from opencse.text.english.lexicon import ACTORS
+from opencse.text.english.clause import NOT, Clause, clause_at, main_clause
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import ACTORS, word_class
+from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.english.phrases import Span, as_span, recased, subtree, text_of
-from opencse.text.english.verbs import base_form
+from opencse.text.english.verbs import inflect, is_past, participle, verb_base
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import match_case
+from opencse.text.views.edits import Edit, apply_edits, match_case
 
-SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
-OBJECT_FORM = {new: old for old, new in SUBJECT_FORM.items()} | {"she": "her", "i": "me"}
+_SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
+_OBJECT_FORM = {new: old for old, new in _SUBJECT_FORM.items()} | {"she": "her", "i": "me"}
 _MAX_TOKENS = 14  # of a phrase
 # Words that refer back to something: in another place they would refer to something else.
-_ANAPHORIC = frozenset(
-    """myself yourself himself herself itself ourselves yourselves themselves oneself his her hers its their theirs my
-    our your other another each so such same own""".split()
-)
+_ANAPHORIC = word_class("anaphoric")
 _AFTER_OBJECT = ("that", "for", "about", "between", "against", "over", "of")
 _AFTER_AGENT = (*_AFTER_OBJECT, "in", "with", "from", "on", "to")
 _POSSESSIVES = frozenset("his her its their my our your".split())
 _GENITIVES = ("of", "'s", "’s", "'", "’")
 _PREPOSITIONS = frozenset("in on for with between against at about over".split())
 _OTHER_CLAUSES = ("ccomp", "advcl", "conj", "parataxis")
+_WITHIN = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep", "list")
 _STOP = (".", "!", ";", "?", ",", ":", "(", ")", "[", "]", '"', "“", "”", "–", "—", "...", "''", "``")
+_PLURAL = frozenset("they we these those both many several few them us".split())
+_SINGULAR = frozenset("he she it this that one him her everyone somebody someone".split())
+_EITHER_NUMBER = frozenset("number majority variety couple range group lot series species police people".split())
+_TO_PLURAL = {"is": "are", "am": "are", "was": "were", "has": "have", "does": "do"}
+_TO_SINGULAR = {"are": "is", "am": "is", "were": "was", "have": "has", "do": "does"}
+_TO_FIRST_PERSON = {"is": "am", "are": "am", "were": "was", "has": "have", "does": "do"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passive(GrammarView):
+    """Turn the main clause into the other voice: "A wrote B" becomes "B was written by A", and back.
+
+    Null if the verb has no passive, if its agent is missing, or if the grammar is in doubt.
+
+    Example:
+        [build.voice]
+        kind = "passive"
+    """
+
+    kind: ClassVar[str] = "passive"
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Change the voice of one sentence."""
+        reason = "no subject and object"
+        for found in transitives(text, tokens):
+            rewritten, reason = other_voice(text, tokens, found)
+            if rewritten is not None:
+                return rewritten, reason
+        return None, reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +72,7 @@ class Transitive:
         other: First and last token of the whole object, or of the agent without "by".
         subject_head: The noun of the subject.
         other_head: The noun of the object or agent.
-        passive: Whether `other` is an agent.
-        by: The token "by" of an agent.
+        by: The token "by" of an agent; None in the active voice.
         helpers: The auxiliaries, from left to right.
     """
 
@@ -51,7 +81,6 @@ class Transitive:
     other: Span
     subject_head: int
     other_head: int
-    passive: bool
     by: int | None
     helpers: tuple[int, ...]
 
@@ -60,79 +89,113 @@ def transitives(text: str, tokens: Sequence[Token]) -> Iterator[Transitive]:
     """Yield the clauses of a sentence that have subject, verb and object, the main clause first.
 
     A clause is left out if the grammar is in any doubt.
-
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
     """
-    if any(token.text == "." for token in tokens[:-1]):
-        return  # more than one sentence
+    if any(token.text == "." for token in tokens[:-1]) or "?" in text:
+        return  # more than one sentence, or no statement
     clauses = [main_clause(tokens)]
-    clauses += [clause_at(tokens, i) for i, t in enumerate(tokens) if t.relation.split(":")[0] in _OTHER_CLAUSES]
+    clauses += [clause_at(tokens, i) for i, t in enumerate(tokens) if base_relation(t) in _OTHER_CLAUSES]
     for clause in clauses:
-        found = _transitive(text, tokens, clause) if clause is not None else None
+        found = _transitive(tokens, clause) if clause is not None else None
         if found is not None:
             yield found
 
 
-def _transitive(text: str, tokens: Sequence[Token], clause: Clause) -> Transitive | None:
+def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     """Return a clause as subject, verb and object; None if the grammar is in any doubt."""
-    if clause.subject is None or clause.finite is None or clause.negatives or "?" in text:
+    verb, noun = clause.predicate, clause.subject
+    if noun is None or clause.finite is None or clause.negatives or not tokens[verb].tag.startswith("VB"):
         return None
-    verb = clause.predicate
-    children = list(clause.children(verb))
-    relations = {i: tokens[i].relation for i in children}
-    if not tokens[verb].tag.startswith("VB") or any(r in ("xcomp", "iobj", "expl", "cop") for r in relations.values()):
+    relations = {i: tokens[i].relation for i in clause.children(verb)}
+    helpers = tuple(i for i in relations if base_relation(tokens[i]) in ("aux", "auxpass"))
+    if {"xcomp", "iobj", "expl", "cop"}.intersection(relations.values()) or any(i > verb for i in helpers):
         return None
-    helpers = tuple(i for i in children if relations[i].split(":")[0] == "aux" or relations[i] == "auxpass")
+    first = min([verb, *helpers])
     passive = any(relations[i] in ("aux:pass", "auxpass") for i in helpers)
-    if any(i > verb for i in helpers) or clause.subject > min([verb, *helpers]):
-        return None
-    found = _agent(clause, children) if passive else _object(clause, children)
-    if found is None:
+    found = _agent(tokens, verb) if passive else _object(tokens, verb)
+    if noun > first or found is None:
         return None
     by, head = found
-    named = tokens[clause.subject].pos != "PRON"
-    subject = _noun_phrase(clause, clause.subject)
-    other = _noun_phrase(clause, head, without=by, possessive=named and not passive)
-    if subject is None or other is None or tokens[clause.subject].text.lower() == "one":
+    named = tokens[noun].pos != "PRON"
+    subject = _noun_phrase(tokens, noun)
+    other = _noun_phrase(tokens, head, without=by, possessive=named and not passive)
+    if subject is None or other is None or tokens[noun].text.lower() == "one":
         return None
     if subject[0] and tokens[subject[0] - 1].tag == "CC" and tokens[verb].relation != "conj":
         return None  # the first conjuncts are elsewhere: "A, B and C solved it"
-    if not subject[1] < min([verb, *helpers]) <= verb < other[0]:
-        return None
-    if not _only_adverbs(clause, subject[1] + 1, verb, helpers) or not _ends(clause, head, other, by):
+    between = (i for i in range(subject[1] + 1, verb) if i not in helpers)
+    only_adverbs = all(tokens[i].head == verb and tokens[i].tag in ("RB", "RBR") for i in between)
+    if not subject[1] < first <= verb < other[0] or not only_adverbs or not _ends(tokens, head, other, by):
         return None
     return Transitive(
-        clause=clause,
-        subject=subject,
-        other=other,
-        subject_head=clause.subject,
-        other_head=head,
-        passive=passive,
-        by=by,
-        helpers=helpers,
+        clause=clause, subject=subject, other=other, subject_head=noun, other_head=head, by=by, helpers=helpers
     )
 
 
-def _ends(clause: Clause, head: int, span: Span, by: int | None) -> bool:
+def _ends(tokens: Sequence[Token], head: int, span: Span, by: int | None) -> bool:
     """Whether a phrase after the verb certainly ends where the parser says."""
-    tokens = clause.tokens
     for i in subtree(tokens, head) - {head, by}:
-        if tokens[i].relation != "case" or tokens[i].text.lower() in _GENITIVES:
+        if tokens[i].relation != "case" or word_at(tokens, i) in _GENITIVES:
             continue
-        if by is not None or tokens[i].text.lower() not in _PREPOSITIONS or tokens[tokens[i].head].tag == "CD":
+        if by is not None or word_at(tokens, i) not in _PREPOSITIONS or tokens[tokens[i].head].tag == "CD":
             return False  # "protects the burrows from flooding", "received a prize in 1990"
-    following = tokens[span[1] + 1] if span[1] + 1 < len(tokens) else None
-    if following is None or following.text in (".", "!", ";"):
+    following = tokens[span[1] + 1 : span[1] + 3]
+    if not following or following[0].text in (".", "!", ";"):
         return True
-    if following.text == "," and span[1] + 2 < len(tokens):  # no apposition, no relative clause
-        return tokens[span[1] + 2].tag in ("IN", "WRB", "RB", "PRP", "VBG")
-    if following.tag == "CC":  # "mandated McCoy and Spock be male"
-        return span[1] + 2 < len(tokens) and tokens[span[1] + 2].tag[:2] in ("VB", "MD", "PR", "IN")
+    after, later = following[0], following[1].tag if len(following) > 1 else ""
+    if after.text == "," and later:  # no apposition, no relative clause
+        return later in ("IN", "WRB", "RB", "PRP", "VBG")
+    if after.tag == "CC":  # "mandated McCoy and Spock be male"
+        return later[:2] in ("VB", "MD", "PR", "IN")
     # "highlighted the need for a union", "is caused by acids in the blood": the next phrase may belong to the noun
     joined = _AFTER_AGENT if by is not None else _AFTER_OBJECT
-    return following.tag in ("IN", "WRB", "RB") and following.text.lower() not in joined
+    return after.tag in ("IN", "WRB", "RB") and after.text.lower() not in joined
+
+
+def _object(tokens: Sequence[Token], verb: int) -> tuple[None, int] | None:
+    """Return (None, the noun of the object), if the object follows the verb directly."""
+    objects = [i for i in children(tokens, verb) if tokens[i].relation in ("obj", "dobj")]
+    if len(objects) != 1 or not set(range(verb + 1, objects[0])) <= subtree(tokens, objects[0]):
+        return None  # a particle or an adverb between verb and object
+    return None, objects[0]
+
+
+def _agent(tokens: Sequence[Token], verb: int) -> tuple[int, int] | None:
+    """Return "by" and its noun: `obl:agent` with a case (Universal Dependencies), or `agent` with an object (spaCy)."""
+    for i in children(tokens, verb):
+        if i > verb and tokens[i].relation == "obl:agent":
+            by = [k for k in children(tokens, i) if tokens[k].relation == "case" and tokens[k].text == "by"]
+            return (by[0], i) if len(by) == 1 else None
+        if i > verb and tokens[i].relation == "agent" and tokens[i].text == "by":
+            noun = [k for k in children(tokens, i) if tokens[k].relation == "pobj"]
+            return (i, noun[0]) if len(noun) == 1 else None
+    return None
+
+
+def _noun_phrase(
+    tokens: Sequence[Token], head: int, without: int | None = None, *, possessive: bool = False
+) -> Span | None:
+    """Return the whole noun phrase if it is one span without commas, clauses and anaphoric words."""
+    noun, places = tokens[head], subtree(tokens, head) - {without}
+    span = as_span(places)
+    nominal = noun.pos in ("NOUN", "PROPN") or (noun.pos == "PRON" and noun.tag == "PRP")
+    if span is None or span[1] - span[0] >= _MAX_TOKENS or noun.tag in ("VBG", "JJ", "RB", "EX", "WP", "WDT"):
+        return None
+    words = [tokens[i].text.lower() for i in range(span[0], span[1] + 1)]
+    plain = head > 0 and tokens[0].tag in ("NN", "JJ") and noun.tag == "NNS"  # "Local farmers"
+    if span[0] == 0 and not plain and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
+        return None  # perhaps an unknown name: whether it keeps its capital would be a guess
+    barred = _ANAPHORIC - _POSSESSIVES if possessive else _ANAPHORIC
+    if any(word in barred or word in _STOP for word in words[:-1]) or words[-1] in (*_ANAPHORIC - {"her"}, *_STOP):
+        return None
+    if any(base_relation(tokens[i]) in _WITHIN for i in places - {head}):
+        return None
+    if any(tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") for i in places):
+        return None
+    if word_at(tokens, span[1] + 1) in ("-", "–", "/", "'"):
+        return None  # it would belong to it
+    if any(tokens[i].relation == "mark" or (tokens[i].relation == "conj" and tokens[i].tag[0] == "V") for i in places):
+        return None  # "after the army", "restored temples and built more"
+    return span if nominal else None
 
 
 def shares_subject(tokens: Sequence[Token]) -> bool:
@@ -145,114 +208,24 @@ def shares_subject(tokens: Sequence[Token]) -> bool:
 
 def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
     """Whether a noun phrase takes a plural verb; None if this is unclear."""
-    token = tokens[head]
-    if any(t.relation == "conj" and t.head == head for t in tokens[span[0] : span[1] + 1]):
-        joins = {t.text.lower() for t in tokens[span[0] : span[1] + 1] if t.relation == "cc"}
-        return True if joins == {"and"} else None
+    token, phrase = tokens[head], tokens[span[0] : span[1] + 1]
+    if any(t.relation == "conj" and t.head == head for t in phrase):
+        return True if {t.text.lower() for t in phrase if t.relation == "cc"} == {"and"} else None
     word = token.text.lower()
-    if word in ("they", "we", "these", "those", "both", "many", "several", "few", "them", "us"):
-        return True
-    if word in ("he", "she", "it", "this", "that", "one", "him", "her", "everyone", "somebody", "someone"):
-        return False
-    if token.tag == "NNPS" and tokens[span[0]].text.lower() != "the":
+    if word in _PLURAL or word in _SINGULAR:
+        return word in _PLURAL
+    if token.tag == "NNPS" and phrase[0].text.lower() != "the":
         return None  # "Seth Davies"
     if token.tag in ("NNS", "NNPS") or (re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the"):
         return True  # "the Dutch"
-    if word in (
-        "number",
-        "majority",
-        "variety",
-        "couple",
-        "range",
-        "group",
-        "lot",
-        "series",
-        "species",
-        "police",
-        "people",
-    ):
-        return None
-    if token.tag in ("NN", "NNP") and re.search(r"[^sui]s$", word):
-        return None  # "the Sibyls", "the Times"
-    return False if token.tag in ("NN", "NNP") else None
-
-
-def _object(clause: Clause, children: Sequence[int]) -> tuple[None, int] | None:
-    """Return (None, the noun of the object), if the object follows the verb directly."""
-    objects = [i for i in children if clause.tokens[i].relation in ("obj", "dobj")]
-    gap = clause.tokens[clause.predicate + 1 : objects[0]] if objects else []
-    inner = subtree(clause.tokens, objects[0]) if objects else set()
-    if len(objects) != 1 or any(clause.predicate + 1 + k not in inner for k in range(len(gap))):
-        return None  # a particle or an adverb between verb and object
-    return None, objects[0]
-
-
-def _agent(clause: Clause, children: Sequence[int]) -> tuple[int, int] | None:
-    """Return "by" and its noun: `obl:agent` with a case (Universal Dependencies), or `agent` with an object (spaCy)."""
-    tokens = clause.tokens
-    for i in children:
-        if i < clause.predicate:
-            continue
-        if tokens[i].relation == "obl:agent":
-            by = [k for k in clause.children(i) if tokens[k].relation == "case" and tokens[k].text == "by"]
-            return (by[0], i) if len(by) == 1 else None
-        if tokens[i].relation == "agent" and tokens[i].text == "by":
-            noun = [k for k in clause.children(i) if tokens[k].relation == "pobj"]
-            return (i, noun[0]) if len(noun) == 1 else None
-    return None
-
-
-def _noun_phrase(clause: Clause, head: int, without: int | None = None, *, possessive: bool = False) -> Span | None:
-    """Return the whole noun phrase if it is one span without commas, clauses and anaphoric words."""
-    tokens = clause.tokens
-    places = subtree(tokens, head) - {without}
-    span = as_span(places)
-    if span is None or span[1] - span[0] >= _MAX_TOKENS or tokens[head].tag in ("EX", "WP", "WDT", "VBG", "JJ", "RB"):
-        return None
-    words = [tokens[i].text.lower() for i in range(span[0], span[1] + 1)]
-    plain = head > 0 and tokens[0].tag in ("NN", "JJ") and tokens[head].tag == "NNS"  # "Local farmers"
-    if span[0] == 0 and not plain and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
-        return None  # perhaps an unknown name: whether it keeps its capital would be a guess
-    barred = _ANAPHORIC - _POSSESSIVES if possessive else _ANAPHORIC
-    if any(word in barred or word in _STOP for word in words[:-1]) or words[-1] in (*_ANAPHORIC - {"her"}, *_STOP):
-        return None
-    clauses = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep", "list")
-    if any(tokens[i].relation.split(":")[0] in clauses for i in places - {head}):
-        return None
-    if any(tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") for i in places):
-        return None
-    following = span[1] + 1  # a comma or bracket right before would belong to it
-    if following < len(tokens) and tokens[following].text in ("-", "–", "/", "'"):
-        return None
-    noun = tokens[head].pos in ("NOUN", "PROPN", "PRON") and (tokens[head].pos != "PRON" or tokens[head].tag == "PRP")
-    if any(tokens[i].relation == "mark" or (tokens[i].relation == "conj" and tokens[i].tag[0] == "V") for i in places):
-        return None  # "after the army", "restored temples and built more"
-    return span if noun else None
-
-
-def _only_adverbs(clause: Clause, first: int, verb: int, helpers: tuple[int, ...]) -> bool:
-    """Whether nothing but auxiliaries, adverbs and "not" stands between subject and verb."""
-    return all(
-        i in helpers or (clause.tokens[i].head == verb and clause.tokens[i].tag in ("RB", "RBR"))
-        for i in range(first, verb)
-    )
+    unclear = word in _EITHER_NUMBER or re.search(r"[^sui]s$", word)  # "the Sibyls", "the Times"
+    return None if unclear or token.tag not in ("NN", "NNP") else False
 
 
 def agreeing(word: str, plural: bool, *, first_person: bool = False) -> str:
     """Return a form of be, have or do that agrees with a subject; other words are returned unchanged."""
-    low = word.lower()
-    if low in BE and low not in ("is", "are", "was", "were", "am"):
-        return word
-    if first_person:
-        return {"is": "am", "are": "am", "were": "was", "has": "have", "does": "do"}.get(low, word)
-    many = {"is": "are", "am": "are", "was": "were", "has": "have", "does": "do"}
-    one = {"are": "is", "am": "is", "were": "was", "have": "has", "do": "does"}
-    return (many if plural else one).get(low, word)
-
-
-def verb_base(verb: Token) -> str:
-    """Return the base of a verb in any form."""
-    return verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
+    forms = _TO_FIRST_PERSON if first_person else _TO_PLURAL if plural else _TO_SINGULAR
+    return forms.get(word.lower(), word)
 
 
 def characters(tokens: Sequence[Token], span: Span) -> tuple[int, int]:
@@ -271,12 +244,20 @@ def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, 
         place: The span that it replaces; at the start of the sentence the phrase gets a capital.
     """
     piece = text_of(text, tokens, span)
-    forms = SUBJECT_FORM if subject else OBJECT_FORM
+    forms = _SUBJECT_FORM | {"her": "she"} if subject else _OBJECT_FORM
     if span[0] == span[1]:
-        piece = "she" if subject and piece.lower() == "her" else forms.get(piece.lower(), piece)
-        if piece.lower() in ("he", "she", "they", "we", "it", *OBJECT_FORM.values()) and place[0] == 0:
+        piece = forms.get(piece.lower(), piece)
+        if piece.lower() in ("he", "she", "they", "we", "it", *_OBJECT_FORM.values()) and place[0] == 0:
             piece = match_case(piece, "X")
     return recased(piece, tokens[span[0]], was_first=span[0] == 0 and piece != "I", is_first=place[0] == 0)
+
+
+def exchange(text: str, tokens: Sequence[Token], subject: Span, other: Span, before: str = "") -> list[Edit]:
+    """Return the edits that exchange a subject and another phrase, the subject after a word such as "by"."""
+    return [
+        (*characters(tokens, subject), phrase_as(text, tokens, other, subject=True, place=subject)),
+        (*characters(tokens, other), before + phrase_as(text, tokens, subject, subject=False, place=other)),
+    ]
 
 
 def can_act(token: Token) -> bool:
@@ -285,3 +266,101 @@ def can_act(token: Token) -> bool:
     if token.tag == "PRP":
         return word != "it"
     return token.pos == "PROPN" or word in ACTORS or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)
+
+
+def other_voice(text: str, tokens: Sequence[Token], found: Transitive) -> Rewrite:
+    """Turn one clause of a sentence into the other voice; None if the grammar is in doubt."""
+    dependents = children(tokens, found.clause.predicate)
+    negated = any(word_at(tokens, i) in NOT for i in dependents)
+    if negated and any(word_at(tokens, i) == "any" for i in range(found.other[0], found.other[1] + 1)):
+        return None, "hanging on negation"
+    joined = shares_subject(tokens) or any(token.tag == "TO" for token in tokens[found.other[1] + 1 :])
+    if joined or any(_needs_subject(tokens, i) for i in dependents):
+        return None, "shared subject"
+    start, end = characters(tokens, (found.subject[0], found.other[1]))
+    if any(mark in text[start:end] for mark in "()[]"):
+        return None, "brackets"
+    return _to_passive(text, tokens, found) if found.by is None else _to_active(text, tokens, found, found.by)
+
+
+def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a dependent of the verb shares its subject: "and left", "winning the cup", "to see it"."""
+    relation = base_relation(tokens[i])
+    if relation in ("advcl", "conj", "parataxis"):
+        return not children(tokens, i, "nsubj", "nsubjpass")
+    return relation in ("xcomp", "dep", "list", "ccomp")
+
+
+def _to_passive(text: str, tokens: Sequence[Token], found: Transitive) -> Rewrite:
+    """Turn an active clause into a passive one."""
+    verb, subject = tokens[found.clause.predicate], tokens[found.subject_head]
+    base, plural = verb_base(verb), is_plural(tokens, found.other_head, found.other)
+    fixed = tokens[found.other[0]].tag == "NN" or tokens[found.other_head].tag == "CD"  # "took place", "won gold"
+    if base in word_class("no passive") or plural is None or fixed or not verb.text.isalpha():
+        return None, "no passive"
+    unnatural = ("which", "who", "that", "this", *(("it", "you", "i", "we") if subject.tag == "PRP" else ()))
+    if subject.text.lower() in unnatural:
+        return None, "no passive"
+    first = text_of(text, tokens, found.other).lower() == "me"
+    group = _passive_group(tokens, found, base, plural=plural, first_person=first)
+    if group is None:
+        return None, "verb form"
+    return apply_edits(text, [*exchange(text, tokens, found.subject, found.other, "by "), *group]), "active to passive"
+
+
+def _passive_group(
+    tokens: Sequence[Token], found: Transitive, base: str, *, plural: bool, first_person: bool
+) -> list[Edit] | None:
+    """Return the edits that turn the verb group into a passive one: "has written" into "has been written"."""
+    verb, helpers = tokens[found.clause.predicate], [tokens[i] for i in found.helpers]
+    past = participle(base)
+    words = [helper.text.lower() for helper in helpers]
+    if not words:
+        tag = found.clause.tag
+        if tag not in ("VBZ", "VBP", "VBD") or inflect(base, tag) != verb.text.lower():
+            return None
+        helper = agreeing("was" if tag == "VBD" else "is", plural, first_person=first_person)
+        place = tokens[found.subject[1]].end  # before the adverbs that precede the verb
+        return [(place, place, f" {helper}"), (verb.start, verb.end, past)]
+    if any("'" in word or "’" in word for word in words) or (words[0] == "had" and len(words) > 1):
+        return None
+    new = helpers[0].text
+    if words in (["do"], ["does"], ["did"]):
+        new, form = "was" if words[0] == "did" else "is", ""
+    elif words[-1] in ("have", "has", "had"):
+        form = "been "
+    elif words[-1] in ("is", "are", "was", "were") and verb.tag == "VBG":
+        form = "being "
+    elif helpers[-1].tag == "MD" and verb.tag in ("VB", "VBP"):
+        form = "be "
+    else:
+        return None
+    new = agreeing(new, plural, first_person=first_person)
+    return [(helpers[0].start, helpers[0].end, new), (verb.start, verb.end, form + past)]
+
+
+def _to_active(text: str, tokens: Sequence[Token], found: Transitive, by: int) -> Rewrite:
+    """Turn a passive clause with an agent into an active one."""
+    verb, place = tokens[found.clause.predicate], found.clause.predicate
+    base, plural = verb_base(verb), is_plural(tokens, found.other_head, found.other)
+    helper = word_at(tokens, found.helpers[0])
+    if plural is None or len(found.helpers) != 1 or helper not in ("is", "are", "was", "were"):
+        return None, "verb form"
+    if any(word_at(tokens, i) in ("not", "n't") for i in range(found.subject[1], place)):
+        return None, "negative already"
+    if any(tokens[i].relation in ("compound:prt", "prt") for i in children(tokens, place)):
+        return None, "particle"
+    agent, patient = (new for _, _, new in exchange(text, tokens, found.subject, found.other))
+    past = helper in ("was", "were")
+    form = inflect(base, "VBD" if past else "VBP" if plural or agent == "I" else "VBZ")
+    known = participle(base) == verb.text.lower() or is_past(verb.text)
+    if not form or not known or tokens[by].start < verb.end:
+        return None, "verb form"
+    before = tokens[by - 1]
+    edits: list[Edit] = [
+        (*characters(tokens, found.subject), agent),
+        (tokens[found.helpers[0]].start, tokens[found.helpers[0] + 1].start, ""),
+        (verb.start, verb.end, f"{form} {patient}"),
+        (before.start if before.text == "," else before.end, tokens[found.other[1]].end, ""),
+    ]
+    return apply_edits(text, edits), "passive to active"

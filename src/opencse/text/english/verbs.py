@@ -5,41 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# base, past, past participle if it differs; alternatives after a slash, the more frequent first
-_IRREGULAR = """
-abide abode/abided|arise arose arisen|awake awoke/awaked awoken|bear bore borne/born|beat beat beaten
-become became become|befall befell befallen|beget begot begotten|begin began begun|behold beheld|bend bent
-beset beset|bet bet|bid bid/bade bid/bidden|bind bound|bite bit bitten|bleed bled|blow blew blown|break broke broken
-breed bred|bring brought|broadcast broadcast/broadcasted|build built|burn burned/burnt|burst burst|buy bought
-cast cast|catch caught|choose chose chosen|cling clung|come came come|cost cost|creep crept|cut cut|deal dealt
-dig dug|do did done|draw drew drawn|dream dreamed/dreamt|drink drank drunk|drive drove driven|dwell dwelt/dwelled
-eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found|flee fled|fling flung|fly flew flown
-forbid forbade/forbad forbidden|forecast forecast/forecasted|foresee foresaw foreseen|foretell foretold
-forget forgot forgotten|forgive forgave forgiven|forgo forwent forgone|forsake forsook forsaken|freeze froze frozen
-get got got/gotten|give gave given|go went gone|grind ground|grow grew grown|hang hung/hanged|have had|hear heard
-hide hid hidden|hit hit|hold held|hurt hurt|inlay inlaid|keep kept|kneel knelt/kneeled|knit knit/knitted
-know knew known|lay laid|lead led|lean leaned/leant|leap leapt/leaped|learn learned/learnt|leave left|lend lent
-let let|lie lay lain|light lit/lighted|lose lost|make made|mean meant|meet met|mislead misled
-mistake mistook mistaken|misunderstand misunderstood|mow mowed mown/mowed|offset offset|outdo outdid outdone
-outgrow outgrew outgrown|outrun outran outrun|outsell outsold|overcome overcame overcome|overdo overdid overdone
-overhear overheard|override overrode overridden|overrun overran overrun|oversee oversaw overseen
-overtake overtook overtaken|overthrow overthrew overthrown|partake partook partaken|pay paid|plead pleaded/pled
-prove proved proven/proved|put put|quit quit|read read|rebuild rebuilt|recast recast|redo redid redone|remake remade
-repay repaid|rerun reran rerun|resell resold|reset reset|retake retook retaken|retell retold|rethink rethought
-rewrite rewrote rewritten|rid rid|ride rode ridden|ring rang rung|rise rose risen|run ran run|saw sawed sawn/sawed
-say said|see saw seen|seek sought|sell sold|send sent|set set|sew sewed sewn/sewed|shake shook shaken|shed shed
-shine shone/shined|shoot shot|show showed shown/showed|shrink shrank shrunk|shut shut|sing sang sung|sink sank sunk
-sit sat|slay slew slain|sleep slept|slide slid|sling slung|slit slit|smell smelled/smelt|sow sowed sown/sowed
-speak spoke spoken|speed sped/speeded|spell spelled/spelt|spend spent|spill spilled/spilt|spin spun|spit spat/spit
-split split|spoil spoiled/spoilt|spread spread|spring sprang sprung|stand stood|steal stole stolen|stick stuck
-sting stung|stink stank stunk|stride strode stridden|strike struck struck/stricken|string strung
-strive strove/strived striven/strived|swear swore sworn|sweep swept|swell swelled swollen/swelled|swim swam swum
-swing swung|take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown|thrust thrust
-tread trod trodden|undercut undercut|undergo underwent undergone|underlie underlay underlain
-undertake undertook undertaken|understand understood|undo undid undone|unwind unwound|uphold upheld|upset upset
-wake woke woken|wear wore worn|weave wove woven|wed wed/wedded|weep wept|win won|wind wound
-withdraw withdrew withdrawn|withhold withheld|withstand withstood|wring wrung|write wrote written
-"""
+from opencse.text.english.lexicon import lexicon_rows
+from opencse.text.syntax.tokens import Token
+
 _BE = {"VB": "be", "VBZ": "is", "VBP": "are", "VBD": "was", "VBN": "been", "VBG": "being"}
 _SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl"
     r"(?:[cuvz]|[bcdfgkptz]l|[^a]ul|[^aeiou]at|[iu]at|creat|[^o]id|[^a]ud|[^o]od|[vr]ad|ced|ut|plet|delet|mpet|[vnc]it"
@@ -51,23 +19,15 @@ _SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "
 @cache
 def _irregular() -> tuple[dict[str, tuple[list[str], list[str]]], dict[str, str]]:
     """Return (pasts, participles) by base, and the base by form."""
-    forms: dict[str, tuple[list[str], list[str]]] = {}
+    rows = lexicon_rows("irregular_verbs")  # alternatives after a slash, the more frequent first
+    forms = {base: (past.split("/"), participle.split("/")) for base, past, participle in rows}
     bases: dict[str, str] = {}
-    for entry in re.split(r"[|\n]", _IRREGULAR.strip()):
-        base, past, *participle = entry.split()
-        forms[base] = (past.split("/"), (participle or [past])[0].split("/"))
-        for form in forms[base][0] + forms[base][1]:
+    for base, (pasts, participles) in forms.items():
+        for form in pasts + participles:
             if form != base:
                 bases.setdefault(form, base)
-    bases |= {
-        "found": "find",
-        "lay": "lie",
-        "saw": "see",
-        "felt": "feel",
-        "wound": "wind",
-        "ground": "grind",
-        "felled": "fell",
-    }
+    bases |= {"found": "find", "lay": "lie", "saw": "see", "felt": "feel", "wound": "wind"}
+    bases |= {"ground": "grind", "felled": "fell"}
     return forms, bases
 
 
@@ -161,6 +121,11 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
     if form in forms:  # put, set, cut
         return form
     return _base_of_ed(form)
+
+
+def verb_base(verb: Token) -> str:
+    """Return the base of a verb in any form."""
+    return verb.lemma.lower() if verb.tag == "VBG" else base_form(verb.text, verb.tag, verb.lemma)
 
 
 def is_past(form: str) -> bool:

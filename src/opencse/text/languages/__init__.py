@@ -14,7 +14,6 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.english.grammar_columns import GrammarColumns
 from opencse.text.english.grammar_view import GrammarView
 from opencse.text.language import LANGUAGES, likely_language
 from opencse.text.languages.english import ENGLISH
@@ -63,7 +62,7 @@ class ChosenLanguage:
         Args:
             specs: The views that are built, by name. The line is empty if none of them needs grammar.
         """
-        if not any(isinstance(spec, GrammarView | GrammarColumns) for spec in specs.values()):
+        if not any(isinstance(spec, GrammarView) for spec in specs.values()):
             return ""
         looks = f"the texts look {LANGUAGES[self.found]}" if self.found else "the texts look like no known language"
         if self.asked:

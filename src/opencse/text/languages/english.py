@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from opencse.text.english.attribute_clause import attribute_clause, is_predicate
-from opencse.text.english.grammar_columns import GrammarColumns
 from opencse.text.english.grammar_view import GrammarView
 from opencse.text.english.opposites import opposed_adjectives, opposed_verbs
+from opencse.text.english.statements import attribute_clause, is_predicate
 from opencse.text.languages.pack import LanguagePack
 from opencse.text.syntax.spacy_parser import BUNDLED
 from opencse.text.syntax.tokens import Token
@@ -47,7 +46,7 @@ def _statement(text: str, tokens: Sequence[Token], word: str) -> str | None:
 ENGLISH = LanguagePack(
     code="en",
     name="English",
-    rules={kind: spec for kind, spec in CONSTRUCTORS.items() if issubclass(spec, GrammarView | GrammarColumns)},
+    rules={kind: spec for kind, spec in CONSTRUCTORS.items() if issubclass(spec, GrammarView)},
     syntax=BUNDLED,
     prose=_PROSE,
     leaves_open={

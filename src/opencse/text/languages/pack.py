@@ -7,13 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from opencse.text.english.grammar_columns import GrammarColumns
 from opencse.text.english.grammar_view import GrammarView
 from opencse.text.syntax.spacy_parser import BUNDLED
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
-
-Rule = type[GrammarView] | type[GrammarColumns]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +37,7 @@ class LanguagePack:
 
     code: str
     name: str
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, type[GrammarView]]
     syntax: str
     prose: re.Pattern[str] = re.compile(r"[^\W_a-z][\w\s,.'’‘“”„»«\"()%$€£°&–—-]*[.!][\"”“»’)]?")
     leaves_open: Mapping[str, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
@@ -54,11 +51,11 @@ class LanguagePack:
 
         Views that need no grammar stay as they are.
         """
-        if not isinstance(spec, GrammarView | GrammarColumns):
+        if not isinstance(spec, GrammarView):
             return spec
         rule = self.rules.get(spec.kind)
         if rule is None:
-            return NoRule(of=spec.of, parts=spec.parts if isinstance(spec, GrammarColumns) else ())
+            return NoRule(of=spec.of, parts=spec.parts)
         if isinstance(spec, rule):  # `opencse check` has narrower forms of the English kinds
             rule = type(spec)
         return rule(**{**vars(spec), "syntax": self.syntax if spec.syntax == BUNDLED else spec.syntax})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencse.text.english.number_swap import NumberSwap
+from opencse.text.english.numbers import NumberSwap
 from opencse.text.languages.pack import LanguagePack
 from opencse.text.syntax.tokens import Token
 

@@ -43,22 +43,17 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
-    from opencse.text.english.antonym_quadruple import AntonymQuadruple
-    from opencse.text.english.antonym_swap import AntonymSwap
-    from opencse.text.english.entity_swap import EntitySwap
-    from opencse.text.english.keywords import Keywords
-    from opencse.text.english.main_clause import MainClause
-    from opencse.text.english.negated_antonym import NegatedAntonym
+    from opencse.text.english.names import EntitySwap
     from opencse.text.english.negation import Negation
     from opencse.text.english.negative_word import NegativeWord
-    from opencse.text.english.number_swap import NumberSwap
-    from opencse.text.english.passive import Passive
-    from opencse.text.english.phrase_swap import PhraseSwap
-    from opencse.text.english.question import Question
-    from opencse.text.english.reordering import Reordering
-    from opencse.text.english.role_pair import RolePairs
-    from opencse.text.english.role_swap import RoleSwap
-    from opencse.text.english.topic_question import TopicQuestion
+    from opencse.text.english.numbers import NumberSwap
+    from opencse.text.english.order import Reordering
+    from opencse.text.english.phrases import PhraseSwap
+    from opencse.text.english.predicates import AntonymQuadruple, AntonymSwap, NegatedAntonym
+    from opencse.text.english.questions import Keywords, Question, TopicQuestion
+    from opencse.text.english.roles import RolePairs, RoleSwap
+    from opencse.text.english.statements import MainClause
+    from opencse.text.english.transitive import Passive
     from opencse.text.generated.back_translation import BackTranslation
     from opencse.text.generated.candidate_table import CandidateTable
     from opencse.text.generated.likely_words import Insertion, WordSubstitution
@@ -79,21 +74,21 @@ CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(
         "candidate_table": "opencse.text.generated.candidate_table:CandidateTable",
         "llm": "opencse.text.generated.prompted_llm:PromptedLLM",
         "substitution": "opencse.text.generated.substitution:Substitution",
-        "phrase_swap": "opencse.text.english.phrase_swap:PhraseSwap",
-        "main_clause": "opencse.text.english.main_clause:MainClause",
-        "antonym_swap": "opencse.text.english.antonym_swap:AntonymSwap",
-        "negated_antonym": "opencse.text.english.negated_antonym:NegatedAntonym",
+        "phrase_swap": "opencse.text.english.phrases:PhraseSwap",
+        "main_clause": "opencse.text.english.statements:MainClause",
+        "antonym_swap": "opencse.text.english.predicates:AntonymSwap",
+        "negated_antonym": "opencse.text.english.predicates:NegatedAntonym",
         "negative_word": "opencse.text.english.negative_word:NegativeWord",
-        "role_swap": "opencse.text.english.role_swap:RoleSwap",
-        "role_pair": "opencse.text.english.role_pair:RolePairs",
-        "antonym_quadruple": "opencse.text.english.antonym_quadruple:AntonymQuadruple",
-        "passive": "opencse.text.english.passive:Passive",
-        "number_swap": "opencse.text.english.number_swap:NumberSwap",
-        "entity_swap": "opencse.text.english.entity_swap:EntitySwap",
-        "reordering": "opencse.text.english.reordering:Reordering",
-        "question": "opencse.text.english.question:Question",
-        "topic_question": "opencse.text.english.topic_question:TopicQuestion",
-        "keywords": "opencse.text.english.keywords:Keywords",
+        "role_swap": "opencse.text.english.roles:RoleSwap",
+        "role_pair": "opencse.text.english.roles:RolePairs",
+        "antonym_quadruple": "opencse.text.english.predicates:AntonymQuadruple",
+        "passive": "opencse.text.english.transitive:Passive",
+        "number_swap": "opencse.text.english.numbers:NumberSwap",
+        "entity_swap": "opencse.text.english.names:EntitySwap",
+        "reordering": "opencse.text.english.order:Reordering",
+        "question": "opencse.text.english.questions:Question",
+        "topic_question": "opencse.text.english.questions:TopicQuestion",
+        "keywords": "opencse.text.english.questions:Keywords",
         "passage": "opencse.text.perturbed.passage:Passage",
         "word_repetition": "opencse.text.perturbed.random_changes:WordRepetition",
         "span_mask": "opencse.text.perturbed.span_mask:SpanMask",

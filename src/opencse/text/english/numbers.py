@@ -11,16 +11,21 @@ from typing import ClassVar
 from opencse.text.english.articles import article_edits
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, names
+from opencse.text.english.parse import replaced
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits, match_case
+from opencse.text.views.edits import apply_edits
 
-_WORDS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-_SERIES = (_WORDS, _TENS, _ORDINALS, "twice thrice".split(), "million billion trillion".split())
+_SERIES = tuple(
+    words.split()
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen",
+        "twenty thirty forty fifty sixty seventy eighty ninety",
+        "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
+        "twice thrice",
+        "million billion trillion",
+    )
+)
 _NUMERAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
 _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)$")
 _GLUE = "-–—/:.,'’°"
@@ -46,8 +51,7 @@ class NumberSwap(GrammarView):
             token = tokens[i]
             new, rule = _other_number(text, tokens, i, rng)
             if new is not None and new != token.text:
-                edits: list[Edit] = [(token.start, token.end, match_case(new, token.text))]
-                return apply_edits(text, [*edits, *article_edits(text, tokens, i, new)]), rule
+                return apply_edits(text, [replaced(token, new), *article_edits(text, tokens, i, new)]), rule
         return None, "no number"
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
@@ -60,12 +64,8 @@ def _is_number(text: str, tokens: Sequence[Token], i: int) -> bool:
     before, after = text[max(token.start - 1, 0) : token.start], text[token.end : token.end + 2]
     if (before in _GLUE and before and token.start) or (after[:1] in _GLUE and after[1:].isalnum() and after):
         return False  # "3-2", "10:30", "1988–89", "Mark-2"
-    if (
-        i
-        and tokens[i - 1].tag in ("NNP", "NNPS")
-        and token.relation not in ("nummod", "obl")
-        and not _is_month(tokens[i - 1])
-    ):
+    named = i and tokens[i - 1].tag in ("NNP", "NNPS") and not _is_month(tokens[i - 1])
+    if named and token.relation not in ("nummod", "obl"):
         return False  # "Apollo 11"
     word = token.text.lower()
     return bool(_NUMERAL.match(word) or _ORDINAL.match(word)) or any(word in series for series in _SERIES)

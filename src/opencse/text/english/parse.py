@@ -1,4 +1,4 @@
-"""Parsing without brackets ("Ann (born 1970) is …") and irregular spacing, which mislead a small parser."""
+"""Parsing without brackets ("Ann (born 1970) is …") and irregular spacing, which mislead a small parser; its trees."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opencse.text.syntax.tokens import Parser, Token
+from opencse.text.views.edits import Edit, match_case
 
 _ASIDE = re.compile(r"\s*(?:\([^()\[\]]*\)|\[[^()\[\]]*\])")
 _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
@@ -42,3 +43,29 @@ def _cleaned(text: str) -> tuple[str, list[int] | None]:
     while places and text[places[-1]].isspace():
         places.pop()
     return "".join(" " if text[i].isspace() else text[i] for i in places), places
+
+
+def children(tokens: Sequence[Token], head: int, *relations: str) -> list[int]:
+    """Return the direct dependents of a token with one of some relations or their subtypes; all if none is named."""
+    found = [i for i, token in enumerate(tokens) if token.head == head != i]
+    return [i for i in found if base_relation(tokens[i]) in relations] if relations else found
+
+
+def base_relation(token: Token) -> str:
+    """Return a token's relation without its subtype: "nsubj" for "nsubj:pass"."""
+    return token.relation.split(":")[0]
+
+
+def word_at(tokens: Sequence[Token], i: int) -> str:
+    """Return a word of the sentence in lower case; "" outside of it."""
+    return tokens[i].text.lower() if 0 <= i < len(tokens) else ""
+
+
+def is_question(text: str) -> bool:
+    """Whether a sentence ends with a question mark, perhaps within quotes or brackets."""
+    return text.rstrip(" \"'”’)").endswith("?")
+
+
+def replaced(token: Token, word: str) -> Edit:
+    """Return the edit that puts a word in the place of a token, in its case."""
+    return token.start, token.end, match_case(word, token.text)

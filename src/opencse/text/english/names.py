@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from opencse.text.english.articles import article_edits
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import LexiconTable, names, names_of_kind
+from opencse.text.english.lexicon import LexiconTable, names
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.edits import Edit, apply_edits
 
@@ -52,7 +52,7 @@ class EntitySwap(GrammarView):
 
     def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
         """Return the names of a kind that the sentence does not have and that fit next to a day of the month."""
-        others = [name for name in names_of_kind(kind) if name not in text]
+        others = [name for name, other in names().items() if other == kind and name not in text]
         if kind == "month":  # "June 30" cannot become "February 30"
             neighbours = [k for k in (place - 1, place + 1) if 0 <= k < len(tokens)]
             late = any(tokens[k].text in ("29", "30", "31") for k in neighbours)

@@ -1,0 +1,240 @@
+"""Paraphrases by word order: an adverbial moved ("In 1990, he left", "He left in 1990"), or conjuncts exchanged."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+from opencse.text.english.articles import indefinite_article
+from opencse.text.english.clause import Clause, main_clause
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import word_class
+from opencse.text.english.parse import base_relation, children, word_at
+from opencse.text.english.phrases import Span, as_span, exchange_phrases, subtree, text_of
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.edits import decapitalise
+
+_TIME_PREPOSITIONS = ("after", "before", "since", "until", "by", "from", "despite", "under")  # if a time follows
+_OTHER_CLAUSES = ("acl", "relcl", "ccomp", "parataxis", "appos", "advcl", "conj", "dep", "list", "xcomp", "csubj")
+_MARKS = (",", ";", ":", "(", '"', "“", "–", "—")
+_FINITE = ("VBD", "VBZ", "VBP", "MD")
+_MAX_TOKENS = 24  # of a sentence that is reordered
+_MAX_FRONT = 12  # tokens of an adverbial that moves behind the subject
+_CLASSES = {"NN": "noun", "NNS": "noun", "NNP": "name", "NNPS": "name", "JJ": "adjective"}
+# Words that refer to the order.
+_ORDERED = frozenset("respectively former latter first second last then vice".split())
+_MAX_CONJUNCTS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reordering(GrammarView):
+    """Move an adverbial to the front, behind the subject or to the end, or exchange conjuncts: the same meaning.
+
+    Null if the sentence is longer than 24 tokens, or has nothing that can be moved safely.
+
+    Example:
+        [build.reordered]
+        kind = "reordering"
+    """
+
+    kind: ClassVar[str] = "reordering"
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Apply one of the possible moves or exchanges, drawn at random."""
+        clause = main_clause(tokens)
+        moves = (_to_end, _to_front, _behind_subject)
+        moved = [result for move in moves if (result := move(text, clause)) is not None] if clause else []
+        exchanged: list[Rewrite] = [(new, "turned") for new in _exchanged_conjuncts(text, tokens)]
+        groups = [group for group in (moved, exchanged) if group]
+        return rng.choice(rng.choice(groups)) if groups else (None, "nothing to move")
+
+
+def _is_one_clause(clause: Clause, without: set[int]) -> bool:
+    """Whether the rest of the sentence is one plain clause, so that an adverbial at its end belongs to it."""
+    tokens = clause.tokens
+    if len(tokens) > _MAX_TOKENS or tokens[-1].text != "." or clause.subject is None or clause.finite is None:
+        return False
+    rest = [t for i, t in enumerate(tokens[:-1]) if i not in without]
+    return not any(base_relation(t) in _OTHER_CLAUSES or "relcl" in t.relation or t.text in _MARKS for t in rest)
+
+
+def _to_end(text: str, clause: Clause) -> Rewrite | None:
+    """Turn "In 1990, he left." into "He left in 1990."."""
+    tokens = clause.tokens
+    span = _adverbial(clause, first=True)
+    if span is None or span[1] + 2 >= len(tokens):
+        return None
+    start = span[1] + 1
+    if tokens[start].text == ",":
+        start += 1
+    elif tokens[0].tag == "WRB" or span[1] > 3:
+        return None  # no comma, so the phrase may end elsewhere
+    if start != clause.subject and start not in subtree(tokens, clause.subject or 0):
+        return None  # inversion, or another adverbial before the subject
+    if not _is_one_clause(clause, set(range(start))) or word_at(tokens, start) in ("this", "these", "there"):
+        return None
+    rest, moved = text[tokens[start].start : tokens[-1].start].rstrip(), _opening(text, tokens, span)
+    return f"{rest[:1].upper()}{rest[1:]} {moved}{text[tokens[-1].start :]}", "to the end"
+
+
+def _to_front(text: str, clause: Clause) -> Rewrite | None:
+    """Turn "He left in 1990." into "In 1990, he left."."""
+    tokens, opening = clause.tokens, clause.tokens[0]
+    span = _adverbial(clause, first=False)
+    if span is None or span[0] < 2 or clause.subject is None or clause.finite is None:
+        return None
+    end = span[0] - (2 if tokens[span[0] - 1].text == "," else 1)  # the last token of the rest
+    safe_capital = opening.tag in ("DT", "PRP", "PRP$", "NNP", "NNPS", "CD", "NNS")
+    one_clause = _is_one_clause(clause, set(range(end + 1, span[1] + 1)))
+    if not one_clause or not safe_capital or min(subtree(tokens, clause.subject)) != 0:
+        return None
+    rest, moved = text[opening.start : tokens[end].end], text_of(text, tokens, span)
+    keeps_capital = opening.pos == "PROPN" or opening.tag in ("NNP", "NNPS") or opening.text == "I"
+    return f"{moved[:1].upper()}{moved[1:]}, {rest if keeps_capital else decapitalise(rest)}.", "to the front"
+
+
+def _behind_subject(text: str, clause: Clause) -> Rewrite | None:
+    """Turn "In 1990, the king left." into "The king, in 1990, left."."""
+    tokens, subject = clause.tokens, clause.subject
+    if subject is None or tokens[subject].relation.startswith("expl") or tokens[subject].tag in ("PRP", "EX", "DT"):
+        return None
+    whole = as_span(subtree(tokens, subject))
+    if whole is None or whole[0] < 3 or tokens[whole[0] - 1].text != "," or whole[1] + 1 >= len(tokens):
+        return None
+    front = (0, whole[0] - 2)
+    opener, verb = tokens[: front[1] + 1], tokens[whole[1] + 1]
+    heads = [t for t in opener if t.head > front[1]]
+    if len(heads) != 1 or heads[0].head != clause.predicate or heads[0].relation not in ("obl", "advcl"):
+        return None
+    if any(t.text in _MARKS for t in [*opener, *tokens[whole[0] : whole[1] + 1]]):
+        return None
+    if len(opener) > _MAX_FRONT or verb.tag not in _FINITE or not verb.text.isalpha():
+        return None
+    if any(t.tag in ("PRP", "PRP$") for t in opener):
+        return None  # "In his youth, the king …": the pronoun would refer to something else
+    opening, named = _opening(text, tokens, front), text_of(text, tokens, whole)
+    return f"{named[:1].upper()}{named[1:]}, {opening},{text[tokens[whole[1]].end :]}", "behind the subject"
+
+
+def _opening(text: str, tokens: Sequence[Token], span: Span) -> str:
+    """Return the phrase that opens a sentence as it reads inside of it."""
+    phrase = text_of(text, tokens, span)
+    return phrase if tokens[0].pos == "PROPN" else decapitalise(phrase)
+
+
+def _adverbial(clause: Clause, *, first: bool) -> Span | None:
+    """Return the adverbial (of time, of place, or a clause) that opens the sentence, or that closes it."""
+    tokens = clause.tokens
+    for i in children(tokens, clause.predicate, "obl", "advcl"):
+        span = as_span(subtree(tokens, i) - (set() if first else {len(tokens) - 1}) or {i})
+        if span is not None and tokens[span[1]].text == ",":
+            span = (span[0], span[1] - 1)
+        if span is None or (span[0] != 0 if first else span[1] != len(tokens) - 2):
+            continue
+        opener, inner = word_at(tokens, span[0]), tokens[span[0] : span[1] + 1]
+        if tokens[i].relation == "obl:agent" or any(t.text in (",", ";", ":", "(", '"') for t in inner):
+            continue
+        if base_relation(tokens[i]) == "obl":
+            known = opener in word_class("prepositions of place")
+            known = known or (opener in _TIME_PREPOSITIONS and _about_time(inner, tokens[i]))
+            if known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain":
+                return span
+            continue
+        before = word_at(tokens, span[0] - 1)
+        if before in ("only", "even", "just", "and", "but", "not", "especially"):
+            continue
+        finite = any(t.tag in _FINITE for t in inner)
+        if opener in word_class("conjunctions of clauses") and finite and len(inner) <= 12:
+            return span
+    return None
+
+
+def _about_time(phrase: Sequence[Token], noun: Token) -> bool:
+    """Whether a phrase names a time: its noun does, or it is short and has a year."""
+    year = any(t.tag == "CD" and t.text.isdigit() and len(t.text) == 4 for t in phrase) and len(phrase) <= 5
+    return noun.text.lower() in word_class("times") or year
+
+
+def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the sentence with the first and the last of its conjuncts exchanged, for each coordination.
+
+    Conjuncts are nouns, names or adjectives. Those that may share a modifier, and sentences that refer to the order
+    ("respectively"), are left out.
+    """
+    if any(token.text.lower() in _ORDERED for token in tokens):
+        return
+    conjuncts: dict[int, list[int]] = {}
+    for i, token in enumerate(tokens):
+        if token.relation == "conj" and token.head < i:
+            conjuncts.setdefault(token.head, [token.head]).append(i)
+    for members in conjuncts.values():
+        spans = _conjuncts(tokens, members)
+        new = exchange_phrases(text, tokens, spans[0], spans[-1]) if spans else None
+        if new is None or spans is None:
+            continue
+        article = word_at(tokens, spans[0][0] - 1)
+        if article in ("a", "an") and article != indefinite_article(tokens[spans[-1][0]].text):
+            continue
+        start, end = tokens[spans[0][0]].start, tokens[spans[-1][1]].end
+        if "(" not in text[start:end] + text[end:].lstrip()[:1]:  # else its content would stay behind
+            yield new
+
+
+def _conjuncts(tokens: Sequence[Token], members: Sequence[int]) -> list[Span] | None:
+    """Return the conjuncts as spans with only commas and the conjunction between them; None if there is more."""
+    kind = _CLASSES.get(tokens[members[0]].tag)
+    if kind is None or len(members) > _MAX_CONJUNCTS or any(_CLASSES.get(tokens[i].tag) != kind for i in members):
+        return None
+    phrases = [_conjunct(tokens, i, first=i == members[0], end=members[-1]) for i in members]
+    spans = [phrase for phrase in phrases if phrase is not None]
+    if len(spans) < len(phrases):
+        return None
+    first, bare = spans[0], [span[0] == span[1] for span in spans]
+    if kind == "name":
+        if len({span[1] - span[0] for span in spans}) > 1:
+            return None  # "Anna and Ben Smith"
+        if len(spans) == 2 and (first[0] == 0 or tokens[first[0] - 1].tag not in ("IN", "VBD", "VBZ", "VBP", "TO")):
+            return None  # it may be one name
+    elif not all(bare):
+        opened = [tokens[span[0]].tag == "DT" for span in spans]
+        if not bare[0] and all(bare[1:]) and opened[0] and first[1] - first[0] == 1:
+            if word_at(tokens, first[0]) in ("a", "an"):
+                return None
+            spans[0] = (members[0], members[0])  # "the cats and dogs": they share the article
+        elif not all(opened):
+            return None  # "old men and women"
+    between = [tokens[one[1] + 1 : other[0]] for one, other in pairwise(spans)]
+    plain = all(token.text == "," or token.relation == "cc" for gap in between for token in gap)
+    closed = bool(between[-1]) and between[-1][-1].text.lower() in ("and", "or")
+    return spans if plain and closed and _conjuncts_end(tokens, spans[-1][1], kind) else None
+
+
+def _conjunct(tokens: Sequence[Token], head: int, *, first: bool, end: int) -> Span | None:
+    """Return a conjunct with its article, its adjectives and the parts of a name; None if it has other dependents."""
+    places = {head}
+    for i in children(tokens, head):
+        token = tokens[i]
+        if token.relation in ("cc", "conj", "punct", "case", "cc:preconj", "cop"):
+            continue
+        shared = token.text.lower() in ("both", "either", "neither") or token.tag == "PRP$"
+        if first and (i > end or token.relation in ("nsubj", "aux", "advmod") or shared):
+            continue  # it belongs to all of them, or to the clause
+        if token.relation not in ("det", "amod", "compound", "flat", "nummod"):
+            return None
+        places |= subtree(tokens, i)
+    return as_span(places)
+
+
+def _conjuncts_end(tokens: Sequence[Token], last: int, kind: str) -> bool:
+    """Whether the word after the conjuncts cannot belong to the last of them alone."""
+    if last + 1 >= len(tokens):
+        return True
+    after = tokens[last + 1]
+    if after.tag in ("NN", "NNS"):
+        return kind == "adjective"
+    if after.tag == "IN":
+        return after.text.lower() != "of" and not last - 3 <= tokens[after.head].head <= last
+    return after.tag in (".", ",", "VBD", "VBZ", "VBP", "MD", "RB", "TO", "WDT", "CC")

@@ -1,0 +1,374 @@
+"""Predicates with an opposite: "is safe", its paraphrase "is not dangerous", and "is not safe" and "is dangerous".
+
+All four come from two changes, each done or not: the word is replaced by its opposite, and "not" is inserted, or
+removed if it is there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import ClassVar
+
+from opencse.text.english.clause import NEGATIVE, NOT, Clause, clause_at
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
+from opencse.text.english.negation import SENTENTIAL, Negated, negation_edits
+from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
+from opencse.text.english.parse import base_relation, children, is_question, word_at
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.edits import Edit, apply_edits
+
+_PREDICATES = (("ADJ", "JJ"), ("NOUN", "NN"), ("NOUN", "NNS"))
+_ATTRIBUTES = ("amod", "compound", "nummod", "appos")
+_COPULAS = ("is", "are", "was", "were")  # those that "n't" can follow
+_POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too
+_REPORTING = ("remember", "forget", "believe", "doubt", "think")  # with a clause: "did not forget that …"
+_WEIGHTS = {"ADJ": 2, "ADV": 3, "NOUN": 1, "VERB": 4, "ADP": 1, "PART": 3, "DEGREE": 4}
+_ALL_THREE = ((True, True), (False, True), (True, False))  # (swap, deny) of paraphrase, negation and antonym
+
+
+@dataclass(frozen=True, kw_only=True)
+class AntonymSwap(GrammarView):
+    """Replace one word by its opposite, in the same inflection: a contradiction that looks like its source.
+
+    Null if no word has an opposite in this context, or if the sentence is negative already.
+
+    Attributes:
+        predicate_first: Prefer a predicate adjective ("is safe"): the negation of its opposite
+            ("is not dangerous") is a paraphrase, which `negated_antonym` builds.
+        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
+
+    Example:
+        [build.antonym]
+        kind = "antonym_swap"
+        predicate_first = true
+    """
+
+    kind: ClassVar[str] = "antonym_swap"
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
+
+    predicate_first: bool = False
+    hold_out: int = 0
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[Opposite]:
+        """Return the words that may be replaced, with their opposites."""
+        return list(find_opposites(text, tokens, hold_out=self.hold_out))
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Replace one word, drawn by the weight of its part of speech."""
+        if any(token.text.lower() in NEGATIVE - {"never", "rarely", "seldom"} for token in tokens):
+            return None, "negative words"
+        found = self.candidates(text, tokens)
+        if not found:
+            return None, "no antonym"
+        if self.predicate_first:
+            found = [opposite for opposite in found if find_copula(tokens, opposite) is not None] or found
+        chosen = rng.choices(found, [_WEIGHTS[opposite.pos] for opposite in found])[0]
+        return apply_edits(text, opposite_edits(text, tokens, chosen)), f"antonym {chosen.pos}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NegatedAntonym(GrammarView):
+    """Negate the opposite ("is safe" becomes "is not dangerous"): a paraphrase that looks like a negation.
+
+    A predicate that is negated already becomes its opposite: "is not safe", "is dangerous". The predicate is an
+    adjective, a noun, or a verb that has a complementary opposite ("accept", "reject"), in any clause of a statement.
+    Null if there is none.
+
+    Attributes:
+        contract: Share of sentences that get "isn't" instead of "is not", in [0, 1].
+        several: Probability with which each further predicate that has an opposite is rewritten as well.
+        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
+
+    Example:
+        [build.negated_antonym]
+        kind = "negated_antonym"
+        contract = 0.5
+    """
+
+    kind: ClassVar[str] = "negated_antonym"
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
+
+    contract: float = 0.5
+    several: float = 0.5
+    hold_out: int = 0
+
+    def __post_init__(self) -> None:
+        self.require_shares("contract", "several")
+
+    def accepts(self, opposite: Opposite) -> bool:
+        """Return whether the negated opposite of a word says the same as the word."""
+        return opposite.complementary
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Negate the opposites of one or several predicates."""
+        contract = rng.random() < self.contract
+        places = find_predications(text, tokens, hold_out=self.hold_out)
+        found = [each for each in places if self.accepts(each.opposite)]
+        rng.shuffle(found)
+        edits: list[Edit] = []
+        rules: list[str] = []
+        reason = "no antonym"
+        for each in found:
+            if rules and rng.random() >= self.several:
+                continue
+            new, rule = predication_edits(text, tokens, each, swap=True, deny=True, contract=contract)
+            if new is None:
+                reason = rule
+            elif not _overlap([*edits, *new]):
+                edits += new
+                rules.append(rule)
+        if not rules:
+            return None, reason
+        return apply_edits(text, edits), rules[0] if len(rules) == 1 else f"{len(rules)} predicates"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AntonymQuadruple(GrammarView):
+    """Build three views that turn on one predicate with an opposite, in any clause of a sentence.
+
+    The columns of `[build.NAME]` are, for the sentence "They accepted the offer.":
+
+    - `NAME_paraphrase`: "They did not reject the offer." It says the same. Null if the negated opposite leaves a third
+      possibility ("did not fall" is not "rose").
+    - `NAME_negation`: "They did not accept the offer." It contradicts the sentence and the paraphrase.
+    - `NAME_antonym`: "They rejected the offer." It contradicts them, too, and says the same as the negation where
+      there is a paraphrase.
+
+    All are null if no predicate has an opposite. Other predicates of the sentence may be rewritten by their negated
+    antonym in all three, so that the number of negations does not tell which sentences agree.
+
+    Attributes:
+        contract: Share of sentences that get "isn't" instead of "is not", in [0, 1].
+        several: Probability with which each further predicate becomes its negated antonym, in [0, 1].
+        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
+
+    Example:
+        [build.place]
+        kind = "antonym_quadruple"
+
+        [views]
+        denied = { text = "place_negation", optional = true }
+    """
+
+    kind: ClassVar[str] = "antonym_quadruple"
+    parts: ClassVar[tuple[str, ...]] = ("paraphrase", "negation", "antonym")
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
+
+    contract: float = 0.5
+    several: float = 0.3
+    hold_out: int = 0
+
+    def __post_init__(self) -> None:
+        self.require_shares("contract", "several")
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
+        """Return the paraphrase, the negation and the antonym of a sentence."""
+        contract = rng.random() < self.contract
+        found = list(find_predications(text, tokens, hold_out=self.hold_out))
+        rng.shuffle(found)
+        for place in found:
+            made = [
+                predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
+                for swap, deny in _ALL_THREE
+            ]
+            if any(edits is None for edits, _ in made):
+                continue
+            taken = [
+                edit
+                for swap, deny in _ALL_THREE
+                for edit in predication_edits(text, tokens, place, swap=swap, deny=deny)[0] or ()
+            ]
+            further: list[Edit] = []
+            for each in found:
+                if each is place or not each.opposite.complementary or rng.random() >= self.several:
+                    continue
+                new = predication_edits(text, tokens, each, swap=True, deny=True)[0]
+                if new is not None and not any(_overlap([one, two]) for one in new for two in [*taken, *further]):
+                    further += new
+            rewritten: list[Rewrite] = [(apply_edits(text, [*(edits or ()), *further]), rule) for edits, rule in made]
+            return rewritten if place.opposite.complementary else [(None, "third possibility"), *rewritten[1:]]
+        return [(None, "no antonym")] * len(self.parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predication:
+    """A predicate of a main or subordinate clause that has an opposite.
+
+    Attributes:
+        opposite: The word and its opposite.
+        copula: Index of the form of be before a predicate adjective or noun; None if the predicate is a verb.
+        clause: The clause of the verb; None if the predicate is no finite verb.
+        to: Index of the "to" of an infinitive ("decided to accept it"); None if the predicate is none.
+    """
+
+    opposite: Opposite
+    copula: int | None = None
+    clause: Clause | None = None
+    to: int | None = None
+
+
+def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Predication]:
+    """Yield all places of a statement where a predicate has an opposite; arguments as in `find_opposites`."""
+    if is_question(text):
+        return
+    for opposite in find_opposites(text, tokens, hold_out=hold_out):
+        if opposite.pos in ("ADJ", "NOUN"):
+            copula = find_copula(tokens, opposite)
+            if copula is not None:
+                yield Predication(opposite=opposite, copula=copula)
+        elif opposite.pos in ("VERB", "PART"):
+            to = _infinitive(tokens, opposite)
+            clause = _verb_clause(tokens, opposite) if to is None else None
+            if clause is not None or to is not None:
+                yield Predication(opposite=opposite, clause=clause, to=to)
+
+
+def predication_edits(
+    text: str, tokens: Sequence[Token], found: Predication, *, swap: bool, deny: bool, contract: bool = False
+) -> Negated:
+    """Return the edits of one place.
+
+    Args:
+        text: The sentence.
+        tokens: Its tokens.
+        found: The place.
+        swap: Replace the word by its opposite.
+        deny: Insert "not", or remove it.
+        contract: Write "isn't" rather than "is not".
+
+    Returns:
+        The edits, or None if no rule is safe, and the rule or the reason.
+    """
+    swapped = opposite_edits(text, tokens, found.opposite) if swap else []
+    if not deny:
+        return swapped, "antonym"
+    if found.to is not None:  # "decided (not) to accept it"
+        to, before = tokens[found.to], tokens[found.to - 1]
+        negative = before.text.lower() in NOT
+        return [*swapped, (before.start if negative else to.start, to.start, "" if negative else "not ")], "infinitive"
+    if found.clause is not None:
+        return _verb_denied(text, found.clause, found.opposite, swapped, contract=contract)
+    assert found.copula is not None
+    denied, rule = _adjective_denied(tokens, found.opposite.place, found.copula, contract=contract)
+    return (None if denied is None else [*swapped, *denied]), rule
+
+
+def _adjective_denied(tokens: Sequence[Token], place: int, copula: int, *, contract: bool) -> Negated:
+    """Insert "not" after the copula and its adverbs, or remove the one that is there."""
+    between = range(copula + 1, place)
+    negators = [k for k in between if word_at(tokens, k) in NOT]
+    if len(negators) > 1:
+        return None, "negative words"
+    if negators:
+        return [(tokens[negators[0] - 1].end, tokens[negators[0]].end, "")], "not removed"
+    last = max([copula, *(k for k in between if word_at(tokens, k) in SENTENTIAL)])
+    short = contract and last == copula and not tokens[copula].text.isupper()
+    return [(tokens[last].end, tokens[last].end, "n't" if short else " not")], "not"
+
+
+def _verb_denied(text: str, clause: Clause, opposite: Opposite, swapped: list[Edit], *, contract: bool) -> Negated:
+    """Negate the clause of a verb, or of its opposite if there are edits that replace it."""
+    place = opposite.place
+    verb = clause.tokens[place]
+    if swapped:
+        tokens = list(clause.tokens)
+        tokens[place] = replace(verb, text=opposite.word, lemma=opposite.pair[1].split()[0])
+        clause = replace(clause, tokens=tokens)
+    edits, rule = negation_edits(text, clause, contract=contract)
+    if edits is None:
+        return None, rule
+    negated = [edit for edit in edits if edit[1] > verb.start and edit[0] < verb.end]  # "did not reject"
+    return [*edits, *(edit for edit in swapped if not (negated and edit[0] == verb.start))], f"{rule}, verb"
+
+
+def _overlap(edits: Sequence[Edit]) -> bool:
+    """Whether some edits cannot be applied together."""
+    pairs = pairwise(sorted(edits))
+    return any(start < end or (start, stop) == (before, end) for (before, end, _), (start, stop, _) in pairs)
+
+
+def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
+    """Return the index of the form of be that links an adjective or a noun to its subject.
+
+    None if the word is no such predicate, if anything but "not", an adverb or an article stands between, or if the
+    word and its opposite leave a third possibility.
+    """
+    head, place = _described(tokens, opposite), opposite.place
+    if head is None or any(_shares_predicate(tokens, each) for each in (place, head)):
+        return None
+    following = tokens[place + 1].tag if place + 1 < len(tokens) else ""
+    if word_at(tokens, place) in word_class("with preposition") and following in ("IN", "TO"):
+        return None
+    copula = place - 1
+    if head != place or opposite.pos == "NOUN":
+        if word_at(tokens, copula) in ("a", "an"):
+            copula -= 1
+        elif tokens[head].tag != "NNS":
+            return None
+    while copula > 0 and word_at(tokens, copula) in (*NOT, *SENTENTIAL):
+        copula -= 1
+    return copula if _links(tokens, copula, head) else None
+
+
+def _shares_predicate(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a word is coordinated with another that has no subject of its own: "safe and clean"."""
+    joined = [k for k in children(tokens, i) if tokens[k].relation == "conj"]
+    return any(not any(t.head == k and t.relation.startswith("nsubj") for t in tokens) for k in joined)
+
+
+def _described(tokens: Sequence[Token], opposite: Opposite) -> int | None:
+    """Return the index of the predicate: the word, or the noun that an adjective is the only attribute of."""
+    word, place = tokens[opposite.place], opposite.place
+    if not opposite.complementary or (opposite.pos, word.tag) not in _PREDICATES:
+        return None
+    if opposite.pos == "NOUN":
+        return None if any(t.head == place and base_relation(t) in _ATTRIBUTES for t in tokens) else place
+    if word.relation != "amod":
+        return place
+    head = word.head
+    if tokens[head].tag not in ("NN", "NNS") or head != place + 1:
+        return None
+    others = [token.relation for token in tokens if token.head == head and token is not word]
+    return None if {"nmod:poss", *_ATTRIBUTES}.intersection(others) else head
+
+
+def _links(tokens: Sequence[Token], copula: int, head: int) -> bool:
+    """Whether a token is the copula of a predicate, in a statement without other negative words."""
+    if copula <= 0 or word_at(tokens, copula) not in _COPULAS or any(token.text == "?" for token in tokens):
+        return False
+    depends = tokens[copula].head == head and tokens[copula].relation == "cop"
+    governs = tokens[head].head == copula and tokens[head].relation in ("acomp", "attr")
+    negative = any(t.text.lower() in NEGATIVE - set(NOT) and t.head in (head, copula) for t in tokens)
+    return (depends or governs) and not negative
+
+
+def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
+    """Return the clause of a verb; None if it cannot be denied, shares its object or governs a clause."""
+    place = opposite.place
+    clause = clause_at(tokens, place)
+    if clause is None or clause.finite is None or clause.subject is None or clause.negatives:
+        return None
+    if word_at(tokens, clause.finite) in _POSSIBLY or word_at(tokens, place - 1) in ("a", "an", "to"):
+        return None
+    reported = clause.has(place, ("ccomp",)) and opposite.pair[0] not in _REPORTING
+    return None if reported or _shares_predicate(tokens, place) else clause  # "accepted and signed it"
+
+
+def _infinitive(tokens: Sequence[Token], opposite: Opposite) -> int | None:
+    """Return the "to" of an infinitive that can be denied on its own: "decided (not) to accept it".
+
+    "Can open it" does not say "cannot close it", nor does "began to open it".
+    """
+    place, verb = opposite.place, tokens[opposite.place]
+    if verb.tag != "VB" or place < 2 or tokens[place - 1].tag != "TO" or verb.relation != "xcomp":
+        return None
+    governor = tokens[verb.head]
+    deniable = governor.tag.startswith("VB") and governor.lemma.lower() not in word_class("infinitive not denied")
+    if not deniable or _shares_predicate(tokens, place):
+        return None
+    barred = word_at(tokens, place - 2) in ("order", "as", "or", "and", "how", "whether", "but", "enough")
+    return None if barred else place - 1

@@ -1,0 +1,334 @@
+"""Questions and queries about a sentence: one that it answers, one about what it mentions, and its keywords."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from opencse.text.english.clause import BE, FINITE, NOT, Clause, main_clause
+from opencse.text.english.grammar_view import GrammarView, Rewrite
+from opencse.text.english.lexicon import ACTORS, LexiconTable, lexicon_rows, names, word_class
+from opencse.text.english.parse import base_relation, children, word_at
+from opencse.text.english.phrases import Span, as_span, noun_phrase, recased, subtree, text_of
+from opencse.text.english.transitive import agreeing
+from opencse.text.english.verbs import base_form, inflect
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.edits import Edit, apply_edits
+
+_ADVERBS = ("Why", "How", "When")
+_HELPERS = {"VBZ": "does", "VBP": "do", "VBD": "did"}
+_UNCLEAR = frozenset("he she it they this that these those one who which what there we you i here such".split())
+_BREAKS = (".", ";", ":", "?", "!", '"', "“", "”", "(", ")", "[", "]", "--", "—", "–", "...")
+_LEADING = ("obl", "advmod", "nmod")
+_LONGEST_LEADING = 8  # tokens of a phrase that moves from the beginning to the end
+_LINKING = frozenset("example result addition fact particular contrast general instance turn consequence".split())
+_PEOPLE = ("man", "woman")
+_PERSON = re.compile(r"(?:er|or|ist|ian|ee|man|men|woman|women)$")  # "winner": perhaps a person
+_GROUPS = word_class("groups")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(GrammarView):
+    """Turn a statement into a question about it.
+
+    "Refunds are allowed." becomes "Are refunds allowed?" or, if asked for its subject, "What is allowed?". Null unless
+    the sentence is a short affirmative statement about something that it names.
+
+    Attributes:
+        subjects: Share of questions that ask for the subject (who, what) if its kind is known, in [0, 1].
+        adverbs: Share of the other questions that begin with why, how or when ("Why are refunds allowed?"), in [0, 1].
+            The statement does not answer them, but an answer is about the same.
+        longest: Most words of a question.
+
+    Example:
+        [build.question]
+        kind = "question"
+    """
+
+    kind: ClassVar[str] = "question"
+    tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
+
+    subjects: float = 0.2
+    adverbs: float = 0.0
+    longest: int = 24
+
+    def __post_init__(self) -> None:
+        self.require_shares("subjects", "adverbs")
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Ask one question."""
+        ask_subject = rng.random() < self.subjects
+        if tokens[-1].text != "." or any(token.text in _BREAKS for token in tokens[:-1]):
+            return None, "no plain statement"
+        clause = main_clause(tokens)
+        if clause is None or clause.subject is None or clause.finite is None or clause.subject > clause.finite:
+            return None, "no subject and verb"
+        if clause.negators or clause.negatives:
+            return None, "negative words"
+        subject = as_span(subtree(tokens, clause.subject))
+        if subject is None or tokens[subject[0]].tag in ("IN", "RB", "TO", "CC"):
+            return None, "something comes first"
+        if word_at(tokens, clause.subject) in _UNCLEAR:
+            return None, "unclear subject"
+        between = tokens[subject[1] + 1 : clause.finite]
+        if subject[1] >= clause.finite or any(token.tag != "RB" for token in between):
+            return None, "inverted"
+        leading = _leading(tokens, subject)
+        if leading is None:
+            return None, "something comes first"
+        question, rule = _asked(text, clause, subject, leading, ask_subject=ask_subject)
+        if question is not None and len(question.split()) > self.longest:
+            return None, "too long"
+        if question is not None and rule == "yes or no" and self.adverbs and rng.random() < self.adverbs:
+            return f"{rng.choice(_ADVERBS)} {question[0].lower()}{question[1:]}", "why, how or when"
+        return question, rule
+
+
+def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
+    """Return the half-open range of a phrase before the subject that can move to the end; None if it cannot."""
+    if subject[0] == 0:
+        return 0, 0
+    end = subject[0] - 1
+    if tokens[end].text != "," or end > _LONGEST_LEADING:
+        return None
+    heads = [i for i in range(end) if not 0 <= tokens[i].head < end]
+    if len(heads) != 1 or base_relation(tokens[heads[0]]) not in _LEADING:
+        return None
+    linking = {token.lemma.lower() for token in tokens[:end]} & _LINKING
+    plain = tokens[heads[0]].tag != "RB" and not linking  # "However, …" has no place in a question
+    return (0, end) if plain else (0, 0)
+
+
+def _asked(text: str, clause: Clause, subject: Span, leading: tuple[int, int], *, ask_subject: bool) -> Rewrite:
+    """Return the question and its rule."""
+    assert clause.finite is not None
+    tokens, tag = clause.tokens, clause.tag
+    finite, last = tokens[clause.finite], _last(clause)
+    shared = [tokens[i] for i in clause.shared_verbs() if i <= last]
+    if finite.text.startswith(("'", "’")) or last <= clause.finite or finite.text.isupper():
+        return None, "verb form"
+    word = _question_word(tokens, clause) if ask_subject else None
+    rule = "yes or no" if word is None else "subject"
+    edits: list[Edit] = []
+    if word is not None:
+        if any(verb.tag in ("VBP", "VBZ") for verb in shared):
+            return None, "shared subject"
+        edits = [(finite.start, finite.end, finite.text if tag == "VBD" else _singular(finite, tag))]
+    elif clause.auxiliary:
+        if any(verb.tag in FINITE for verb in shared):
+            return None, "shared subject"
+        edits = [(finite.start, tokens[clause.finite + 1].start, "")]
+        word = finite.text.capitalize()
+    else:
+        base = base_form(finite.text, tag, finite.lemma)
+        if any(verb.tag not in FINITE for verb in shared):
+            return None, "shared subject"
+        if inflect(base, tag) != finite.text.lower():
+            return None, "verb form"
+        edits = [(finite.start, finite.end, base)]
+        edits += [(verb.start, verb.end, base_form(verb.text, verb.tag, verb.lemma)) for verb in shared]
+        word = _HELPERS[tag].capitalize()
+    start, end = tokens[subject[1] + 1].start, tokens[last].end
+    if any(edit[1] > end for edit in edits):
+        return None, "verb form"
+    parts = [word, apply_edits(text[start:end], [(a - start, b - start, new) for a, b, new in edits])]
+    if rule == "yes or no":
+        parts.insert(1, _moved(text, tokens, subject))
+    if leading[1]:
+        parts.append(_moved(text, tokens, (0, leading[1] - 1)))
+    return " ".join(parts) + "?", rule
+
+
+def _last(clause: Clause) -> int:
+    """Return the last token that belongs in the question: the end of the clause, without the clauses that follow it."""
+    tokens = clause.tokens
+    last = len(tokens) - 2
+    for i, token in enumerate(tokens):
+        own = any(t.head == i and t.relation.startswith(("nsubj", "aux", "cop")) for t in tokens)
+        if token.head == clause.predicate and token.relation in ("conj", "parataxis") and own and i > clause.predicate:
+            last = min(last, min(subtree(tokens, i)) - 1)
+    while last > 0 and (tokens[last].text == "," or tokens[last].tag == "CC"):
+        last -= 1
+    return last
+
+
+def _moved(text: str, tokens: Sequence[Token], span: Span) -> str:
+    """Return a phrase as it reads inside of a sentence."""
+    first, piece = tokens[span[0]], text_of(text, tokens, span)
+    second = tokens[span[0] + 1].text if span[1] > span[0] else ""
+    named = first.text in names() or (first.tag[:2] in ("NN", "JJ") and second.istitle())  # "Red Hat", "Chile"
+    return recased(piece, first, was_first=span[0] == 0 and not named, is_first=False)
+
+
+def _question_word(tokens: Sequence[Token], clause: Clause) -> str | None:
+    """Return "Who" or "What" for the subject; None if it is not known which."""
+    assert clause.subject is not None
+    head = tokens[clause.subject]
+    if names().get(tokens[min(subtree(tokens, clause.subject))].text) in _PEOPLE:
+        return "Who"
+    if head.tag not in ("NN", "NNS") or (clause.subject == 0 and head.tag == "NN"):
+        return None  # a singular noun without an article, at the beginning, may be a name
+    word = head.text.lower() if head.text.lower() in ACTORS else head.text.lower().removesuffix("s")
+    if word in ACTORS - _GROUPS:
+        return "Who"
+    return None if word in _GROUPS or _PERSON.search(word) else "What"
+
+
+def _singular(finite: Token, tag: str) -> str:
+    """Return a finite verb as it follows "who" or "what"."""
+    if tag == "VBP" and finite.text.lower() not in (*BE, "have", "do"):
+        return inflect(finite.text.lower(), "VBZ")
+    return agreeing(finite.text, plural=False)
+
+
+_OWNED = frozenset("my your his her its our their this that these those some any no each every another both".split())
+
+
+@cache
+def _patterns() -> dict[str, list[str]]:
+    """Return the patterns of questions by kind, with {it} for the topic."""
+    patterns: dict[str, list[str]] = {}
+    for kind, pattern in lexicon_rows("topic_questions"):
+        patterns.setdefault(kind, []).append(pattern)
+    return patterns
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicQuestion(GrammarView):
+    """Ask a short question about one thing that the sentence mentions.
+
+    The sentence need not answer it. Such questions show a model in training where real ones lie, so that terms that
+    preserve similarities hold them there: `question` keeps nearly all words of its statement, people do not.
+    Null if the sentence mentions nothing by a noun.
+
+    Attributes:
+        longest: Most words of the phrase that is asked about.
+
+    Example:
+        [build.topic_question]
+        kind = "topic_question"
+    """
+
+    kind: ClassVar[str] = "topic_question"
+
+    longest: int = 4
+
+    def __post_init__(self) -> None:
+        if self.longest < 1:
+            raise ValueError(f"longest must be at least 1, not {self.longest}")
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Ask one question."""
+        topics = [found for i, token in enumerate(tokens) if (found := self._topic(text, tokens, i, token))]
+        if not topics:
+            return None, "no noun"
+        topic, plural = rng.choice(topics)
+        kind = rng.choice(list(_patterns()))
+        words = {"is": "are", "does": "do", "Is": "Are", "Does": "Do"} if plural else {}
+        forms = {word: words.get(word, word) for word in ("is", "does", "Is", "Does")}
+        return rng.choice(_patterns()[kind]).format(it=topic, **forms), kind
+
+    def _topic(self, text: str, tokens: Sequence[Token], place: int, token: Token) -> tuple[str, bool] | None:
+        """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
+        if token.tag not in ("NN", "NNS", "NNP", "NNPS") or base_relation(token) in ("compound", "flat"):
+            return None
+        span = noun_phrase(tokens, place, longest=self.longest + 2)
+        if span is None:
+            return None
+        first, last = span
+        plural = token.tag in ("NNS", "NNPS")
+        owned = word_at(tokens, first) in _OWNED
+        if owned or (plural and word_at(tokens, first) == "the"):
+            first += 1
+        if not first <= last < first + self.longest + 1 or not all(t.text.isalpha() for t in tokens[first : last + 1]):
+            return None
+        phrase = recased(text_of(text, tokens, (first, last)), tokens[first], was_first=first == 0, is_first=False)
+        return (f"the {phrase}" if owned and token.tag == "NN" else phrase), plural
+
+
+_EMPTY = word_class("light words")
+_NEGATIVE = (*NOT, "no", "without", "never")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keywords(GrammarView):
+    """Keep the words of a sentence that a search would name: its predicate, subject, objects and names.
+
+    Words keep their order; common ones are in lower case. A negative word in front of a chosen word is kept. Null if
+    the sentence has fewer than `fewest`.
+
+    Attributes:
+        fewest: Fewest words.
+        most: Most words; each row draws its own number.
+
+    Example:
+        [build.keywords]
+        kind = "keywords"
+    """
+
+    kind: ClassVar[str] = "keywords"
+
+    fewest: int = 4
+    most: int = 7
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.fewest <= self.most:
+            raise ValueError(f"fewest and most must be 1 <= fewest <= most, not {self.fewest} and {self.most}")
+
+    def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
+        """Choose the words of one sentence."""
+        ranked = sorted((_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(t))
+        if len(ranked) < self.fewest:
+            return None, "few content words"
+        wanted = rng.randint(self.fewest, min(self.most, len(ranked)))
+        chosen: set[int] = set()
+        for _, _, i in ranked:
+            if len(chosen) >= wanted:
+                break
+            if tokens[i].relation == "amod" and tokens[i].head not in chosen:
+                continue  # "young" says little without its noun
+            chosen |= {i, *(k for k in children(tokens, i) if _is_part(tokens[k]))}
+        for i, token in enumerate(tokens):
+            if token.text.lower() in _NEGATIVE and (token.head in chosen or tokens[token.head].head in chosen):
+                chosen.add(i)
+        return " ".join(_typed(tokens[i]) for i in sorted(chosen)), f"{len(chosen)} words"
+
+
+def _is_content(token: Token) -> bool:
+    """Whether a word carries content: a noun, a name, an adjective, a main verb or a number."""
+    if base_relation(token) in ("aux", "cop", "det", "case", "mark") or not any(map(str.isalnum, token.text)):
+        return False
+    return _is_name(token) or (token.pos in ("NOUN", "ADJ", "VERB", "NUM") and token.lemma.lower() not in _EMPTY)
+
+
+def _is_name(token: Token) -> bool:
+    return token.pos == "PROPN" or token.tag in ("NNP", "NNPS")
+
+
+def _is_part(token: Token) -> bool:
+    """Whether a dependent belongs to a name or a compound: "New York", "bus stop"."""
+    relation = base_relation(token)
+    return relation in ("compound", "flat", "goeswith") or (relation == "amod" and _is_name(token))
+
+
+def _rank(tokens: Sequence[Token], i: int) -> int:
+    """Return how early a word is chosen: the predicate and its arguments first."""
+    token, relation = tokens[i], base_relation(tokens[i])
+    if token.head == i:
+        return 0
+    if relation in ("nsubj", "obj", "dobj", "nsubjpass"):
+        return 1
+    if _is_name(token) or relation in ("obl", "xcomp", "acl"):
+        return 2
+    return 3 if token.pos == "NOUN" else 4
+
+
+def _typed(token: Token) -> str:
+    """Return a word as it is typed: "n't" is "not", and common words have no capitals."""
+    if token.text.lower() in NOT:
+        return "not"
+    return token.text if _is_name(token) or token.text.isupper() else token.text.lower()

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from opencse.text.english.lexicon import opposites
+from opencse.text.english.verbs import inflect
+from opencse.text.syntax.tokens import Token
+from opencse.text.views.registry import CONSTRUCTORS, AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
+from tests.text.views.test_hostile import HOSTILE
+
+# sentence, word replaced ("" for null)
+SWAPS = """
+The room is empty.|The room is full.
+She has an old car.|She has a new car.
+They accepted the offer.|They rejected the offer.
+The harvest was larger than the last one.|The harvest was smaller than the last one.
+He often reads the newspaper.|He rarely reads the newspaper.
+More than 200 people came.|Less than 200 people came.
+He failed to open it.|He managed to open it.
+The room is not empty.|
+He grew up there.|
+The dog barks.|
+They walk forward or backward.|
+She passed the exam.|She failed the exam.
+She passed the house.|
+He declined the offer.|
+Prices plummeted in May.|Prices soared in May.
+They voted against the plan.|They voted for the plan.
+They bought a plan for Peter.|They sold a plan for Peter.
+She moved in on Friday.|She moved out on Friday.
+She came in on Friday.|
+She survived the storm.|
+They live together.|They live apart.
+They live together with him.|
+He put on his coat.|He took off his coat.
+She turned the radio off.|She turned the radio on.
+The trains slowed down near the bridge.|The trains sped up near the bridge.
+They turned down the offer.|They accepted the offer.
+She broke her promise.|She kept her promise.
+He broke the law.|He obeyed the law.
+The rate fell to nine percent.|The rate rose to nine percent.
+She rose to the occasion.|
+The play was a failure.|The play was a success.
+Most people speak French.|Few people speak French.
+We left at the end of the day.|We left at the start of the day.
+He hurt his left hand.|He hurt his right hand.
+He has little time left.|He has much time left.
+An unpaid bill lay there.|A paid bill lay there.
+A village with a school lay there.|A village without a school lay there.
+It was an invaluable report.|
+They object to the plan.|They consent to the plan.
+Register a function to convert numbers to Python objects.|
+She skipped the lesson.|She attended the lesson.
+Comments are skipped.|
+This continues until the list ends.|
+"""
+
+
+def one(opened, text):
+    return opened([SourceRow(id=0, text=text)])[0].text
+
+
+@pytest.fixture(scope="module")
+def swapper():
+    return AntonymSwap().open()
+
+
+@pytest.mark.parametrize("case", SWAPS.strip().split("\n"))
+def test_one_word_is_replaced(swapper, case):
+    sentence, swapped = case.split("|")
+    assert one(swapper, sentence) == (swapped or None)
+
+
+def test_the_predicate_comes_first_where_asked():
+    rows = [
+        SourceRow(id=i, text=text)
+        for i, text in enumerate(["The old wide road is safe."] * 20 + ["She has an old car."])
+    ]
+    found = [view.text for view in AntonymSwap(predicate_first=True).open(seed=3)(rows)]
+    assert set(found[:20]) == {"The old wide road is dangerous."}
+    assert found[20] == "She has a new car."
+    assert len({view.text for view in AntonymSwap().open(seed=3)(rows[:20])}) > 1
+
+
+def test_list_holds_no_word_that_is_its_own_opposite():
+    for (word, pos), opposite in opposites().items():
+        assert word != opposite
+        if pos == "VERB":
+            assert inflect(opposite, "VBD") != inflect(word, "VBD")
+
+
+# sentence, paraphrase ("" for null)
+PARAPHRASES = """
+The drug is safe.|The drug is not dangerous.
+It was an easy task.|It was not a difficult task.
+The road is not safe.|The road is dangerous.
+It isn't possible.|It is impossible.
+The answer is also correct.|The answer is also not incorrect.
+They accepted the offer.|They did not reject the offer.
+The village lacks a school.|The village does not possess a school.
+She knows that the river is deep.|She knows that the river is not shallow.
+The request was accepted after a week.|The request was not rejected after a week.
+We cheered because the judges approved the plan.|We cheered because the judges did not reject the plan.
+The nurse who remembered the password went home.|The nurse who did not forget the password went home.
+If the motion is rejected, the club closes.|If the motion is not accepted, the club closes.
+They did not obey the order.|They disobeyed the order.
+She managed to open the window.|She did not fail to open the window.
+He kept his promise, although it was late.|He did not break his promise, although it was late.
+The committee turned down the offer.|The committee did not accept the offer.
+The concert was a success.|The concert was not a failure.
+Prices rose in March.|
+He can accept the gift.|
+The western part is green.|
+He is responsible for it.|
+Is it safe?|
+"""
+
+
+def one_negated_antonym(opened, text):
+    return opened([SourceRow(id=0, text=text)])[0].text
+
+
+@pytest.fixture(scope="module")
+def negator():
+    return NegatedAntonym(contract=0.0, several=0.0).open()
+
+
+@pytest.mark.parametrize("case", PARAPHRASES.strip().split("\n"))
+def test_the_opposite_is_negated(negator, case):
+    sentence, negated = case.split("|")
+    assert one_negated_antonym(negator, sentence) == (negated or None)
+
+
+def test_a_verb_after_an_article_is_a_parse_not_to_trust():
+    words = ["He", "an", "accepted", "it", "."]
+    relations = [
+        ("PRP", "PRON", 2, "nsubj"),
+        ("DT", "DET", 2, "det"),
+        ("VBD", "VERB", 2, "ROOT"),
+        ("PRP", "PRON", 2, "obj"),
+    ]
+    relations.append((".", "PUNCT", 2, "punct"))
+    text, tokens, at = "He an accepted it.", [], 0
+    for word, (tag, pos, head, relation) in zip(words, relations, strict=True):
+        at = text.index(word, at)
+        lemma = "accept" if word == "accepted" else word.lower()
+        tokens.append(
+            Token(text=word, start=at, end=at + len(word), lemma=lemma, tag=tag, pos=pos, head=head, relation=relation)
+        )
+    assert NegatedAntonym(contract=0.0).rewrite(text, tokens, random.Random(0)) == (None, "no antonym")
+
+
+def test_contractions_come_by_share_and_row():
+    rows = [SourceRow(id=i, text="The drug is safe.") for i in range(40)]
+    made = [view.text for view in NegatedAntonym(contract=0.5).open(seed=1)(rows)]
+    assert set(made) == {"The drug is not dangerous.", "The drug isn't dangerous."}
+    assert 8 < sum("n't" in text for text in made) < 32
+    assert made[7] == NegatedAntonym(contract=0.5).open(seed=1)(rows[7:8])[0].text
+    with pytest.raises(ValueError, match="share"):
+        NegatedAntonym(contract=2)
+
+
+def test_several_predicates_of_a_long_sentence_are_rewritten():
+    rows = [
+        SourceRow(id=i, text="The plan was accepted because the bridge is safe, and the road is open.")
+        for i in range(30)
+    ]
+    made = {view.text for view in NegatedAntonym(contract=0.0, several=1.0).open()(rows)}
+    assert made == {"The plan was not rejected because the bridge is not dangerous, and the road is not closed."}
+    assert len({view.text for view in NegatedAntonym(contract=0.0, several=0.5).open()(rows)}) > 3
+
+
+def test_pairs_that_are_held_out_are_never_used():
+    rows = [SourceRow(id=0, text="The drug is safe.")]
+    held = [parts for parts in range(1, 12) if NegatedAntonym(hold_out=parts).open()(rows)[0].text is None]
+    assert 1 in held
+    assert 1 < len(held) < 11
+
+
+# sentence, paraphrase, negation, antonym ("" for null)
+QUADRUPLES = """
+The drug is safe.|The drug is not dangerous.|The drug is not safe.|The drug is dangerous.
+The road is not open.|The road is closed.|The road is open.|The road is not closed.
+I left as he obeyed it.|I left as he did not disobey it.|I left as he did not obey it.|I left as he disobeyed it.
+Prices rose in March.||Prices did not rise in March.|Prices fell in March.
+She has put on her coat.||She has not put on her coat.|She has taken off her coat.
+We chose to accept it.|We chose not to reject it.|We chose not to accept it.|We chose to reject it.
+The dog barks.|||
+He began to accept it.|||
+Was it rejected?|||
+He may accept it.|||
+He accepted and read it.|||
+"""
+
+
+@pytest.fixture(scope="module")
+def opened():
+    return AntonymQuadruple(contract=0.0, several=0.0).open()
+
+
+@pytest.mark.parametrize("case", QUADRUPLES.strip().split("\n"))
+def test_all_turn_on_the_same_word(opened, case):
+    sentence, *expected = case.split("|")
+    assert [view.text or "" for view in opened([SourceRow(id=0, text=sentence)])[0]] == expected
+
+
+def test_columns_are_named_after_the_parts():
+    assert CONSTRUCTORS["antonym_quadruple"] is AntonymQuadruple
+    assert AntonymQuadruple().columns("place") == ("place_paraphrase", "place_negation", "place_antonym")
+
+
+def test_other_predicates_are_rewritten_alike_in_all_views():
+    rows = [SourceRow(id=i, text="The lake is deep and, as he says, the ice is thin.") for i in range(20)]
+    for views in AntonymQuadruple(contract=0.0, several=1.0).open()(rows):
+        texts = [view.text or "" for view in views]
+        shared = [word for word in ("not shallow", "not thick") if all(word in text for text in texts)]
+        assert len(shared) == 1, texts
+
+
+def test_an_empty_row_and_a_share_out_of_range():
+    assert {view.text for view in AntonymQuadruple().open()([SourceRow(id=0, text=" ")])[0]} == {None}
+    with pytest.raises(ValueError, match="several"):
+        AntonymQuadruple(several=-1)
+
+
+def test_hostile_sentences_give_three_valid_views_or_nulls(opened):
+    rows = [SourceRow(id=i, text=text) for i, text in enumerate(HOSTILE)]
+    for views in opened(rows):
+        assert len(views) == 3
+        assert all(view.rule and (view.text is None or isinstance(view.text, str)) for view in views)
