@@ -122,7 +122,7 @@ def command_page(path: str, command: Any) -> str:
 def recipe_page(name: str) -> str:
     """Return the page of a recipe: what it says of itself, its file, and its settings for BERT-base in full."""
     recipe = load_recipe(name)
-    source = (SOURCES / "recipes" / "toml" / f"{name}.toml").read_text(encoding="utf-8")
+    source = (SOURCES / "recipes" / "systems" / f"{name}.toml").read_text(encoding="utf-8")
     told = {"Paper:": recipe.paper, "Default against published:": recipe.differs}
     facts = [f"**{label}** {value}\n" for label, value in told.items() if value]
     families = ", ".join(f"`{each}`" for each in sorted(recipe_families(source)))
