@@ -11,9 +11,8 @@ from torch import nn
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import collect
 from opencse.recipes.optimization import Selection
-from opencse.training.blending import copy_weights
 from opencse.training.checkpoint import TrainingState
-from opencse.training.drawing_back import draw_back
+from opencse.training.drawing_back import copy_weights, draw_back
 from opencse.training.folder import TRAINED_WEIGHTS
 
 TRAINED = Path(TRAINED_WEIGHTS)

@@ -10,9 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from opencse.losses.angular import add_angle
 from opencse.losses.false_negatives import FalseNegatives, NoiseNegatives
-from opencse.losses.margin import Margin
+from opencse.losses.margin import Margin, add_angle
 from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 

@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.edits import mask_tokens, sample_tokens
+from opencse.losses.edits import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
-from opencse.losses.vocabulary import VocabularyModule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,15 @@ from torch import Tensor
 
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.conditional import ConditionalTransformer, TokenGenerator
-from opencse.losses.edits import EditedTokens, delete_tokens, insert_tokens, mask_tokens, sample_tokens
+from opencse.losses.edits import (
+    EditedTokens,
+    VocabularyModule,
+    delete_tokens,
+    insert_tokens,
+    mask_tokens,
+    sample_tokens,
+)
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
-from opencse.losses.vocabulary import VocabularyModule
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
 

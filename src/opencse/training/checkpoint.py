@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -25,6 +25,9 @@ from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file, replaced_folder
 from opencse.foundation.reading import error_reason, read_json, regular_file, translate_errors
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 _DIGEST = "sha256"
 _REMEDY = "Start anew with --overwrite."
@@ -131,6 +134,34 @@ class Checkpoints:
         load_weights(network, path / "network.safetensors")
         _restore_moments(optimizer, path / "optimizer.safetensors")
         return state, _random_state(path / "random.safetensors", process)
+
+
+def random_state(device: torch.device) -> Tensor:
+    """Return the state of the CPU's generator, followed by that of the device, as bytes (n,)."""
+    state = torch.get_rng_state()
+    if device.type == "cuda":
+        return torch.cat([state, torch.cuda.get_rng_state(device)])
+    if device.type == "mps":
+        return torch.cat([state, torch.mps.get_rng_state()])
+    return state
+
+
+def all_random_states(accelerator: Accelerator) -> list[Tensor]:
+    """Return the `random_state` of every process; all of them must call this."""
+    own = random_state(accelerator.device)
+    if accelerator.num_processes == 1:
+        return [own]
+    return [state.cpu() for state in accelerator.gather(own.to(accelerator.device)[None]).unbind()]
+
+
+def set_random_state(state: Tensor, device: torch.device) -> None:
+    """Set the generators to a state that `random_state` returned for the same kind of device."""
+    size = torch.get_rng_state().numel()
+    torch.set_rng_state(state[:size])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state[size:], device)
+    elif device.type == "mps":
+        torch.mps.set_rng_state(state[size:])
 
 
 def _random_state(path: Path, process: int) -> Tensor:

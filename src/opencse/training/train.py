@@ -12,19 +12,20 @@ import torch
 from opencse.encoder import build_projector, exported_projector, save_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.denoising import TemplateDenoising
+from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.lock import locked
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
-from opencse.recipes import Recipe, dump_recipe
+from opencse.recipes import Recipe, Selection, Training, ViewSettings, dump_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS, likely_language
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.card import encoder_card
-from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.loop import TrainingOutcome
 from opencse.training.network import LossHead, Network
 from opencse.training.session import RunControl, TrainingSession
@@ -190,6 +191,60 @@ class _TrainingText:
             tokens=[view for view in model.views if any(view in term.tokens for term in self._recipe.terms)],
             packed=model.packed and not session.on_cpu,
         )
+
+
+def check_dropout(views: Mapping[str, ViewSettings], encoder: SentenceTransformer, backbone: Backbone) -> None:
+    """Check that no two views are identical: the same text and prompt, without dropout.
+
+    Raises:
+        OpencseError: Two views are identical.
+    """
+    rates = dropout_rates(encoder)
+    base = max(rates, default=0.0)
+    seen: dict[tuple[str, str | None], float] = {}
+    for view in views.values():
+        key, rate = (view.text, view.prompt), base if view.dropout is None else (view.dropout if rates else 0.0)
+        if key in seen and max(rate, seen[key]) == 0:
+            raise OpencseError(
+                f"{backbone}: its dropout is 0, so two views of a sentence would be identical",
+                "Set a rate with --set encoder.dropout=0.1.",
+            )
+        seen[key] = max(rate, seen.get(key, 0.0))
+
+
+def check_batch(training: Training, processes: int) -> None:
+    """Check that the batch divides evenly among the processes.
+
+    Raises:
+        OpencseError: It does not.
+    """
+    part = training.batch_size // training.accumulate
+    if part % processes:
+        raise OpencseError(
+            f"training.batch_size {training.batch_size} does not divide among {processes} processes "
+            f"(times accumulate {training.accumulate})",
+            "Choose a multiple.",
+        )
+
+
+def score_warnings(outcome: TrainingOutcome, selection: Selection) -> list[str]:
+    """Return warnings about scores below those of the untouched backbone."""
+    first, best = outcome.first_score, outcome.best_score
+    if selection.keep == "best":
+        if first is None or best is None or best >= first:
+            return []
+        message = f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"
+        return [message]
+    limits = [] if first is None else [f"{selection.tolerance:g} points on the development set"]
+    if outcome.guards and selection.guard_tolerance is not None:
+        limits.append(f"{selection.guard_tolerance:g} points on each guard")
+    if outcome.share == 1 or not limits:
+        return []
+    lost = f"the trained weights lose more than is allowed ({' and '.join(limits)})"
+    if outcome.share == 0:
+        return [f"{lost} however little of them is kept: the model is the untouched one"]
+    kept = f"{lost}: only {outcome.share:.0%} of the way to them was kept"
+    return [kept if best is None else f"{kept} (development score {best:.2f} against {first:.2f} before)"]
 
 
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:

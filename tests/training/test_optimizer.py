@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opencse.recipes.optimization import Schedule
-from opencse.training.schedule import rate_factor
+from opencse.training.optimizer import rate_factor
 
 
 def test_linear_with_warmup() -> None:
