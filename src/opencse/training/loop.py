@@ -352,7 +352,9 @@ class TrainingLoop:
         With several processes, such parameters (an unused pooler) would stall the training, which waits for their
         gradients. The step also finds mistakes before any time is spent. The random state does not change.
         """
-        memory = {name: buffer.clone() for name, buffer in self._memory().items()}
+        auxiliary = self.network.head.auxiliary  # some terms keep vectors and counts from step to step
+        weights = dict(auxiliary.named_parameters())
+        memory = {name: value.clone() for name, value in auxiliary.state_dict().items() if name not in weights}
         with torch.random.fork_rng(devices=[]):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
@@ -362,14 +364,7 @@ class TrainingLoop:
             if parameter.grad is None:
                 parameter.requires_grad_(False)
             parameter.grad = None
-        for name, value in self._memory().items():
-            value.copy_(memory[name])
-
-    def _memory(self) -> dict[str, torch.Tensor]:
-        """Return the buffers that terms keep from step to step, which the discarded step must not change."""
-        buffers = {name for name, _ in self.network.head.auxiliary.named_buffers()}
-        state = self.network.head.auxiliary.state_dict()
-        return {name: state[name] for name in buffers if name in state}
+        auxiliary.load_state_dict(memory, strict=False)
 
 
 class StopSignal:

@@ -6,13 +6,17 @@ Everything that opencse says while it works goes through this module and to stan
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Item = TypeVar("Item")
 Notify = Callable[[str], None]
@@ -84,7 +88,7 @@ class Phase:
         self._every = every
         self._details: dict[str, str] = {}
         self._started = time.monotonic()
-        self._bar: Any = None
+        self._bar: _Bar | None = None
         self._lines: threading.Thread | None = None
         self._count: Callable[[], int] | None = None
         self._follower: threading.Thread | None = None
@@ -104,7 +108,7 @@ class Phase:
         """Count units that are done."""
         self.done += count
         if self._bar is not None:
-            self._bar.update(count)
+            self._bar.update()
 
     def follow(self, count: Callable[[], int], *, every: float = 1.0) -> None:
         """Take the number of units that are done from a function from now on, in place of `update`.
@@ -129,13 +133,13 @@ class Phase:
         """Change the number of units in all."""
         self.total = total
         if self._bar is not None:
-            self._bar.total = total
+            self._bar.update()
 
     def details(self, values: dict[str, str]) -> None:
         """Set what is shown beside the rate, such as the current loss."""
         self._details = values
         if self._bar is not None:
-            self._bar.set_postfix(values)
+            self._bar.update()
 
     def close(self, *, finished: bool = True) -> None:
         """End the phase. One that took long enough to be reported on gets a last line."""
@@ -174,17 +178,8 @@ class Phase:
         return f"{self.done:,}{total} {unit}".rstrip()
 
     def _show(self) -> None:
-        if sys.stderr.isatty() or _in_notebook():
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(
-                total=self.total,
-                initial=self.initial,
-                desc=self.label,
-                unit=f" {self.unit}".rstrip(),
-                unit_scale=True,
-                leave=False,
-            )
+        if sys.stderr.isatty() or ("ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")):
+            self._bar = _Bar(self)
         else:
             self._lines = threading.Thread(target=self._write_lines, daemon=True)
             self._lines.start()
@@ -192,6 +187,33 @@ class Phase:
     def _write_lines(self) -> None:
         while not self._closed.wait(self._every):
             _write(f"opencse: {self.line()}")
+
+
+class _Bar:
+    """The bar of a phase on a terminal or in a notebook; bars of phases within phases stand below one another."""
+
+    _shown: ClassVar[Progress | None] = None
+
+    def __init__(self, phase: Phase) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        if _Bar._shown is None:
+            line = TextColumn("{task.fields[line]}", markup=False)
+            _Bar._shown = Progress(BarColumn(20), line, console=Console(file=sys.stderr), transient=True)
+            _Bar._shown.start()
+        self._phase, self._progress = phase, _Bar._shown
+        self._task = self._progress.add_task("", total=phase.total, completed=phase.done, line=phase.line())
+
+    def update(self) -> None:
+        phase = self._phase
+        self._progress.update(self._task, total=phase.total, completed=phase.done, line=phase.line())
+
+    def close(self) -> None:
+        self._progress.remove_task(self._task)
+        if not self._progress.tasks:
+            self._progress.stop()
+            _Bar._shown = None
 
 
 def track(
@@ -229,12 +251,3 @@ def _write(line: str) -> None:
     # One call, so that lines of several threads do not mix.
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
-
-
-def _in_notebook() -> bool:
-    if "ipykernel" not in sys.modules:
-        return False
-    from tqdm.auto import tqdm
-    from tqdm.notebook import tqdm_notebook
-
-    return issubclass(tqdm, tqdm_notebook)
