@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from opencse.foundation.checksums import write_checksums
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import write_checksums
 from opencse.training.checkpoint import (
     Checkpoints,
     TrainingState,

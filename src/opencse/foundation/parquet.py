@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import replaced_file
 from opencse.foundation.reading import (
     FORMATS,
     existing_path,
@@ -86,6 +87,21 @@ def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
         return dict(parquet_schema(path).metadata or {})
     except OpencseError:
         return {}
+
+
+def write_texts(path: Path, columns: Mapping[str, Sequence[str | None]], made_from: str = "") -> None:
+    """Write columns of text as a Parquet file in one step, with a note of what they were made from (`is_made_from`)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.string()) for name in columns], {"made_from": made_from} if made_from else None)
+    with replaced_file(path) as temporary:
+        pq.write_table(pa.table(dict(columns), schema=schema), temporary, write_page_checksum=True)
+
+
+def is_made_from(path: Path, made_from: str) -> bool:
+    """Return whether a file was written by `write_texts` with this note."""
+    return path.is_file() and parquet_metadata(path).get(b"made_from") == made_from.encode()
 
 
 def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:

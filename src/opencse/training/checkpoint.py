@@ -20,10 +20,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from opencse.foundation.checksums import find_damage, write_checksums
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file, replaced_folder
+from opencse.foundation.files import find_damage, replaced_file, replaced_folder, write_checksums
 from opencse.foundation.reading import error_reason, read_json, regular_file, translate_errors
 
 if TYPE_CHECKING:

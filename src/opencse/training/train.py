@@ -24,7 +24,7 @@ from opencse.recipes import Recipe, Selection, Training, ViewSettings, dump_reci
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS, likely_language
-from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.batches import Assembler
 from opencse.training.card import encoder_card
 from opencse.training.loop import TrainingOutcome
 from opencse.training.network import LossHead, Network
@@ -118,14 +118,24 @@ class _TrainedModel:
         backbone.seed = recipe.training.seed
         self.encoder = backbone.encoder(**recipe.pooling, dropout=recipe.encoder.dropout)
         check_dropout(recipe.used_views, self.encoder, backbone)
+        width = self.encoder.get_embedding_dimension()
+        assert width is not None
+        kind = recipe.encoder.projector
         if recipe.encoder.keep_projector:
-            width = self.encoder.get_embedding_dimension()
-            assert width is not None
             self.encoder.append(exported_projector(width).to(self.encoder.device))
+            kind = "none"
         self.packed: bool = prepare_for_training(self.encoder)
         self.sources, self.views = sources_and_views(recipe, self.encoder, backbone)
-        self._denoisers = _denoisers(recipe, self.encoder, self.views)
-        self.network = _network(recipe, self.encoder, backbone, self._denoisers, session.device)
+        self._denoisers: dict[str, TemplateDenoising] = {}
+        if self._denoising != "none":
+            first: Any = self.encoder[0]
+            model, positions = first.auto_model, recipe.encoder.denoising_positions
+            for name, view in self.views.items():
+                self._denoisers[name] = TemplateDenoising(model, view.frame, positions, view.dropout)
+        torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
+        projector = build_projector(kind, width)
+        modules = term_modules(recipe.terms, self.encoder, projector, backbone, recipe.training.seed, session.device)
+        self.network = Network(self.encoder, LossHead(projector, Objective(recipe.terms), modules), self._denoisers)
 
     @property
     def scored(self) -> SentenceTransformer:
@@ -274,30 +284,3 @@ def _record(
         "precision": recipe.training.precision,
         "fingerprint": fingerprint,
     }
-
-
-def _denoisers(
-    recipe: Recipe, encoder: SentenceTransformer, views: Mapping[str, ViewTokens]
-) -> dict[str, TemplateDenoising]:
-    settings = recipe.encoder
-    if settings.denoising == "none":
-        return {}
-    first: Any = encoder[0]
-    model, positions = first.auto_model, settings.denoising_positions
-    return {name: TemplateDenoising(model, view.frame, positions, view.dropout) for name, view in views.items()}
-
-
-def _network(
-    recipe: Recipe,
-    encoder: SentenceTransformer,
-    backbone: Backbone,
-    denoisers: Mapping[str, TemplateDenoising],
-    device: torch.device,
-) -> Network:
-    width = encoder.get_embedding_dimension()
-    assert width is not None
-    torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
-    kind = "none" if recipe.encoder.keep_projector else recipe.encoder.projector
-    projector = build_projector(kind, width)
-    modules = term_modules(recipe.terms, encoder, projector, backbone, recipe.training.seed, device)
-    return Network(encoder, LossHead(projector, Objective(recipe.terms), modules), denoisers)

@@ -6,8 +6,7 @@
 | `ray` | `Ray` | a cluster whose machines see the same files (extra `ray`) |
 """
 
-from opencse.foundation.workers.engine import Engine, WorkerTask
-from opencse.foundation.workers.local import Local
+from opencse.foundation.workers.local import Engine, Local, WorkerTask
 from opencse.foundation.workers.ray import Ray
 
 __all__ = ["Engine", "Local", "Ray", "WorkerTask"]

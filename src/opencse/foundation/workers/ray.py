@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.workers.engine import WorkerTask
+from opencse.foundation.workers.local import WorkerTask
 
 
 @dataclass(frozen=True, kw_only=True)
