@@ -7,6 +7,9 @@ compute row numbers there and send those.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -21,3 +24,12 @@ def move(tensor: Tensor, device: torch.device) -> Tensor:
 def true_cells(mask: Tensor, device: torch.device) -> Tensor:
     """Return the positions of the true cells of a flattened mask, (m,), on a device; the mask should be on the CPU."""
     return move(mask.flatten().nonzero().squeeze(1), device)
+
+
+def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of names, shapes, types and bytes, in the order of the names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

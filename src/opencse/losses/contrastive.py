@@ -44,6 +44,7 @@ class Contrastive(Term):
     """
 
     kind: ClassVar[str] = "contrastive"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positive", "negatives")
 
     anchor: str = "anchor"
     positive: str = "twin"
@@ -83,11 +84,6 @@ class Contrastive(Term):
         if isinstance(temperature, tuple):
             return temperature
         return (self.temperature if temperature is None else temperature,) * max(1, len(self.negatives))
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """Anchor, positive, and the hard negatives."""
-        return (self.anchor, self.positive, *self.negatives)
 
     @property
     def teachers(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -51,6 +51,8 @@ class Distillation(Term):
         exclude_self: Exclude each anchor's own candidate from its list.
     """
 
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "candidates")
+
     anchor: str = "anchor"
     candidates: str = "twin"
     teachers: tuple[str, ...] = ("a",)
@@ -76,11 +78,6 @@ class Distillation(Term):
             raise ValueError("weights_from takes another term's weights: leave out teacher_weights and weighting")
         if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
             raise ValueError(f"weighting '{self.weighting}' is for several teachers without teacher_weights")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """Anchor and candidates."""
-        return (self.anchor, self.candidates)
 
     def module(self, build: TermBuildContext) -> TermModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""

@@ -33,6 +33,8 @@ class MomentumContrastive(Contrastive):
 
     kind: ClassVar[str] = "momentum_contrastive"
 
+    view_fields: ClassVar[tuple[str, ...]] = (*Contrastive.view_fields, "queued")
+
     queue_size: int = 160
     momentum: float = 0.995
     queued: str = ""
@@ -45,11 +47,6 @@ class MomentumContrastive(Contrastive):
             raise ValueError("momentum must lie between 0 and 1")
         if self.margin is not None:
             raise ValueError("a margin is not defined for the queue")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The views of the contrastive loss, and the queued view."""
-        return tuple(dict.fromkeys((*super().views, *self.tokens)))
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -42,11 +42,6 @@ class Recall(Term):
         if self.gamma <= 0:
             raise ValueError("gamma must be positive")
 
-    @property
-    def views(self) -> tuple[str, ...]:
-        """No views: the term reads weights."""
-        return ()
-
     def module(self, build: TermBuildContext) -> TermModule:
         """Return the weights with copies of their initial values."""
         named = [(n, p) for n, p in build.encoder.named_parameters() if not any(part in n for part in self.exclude)]

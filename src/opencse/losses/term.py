@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -164,6 +164,8 @@ class Term:
     """
 
     kind: ClassVar[str]
+    view_fields: ClassVar[tuple[str, ...]] = ()
+    """The fields that name the views: each a name, or a tuple of names or of pairs of them."""
     acts_on_embeddings: ClassVar[bool] = True
     """Whether the gradient flows through the embeddings, not directly to the encoder's weights."""
 
@@ -178,8 +180,8 @@ class Term:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The views whose embeddings the term reads."""
-        raise NotImplementedError
+        """The views whose embeddings the term reads: those named by its `view_fields`, each once, in their order."""
+        return tuple(dict.fromkeys(_names([getattr(self, field) for field in self.view_fields])))
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -240,3 +242,12 @@ class Term:
     def warnings(self) -> list[str]:
         """Return warnings about settings that are valid but probably unintended."""
         return []
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Yield the names in nested sequences; an empty name is left out."""
+    if isinstance(value, str):
+        yield from [value] if value else []
+    else:
+        for each in value:
+            yield from _names(each)

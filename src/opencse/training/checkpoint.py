@@ -7,7 +7,6 @@ best score, running sums) and `checksums.json` of these. The folder gets its nam
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import find_damage, replaced_file, replaced_folder, write_checksums
 from opencse.foundation.reading import error_reason, read_json, regular_file, translate_errors
+from opencse.foundation.tensors import tensors_hash
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -189,7 +189,7 @@ def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None
         seen.add(pointer)
         state[name] = tensor.detach().cpu().contiguous()
     with replaced_file(path) as temporary:
-        save_file(state, temporary, metadata={**(metadata or {}), _DIGEST: _digest(state)})
+        save_file(state, temporary, metadata={**(metadata or {}), _DIGEST: tensors_hash(state)})
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
@@ -216,7 +216,7 @@ def check_weights(path: Path) -> dict[str, Tensor]:
         OpencseError: The file is missing, or was changed after it was written.
     """
     state, metadata = _tensors(path)
-    if metadata.get(_DIGEST) != _digest(state):
+    if metadata.get(_DIGEST) != tensors_hash(state):
         raise OpencseError(f"{path}: was changed after it was written", _REMEDY)
     return state
 
@@ -237,15 +237,6 @@ def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     ):
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     raise AssertionError
-
-
-def _digest(state: dict[str, Tensor]) -> str:
-    """Return the SHA-256 of names, shapes, types and bytes."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(state.items()):
-        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
