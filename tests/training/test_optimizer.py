@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.recipes.optimization import Schedule
+from opencse.recipes.settings import Schedule
 from opencse.training.optimizer import rate_factor
 
 

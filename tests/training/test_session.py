@@ -14,7 +14,7 @@ from opencse.encoder.backbone import Backbone
 from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import load_recipe
-from opencse.recipes.optimization import Training
+from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training import first_stages
 from opencse.training.folder import begun_precision

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.foundation.tensors import move, tensors_hash, true_cells
-from opencse.losses.frozen import Frozen
+from opencse.losses.term import Frozen
 
 _ROWS = 16  # rows per pass of the generator, because logits over the vocabulary take much memory
 

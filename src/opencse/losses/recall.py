@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from opencse.losses.frozen import Frozen
-from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
+from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -251,3 +251,28 @@ def _names(value: Any) -> Iterator[str]:
     else:
         for each in value:
             yield from _names(each)
+
+
+class Frozen(nn.Module):
+    """Container of a module that moves with the network, but is not trained, saved or synchronised.
+
+    Its weights are read again at the start of every run, so checkpoints leave them out. The module keeps its mode
+    (training or evaluation).
+
+    Args:
+        held: The module; its parameters will not require gradients.
+    """
+
+    def __init__(self, held: nn.Module) -> None:
+        super().__init__()
+        held.requires_grad_(False)
+        self._held = (held,)  # in a tuple, so that PyTorch does not register it
+
+    @property
+    def module(self) -> nn.Module:
+        """The contained module."""
+        return self._held[0]
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Frozen:
+        self._held[0]._apply(fn, recurse)
+        return cast(Frozen, super()._apply(fn, recurse))

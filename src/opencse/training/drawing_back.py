@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Phase, timed
-from opencse.recipes.optimization import Selection
+from opencse.recipes.settings import Selection
 from opencse.training.checkpoint import TrainingState, save_weights
 from opencse.training.folder import TRAINED_WEIGHTS
 

@@ -19,8 +19,7 @@ import torch
 from opencse.encoder.precision import MixedPrecision
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.measure import Measures
-from opencse.foundation.progress import Notify, Phase, timed
-from opencse.foundation.progress.phase import about
+from opencse.foundation.progress import Notify, Phase, about, timed
 from opencse.recipes import Recipe
 from opencse.training.batches import BatchSampler
 from opencse.training.checkpoint import (

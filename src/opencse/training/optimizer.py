@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from opencse.recipes.optimization import Optimizer, Schedule
+from opencse.recipes.settings import Optimizer, Schedule
 from opencse.training.network import Network
 
 

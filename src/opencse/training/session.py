@@ -25,7 +25,7 @@ from opencse.foundation.files import write_json, write_text
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Notify, timed
 from opencse.recipes import Recipe
-from opencse.recipes.optimization import Training
+from opencse.recipes.settings import Training
 from opencse.training.batches import BatchSampler
 from opencse.training.checkpoint import Checkpoints
 from opencse.training.folder import (

@@ -91,7 +91,18 @@ def train_encoder(
         fingerprint = _fingerprint(recipe, model, text)
         if (outcome := session.finished(fingerprint)) is not None:
             return TrainingRun(session.folder, recipe, outcome)
-        record = _record(recipe, backbone.name, corpus.name, text.store, fingerprint)
+        record = {
+            "recipe": recipe.name,
+            "variant": recipe.variant,
+            "family": recipe.family,
+            "backbone": backbone.name,
+            "corpus": corpus.name,
+            "rows": text.store.rows,
+            "blank_rows": text.store.skipped,
+            "seed": recipe.training.seed,
+            "precision": recipe.training.precision,
+            "fingerprint": fingerprint,
+        }
         session.begin(record, {"recipe.toml": fingerprint["recipe"]})
         for line in text.notes():
             session.notify(line)
@@ -267,20 +278,3 @@ def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> d
     found |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
     modules = model.network.head.modules_by_term
     return found | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}
-
-
-def _record(
-    recipe: Recipe, backbone: str, corpus: str, store: TokenStore, fingerprint: Mapping[str, str]
-) -> dict[str, Any]:
-    return {
-        "recipe": recipe.name,
-        "variant": recipe.variant,
-        "family": recipe.family,
-        "backbone": backbone,
-        "corpus": corpus,
-        "rows": store.rows,
-        "blank_rows": store.skipped,
-        "seed": recipe.training.seed,
-        "precision": recipe.training.precision,
-        "fingerprint": fingerprint,
-    }

@@ -135,11 +135,7 @@ class _Balanced:
 
 def _each(word: str) -> int:
     """Return the number of sentences of a word in each round."""
-    return _VERBS_EACH if _is_verb(word) else 1
-
-
-def _is_verb(word: str) -> bool:
-    return word.startswith("to ")
+    return _VERBS_EACH if word.startswith("to ") else 1
 
 
 def _sample(
