@@ -29,13 +29,9 @@ class Uniformity(Term):
     """Uniformity of the embeddings on the unit sphere (Wang and Isola, ICML 2020)."""
 
     kind: ClassVar[str] = "uniformity"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor",)
     anchor: str = "anchor"
     sharpness: float = 2.0
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The one view that the term reads."""
-        return (self.anchor,)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """Return the logarithm of the mean Gaussian potential over all pairs of rows."""

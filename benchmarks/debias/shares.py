@@ -15,9 +15,9 @@ from pathlib import Path
 
 from measures import Measures, cell, write_table
 from tolerance import Run
-from tqdm import tqdm
 
 from opencse.encoder.embedder import Embedder
+from opencse.foundation.progress import track
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
     missing = [each for column in wanted.values() for each in column if (each[0].folder.name, each[1]) not in values]
     if missing:
         measure = Measures(options.data, options.views, options.held_out)
-        for run, share in tqdm(list(dict.fromkeys(missing))):
+        for run, share in track(list(dict.fromkeys(missing)), "sharing", unit="runs"):
             run.keep(share)
             found = values[run.folder.name, share] = measure(
                 Embedder(run.encoder, precision="auto").encode, final=options.final

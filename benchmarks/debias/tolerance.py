@@ -23,8 +23,8 @@ from opencse.encoder import load_encoder, save_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import PairsTask, TextEmbeddings, distinct_texts, load_sts
 from opencse.evaluation.probes import ProbeSuite, load_probe_data
-from opencse.training.blending import copy_weights, interpolate, longest_way
 from opencse.training.checkpoint import load_weights
+from opencse.training.drawing_back import copy_weights, interpolate, longest_way
 from opencse.training.folder import TRAINED_WEIGHTS
 
 SHOWN = {  # what the columns show, and with how many digits

@@ -71,8 +71,7 @@ def training(corpus: Path, folder: Path) -> Work:
 
 
 def building(corpus: Path, folder: Path, *, on_ray: bool = False) -> Work:
-    from opencse.foundation.workers import Local
-    from opencse.foundation.workers.ray import Ray
+    from opencse.foundation.workers import Local, Ray
     from opencse.text.views.registry import RandomSentence, WordRepetition, build_views
 
     specs = {"repeated": WordRepetition(), "random": RandomSentence()}

@@ -34,8 +34,8 @@ from transformers.utils import logging
 
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.precision import MixedPrecision, TrainingPrecision
-from opencse.training.grouping import length_groups
-from opencse.training.memory import keep_freed_memory
+from opencse.training.batches import length_groups
+from opencse.training.session import keep_freed_memory
 
 ROWS = 64
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
-from platformdirs import user_cache_path
 
 from opencse.foundation.cache import KINDS, cache_place, cache_root, cache_sizes, clear_cache, trim_cache
 from opencse.foundation.errors import OpencseError
@@ -79,7 +79,11 @@ def test_sizes_and_clearing_leave_other_files_alone(monkeypatch, tmp_path) -> No
 
 def test_the_folder_is_that_of_the_system(monkeypatch) -> None:
     monkeypatch.delenv("OPENCSE_CACHE")
-    assert cache_root() == user_cache_path("opencse", appauthor=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert cache_root() == Path("/caches/opencse")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_root() == Path.home() / ".cache" / "opencse"
 
 
 def test_clearing_removes_neither_files_of_others_nor_what_a_link_points_to(tmp_path, monkeypatch) -> None:

@@ -3,25 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from opencse.foundation.tensors import HostInteger, move, true_cells
+from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context
 
 META = torch.device("meta")  # its tensors have no values: whatever reads one fails
-
-
-def test_an_integer_is_read_only_after_something_else_wrote_to_it(monkeypatch) -> None:
-    buffer = torch.zeros((), dtype=torch.long)
-    integer, read = HostInteger(0, buffer), []
-    convert = torch.Tensor.__int__
-    monkeypatch.setattr(torch.Tensor, "__int__", lambda self: (read.append(self), convert(self))[1])
-    integer.set(buffer, 3)
-    assert (integer.get(buffer), buffer.item(), len(read)) == (3, 3, 0)
-    buffer.copy_(torch.tensor(5))  # as a checkpoint is loaded
-    assert [integer.get(buffer), integer.get(buffer), len(read)] == [5, 5, 1]
-    elsewhere = buffer.clone()
-    integer.moved(elsewhere, 5)
-    assert (integer.get(elsewhere), len(read)) == (5, 1)
-    assert (integer.get(buffer), len(read)) == (5, 2)
 
 
 def test_rows_come_from_the_host() -> None:

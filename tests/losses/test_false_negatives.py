@@ -121,7 +121,7 @@ def test_an_angular_margin_makes_the_task_harder() -> None:
 
 @pytest.mark.parametrize("degrees", [10.0, 80.0])
 def test_the_turned_cosine_falls_all_the_way_and_its_gradient_is_bounded(degrees: float) -> None:
-    from opencse.losses.angular import add_angle
+    from opencse.losses.margin import add_angle
 
     cosines = torch.linspace(-1, 1, 4001, dtype=torch.float64, requires_grad=True)
     turned = add_angle(cosines, degrees)

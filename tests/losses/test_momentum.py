@@ -119,7 +119,7 @@ def test_absent_rows_do_not_enter(world) -> None:
 
 def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
     module = world[1].modules["momentum_contrastive"]
-    assert set(module.state_dict()) == {"queue", "count", "followed", "encoder.0.table.weight"}
+    assert set(module.state_dict()) == {"queue", "_extra_state", "encoder.0.table.weight"}
     assert not any(part.training for part in module.train().modules())
     assert not any(p.requires_grad for p in module.parameters())
 

@@ -23,8 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import Recipe
 from opencse.training import train as train_module
-from opencse.training.batch_sampler import BatchSampler
-from opencse.training.batches import Assembler
+from opencse.training.batches import Assembler, BatchSampler
 from opencse.training.checkpoint import TrainingState
 from opencse.training.loop import TrainingLoop
 from opencse.training.network import Network

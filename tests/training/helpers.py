@@ -19,7 +19,7 @@ from opencse.losses import LossOutput, Term
 from opencse.recipes import Recipe, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.training.batch_sampler import BatchSampler
+from opencse.training.batches import BatchSampler
 from opencse.training.session import RunControl
 from opencse.training.train import TrainingRun, train_encoder
 

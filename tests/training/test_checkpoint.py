@@ -9,9 +9,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from opencse.foundation.checksums import write_checksums
 from opencse.foundation.errors import OpencseError
-from opencse.training.checkpoint import Checkpoints, TrainingState, load_weights, save_weights
+from opencse.foundation.files import write_checksums
+from opencse.training.checkpoint import (
+    Checkpoints,
+    TrainingState,
+    load_weights,
+    random_state,
+    save_weights,
+    set_random_state,
+)
 
 
 def saved(folder, *steps: int, keep: int = 2) -> tuple[Checkpoints, list[str]]:
@@ -141,3 +148,13 @@ def test_a_part_of_the_moments_is_missed(tmp_path) -> None:
 def sealed_anew(folder) -> None:
     (folder / "checksums.json").unlink()
     write_checksums(folder)
+
+
+def test_the_generators_go_on_from_a_state() -> None:
+    cpu = torch.device("cpu")
+    with torch.random.fork_rng(devices=[]):
+        state = random_state(cpu)
+        first = torch.rand(5)
+        assert not torch.equal(torch.rand(5), first)
+        set_random_state(state, cpu)
+        assert torch.equal(torch.rand(5), first)

@@ -124,7 +124,7 @@ FALLING = """
 import os
 import signal
 from opencse.commands.main import main
-from opencse.training.batch_sampler import BatchSampler
+from opencse.training.batches import BatchSampler
 original = BatchSampler.batch
 def batch(self, step):
     if step == 5 and self._epoch >= 0 and "CRASH" in os.environ:

@@ -10,10 +10,9 @@ from torch import nn
 
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import collect
-from opencse.recipes.optimization import Selection
-from opencse.training.blending import copy_weights
+from opencse.recipes.settings import Selection
 from opencse.training.checkpoint import TrainingState
-from opencse.training.drawing_back import draw_back
+from opencse.training.drawing_back import copy_weights, draw_back
 from opencse.training.folder import TRAINED_WEIGHTS
 
 TRAINED = Path(TRAINED_WEIGHTS)

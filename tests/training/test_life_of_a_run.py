@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from opencse.foundation.checksums import find_damage
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import find_damage
 from tests.tiny import tiny_bert
 from tests.training.helpers import FakeDev, crash_at, run, weights, write_corpus
 from tests.training.test_loop import LONG

@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from opencse.encoder import load_encoder
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.training import loop
-from opencse.training.batch_sampler import BatchSampler
+from opencse.training.batches import BatchSampler
 from opencse.training.checkpoint import load_weights
 from opencse.training.folder import TRAINED_WEIGHTS, begun_step_limit
 from tests.tiny import tiny_bert

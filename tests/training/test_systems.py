@@ -16,7 +16,7 @@ from opencse.encoder import template_frame
 from opencse.encoder.loading import load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
-from opencse.training.batch_sampler import BatchSampler
+from opencse.training.batches import BatchSampler
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.training.helpers import FakeDev, metrics, run, weights, write_corpus
 

@@ -74,7 +74,7 @@ def _resumed(world: World, name: str, changes: dict[str, Change], expected: Expe
 
 def _forged(world: World, changes: dict[str, Change]) -> Callable[[Path], list[str]]:
     def prepared(work: Path) -> list[str]:
-        from opencse.foundation.checksums import write_checksums
+        from opencse.foundation.files import write_checksums
 
         newest = world.resume(work) / "checkpoints" / "step-00000005"
         for file, change in changes.items():

@@ -93,7 +93,7 @@ def fuzz(
 
 def _outcome(one: Format) -> str:
     """`read`, `refused`, or the exception's class and place."""
-    from opencse.foundation.checksums import write_checksums
+    from opencse.foundation.files import write_checksums
 
     try:
         if one.sealed is not None:

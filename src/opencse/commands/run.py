@@ -22,7 +22,7 @@ from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_minutes
 from opencse.foundation.progress import Notify, collect, note, timed
 from opencse.foundation.result_table import show
-from opencse.recipes.rows.label_rows import labels_note
+from opencse.recipes.rows.labels import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
 from opencse.text.corpus import Corpus
 from opencse.training.first_stages import train_first_stages

@@ -14,7 +14,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.recipes import Recipe
 from opencse.text.corpus import Corpus
-from opencse.training.settled_precision import begun_precision
+from opencse.training.folder import begun_precision
 
 
 def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Measures:

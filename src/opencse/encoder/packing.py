@@ -308,7 +308,7 @@ def prepare_for_training(encoder: nn.Module) -> bool:
 
     Returns:
         Whether all transformers in `encoder` compute packed batches; if not, length groups
-        (`opencse.training.grouping`) are the next best way to reduce padding.
+        (`opencse.training.batches`) are the next best way to reduce padding.
     """
     encoders = [m for m in encoder.modules() if isinstance(m, PreTrainedModel) and hasattr(m, "embeddings")]
     packed = [use_packed_attention(m) and use_packing(m) for m in encoders]

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import STS_TASKS
-from opencse.foundation.errors import OpencseError
+from opencse.foundation.errors import OpencseError, imported
 from opencse.foundation.tables import parse_score, read_lines, read_table
 
 TextVariant = Literal["senteval", "raw"]
@@ -199,7 +199,7 @@ def fetch(name: str, *configuration: str | None, **options: str) -> Any:
     Raises:
         OpencseError: It cannot be fetched.
     """
-    from datasets import load_dataset
+    load_dataset = imported("datasets", "datasets").load_dataset
 
     try:
         return load_dataset(name, *configuration, **options)

@@ -7,12 +7,11 @@ import math
 import os
 import re
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
-
-from platformdirs import user_cache_path
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import writable
@@ -29,8 +28,12 @@ def cache_root() -> Path:
     """Return the root of the cache: `$OPENCSE_CACHE`, or `opencse` in the user's cache folder of the system."""
     if root := os.environ.get("OPENCSE_CACHE"):
         return Path(root)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "opencse"
+    if sys.platform != "darwin" and (folder := os.environ.get("XDG_CACHE_HOME")):
+        return Path(folder) / "opencse"
     try:
-        return user_cache_path("opencse", appauthor=False)
+        return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "opencse"
     except RuntimeError:  # neither HOME nor an entry in the user database
         return Path(tempfile.gettempdir()) / f"opencse-{os.getuid()}"
 

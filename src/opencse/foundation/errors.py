@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 LONGEST = 900
 """Characters of the longest problem or remedy."""
 
@@ -30,3 +33,15 @@ def _shortened(text: str) -> str:
 
 class Interrupted(Exception):
     """A run was interrupted after it had written a checkpoint, from which it can be resumed."""
+
+
+def imported(package: str, extra: str) -> Any:
+    """Return a package that only an extra of opencse installs.
+
+    Raises:
+        OpencseError: It is not installed.
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise OpencseError(f"the package {package} is not installed", f'pip install "opencse[{extra}]"') from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import read_json
 
 _ATTEMPTS = 10  # to rename a folder that other processes rename too
 
@@ -183,3 +185,28 @@ def _disk_problem_named(path: Path) -> Iterator[None]:
         raise OpencseError(
             f"{path}: {problem}; nothing was half-written", f"{remedy} Runs go on with --resume."
         ) from error
+
+
+CHECKSUMS = "checksums.json"
+
+
+def write_checksums(folder: Path) -> None:
+    """Write `checksums.json` into a folder, with the SHA-256 of every file by name."""
+    sums = {path.relative_to(folder).as_posix(): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
+
+
+def find_damage(folder: Path) -> str | None:
+    """Return a description of a missing or changed file of a sealed folder; None if it is intact."""
+    try:
+        sums = read_json(folder / CHECKSUMS)
+        return next((f"{name} was changed" for name, sum_ in sums.items() if _sha256(folder / name) != sum_), None)
+    except OpencseError as error:
+        return error.problem
+    except (OSError, ValueError) as error:
+        return str(error)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

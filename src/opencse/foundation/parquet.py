@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import replaced_file
 from opencse.foundation.reading import (
     FORMATS,
-    error_reason,
     existing_path,
     read_json,
     regular_file,
@@ -29,17 +29,15 @@ class ArrowFiles:
     """A Parquet file, a folder of them, or a folder saved by `datasets`, read as one table of texts.
 
     Raises:
-        OpencseError: As `parquet_schema` or `load_dataset`; or the folder is neither.
+        OpencseError: A file is missing or incomplete, or two columns share a name; or the folder is neither.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._dataset = path.is_dir() and saved_by_datasets(path)
-        if self._dataset:
-            self.columns: list[str] = list(load_dataset(path).column_names)
+        if not path.is_dir():
+            self._files = [path]
         else:
-            self._files = parquet_files(path) if path.is_dir() else [path]
-            self.columns = list(parquet_schema(self._files[0]).names)
+            self._files = _files_of_datasets(path) if saved_by_datasets(path) else parquet_files(path)
+        self.columns: list[str] = list(parquet_schema(self._files[0]).names)
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
         """Yield the file, the number and the named columns of every row.
@@ -47,10 +45,6 @@ class ArrowFiles:
         Raises:
             OpencseError: A file is incomplete, or a column is missing or does not hold text.
         """
-        if self._dataset:
-            require_columns(columns, self.columns, self._path)
-            yield from ((self._path, number, row) for number, row in enumerate(dataset_rows(self._path, columns), 1))
-            return
         for file in self._files:
             schema = parquet_schema(file)
             require_columns(columns, schema.names, file)
@@ -72,16 +66,17 @@ def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:
 
 
 def parquet_schema(path: str | Path) -> pa.Schema:
-    """Return the schema of a Parquet file, with its metadata.
+    """Return the schema of a Parquet file, or of an Arrow file of `datasets`, with its metadata.
 
     Raises:
         OpencseError: The file is missing or incomplete, or two columns share a name.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = regular_file(path)
     with _arrow(path):
-        schema = pq.read_schema(path)
+        schema = pa.ipc.open_stream(path).schema if path.suffix == ".arrow" else pq.read_schema(path)
     _check_names(schema.names, path)
     return schema
 
@@ -92,6 +87,21 @@ def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
         return dict(parquet_schema(path).metadata or {})
     except OpencseError:
         return {}
+
+
+def write_texts(path: Path, columns: Mapping[str, Sequence[str | None]], made_from: str = "") -> None:
+    """Write columns of text as a Parquet file in one step, with a note of what they were made from (`is_made_from`)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.string()) for name in columns], {"made_from": made_from} if made_from else None)
+    with replaced_file(path) as temporary:
+        pq.write_table(pa.table(dict(columns), schema=schema), temporary, write_page_checksum=True)
+
+
+def is_made_from(path: Path, made_from: str) -> bool:
+    """Return whether a file was written by `write_texts` with this note."""
+    return path.is_file() and parquet_metadata(path).get(b"made_from") == made_from.encode()
 
 
 def read_parquet(paths: str | Path | Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:
@@ -125,61 +135,29 @@ def saved_by_datasets(folder: Path) -> bool:
     return (folder / "state.json").exists()
 
 
-def load_dataset(folder: Path) -> Any:
-    """Return a dataset that `save_to_disk` wrote; data files outside of its folder are refused.
-
-    Raises:
-        OpencseError: A file is missing or damaged, or two columns share a name.
-    """
-    import datasets
-
-    for number, entry in enumerate(_data_files(folder)):
+def _files_of_datasets(folder: Path) -> list[Path]:
+    """Return the Arrow files of a folder saved by `datasets`; files outside of the folder are refused."""
+    state = folder / "state.json"
+    files = read_json(state, _REMEDY).get("_data_files")
+    if not isinstance(files, list) or not files:
+        raise OpencseError(f"{state}: names no data files", _REMEDY)
+    for number, entry in enumerate(files):
         name = entry.get("filename") if isinstance(entry, dict) else None
-        if not isinstance(name, str) or Path(name).name != name:
-            raise OpencseError(f"{folder / 'state.json'}: data file {number} has no plain file name", _REMEDY)
-        regular_file(folder / name)
-    try:
-        data = datasets.load_from_disk(str(folder))
-    except Exception as error:  # the library has no common error for broken data
-        raise OpencseError(
-            f"{folder}: cannot be read as `datasets` saved it ({error_reason(error)})", _REMEDY
-        ) from error
-    if not isinstance(data, datasets.Dataset):
-        raise OpencseError(f"{folder}: holds several splits", "Name the folder of one of them.")
-    _check_names(data.column_names, folder)
-    return data
-
-
-def dataset_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the named columns of every row of a folder saved by `datasets`.
-
-    Raises:
-        OpencseError: As `load_dataset`; or a text is not UTF-8.
-    """
-    data = load_dataset(folder).select_columns(list(columns)).with_format("arrow")
-    tables = iter(data.iter(batch_size=_ROWS))
-    while True:
-        with _arrow(folder):
-            if (table := next(tables, None)) is None:
-                return
-            table.validate(full=True)
-            rows = list(zip(*(table.column(column).to_pylist() for column in columns), strict=True))
-        yield from rows
-
-
-def _data_files(folder: Path) -> list[Any]:
-    files = read_json(folder / "state.json", _REMEDY).get("_data_files")
-    if not isinstance(files, list):
-        raise OpencseError(f"{folder / 'state.json'}: names no data files", _REMEDY)
-    return files
+        if not isinstance(name, str) or Path(name).name != name or Path(name).suffix != ".arrow":
+            raise OpencseError(f"{state}: data file {number} has no plain file name", _REMEDY)
+    return [regular_file(folder / entry["filename"]) for entry in files]
 
 
 def _batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _arrow(path):
-        file = pq.ParquetFile(regular_file(path), page_checksum_verification=True)
-        batches = file.iter_batches(batch_size=_ROWS, columns=None if columns is None else list(columns))
+        if path.suffix == ".arrow":
+            batches: Iterator[pa.RecordBatch] = iter(pa.ipc.open_stream(path))
+        else:
+            file = pq.ParquetFile(regular_file(path), page_checksum_verification=True)
+            batches = file.iter_batches(batch_size=_ROWS, columns=None if columns is None else list(columns))
     while True:
         with _arrow(path):
             if (batch := next(batches, None)) is None:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from opencse.foundation.cache import cache_place
-from opencse.foundation.checksums import find_damage, write_checksums
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_folder
+from opencse.foundation.files import find_damage, replaced_folder, write_checksums
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,6 +7,9 @@ compute row numbers there and send those.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -23,33 +26,10 @@ def true_cells(mask: Tensor, device: torch.device) -> Tensor:
     return move(mask.flatten().nonzero().squeeze(1), device)
 
 
-class HostInteger:
-    """The value of an integer buffer, read from its device only after something else wrote to it.
-
-    A buffer is restored from checkpoints and copied between processes; both write to it in place, which its version
-    counter shows.
-
-    Args:
-        value: The initial value of the buffer.
-        buffer: The buffer, a scalar.
-    """
-
-    def __init__(self, value: int, buffer: Tensor) -> None:
-        self._value = value
-        self._seen = (buffer, buffer._version)
-
-    def get(self, buffer: Tensor) -> int:
-        """Return the value of the buffer."""
-        if self._seen[0] is not buffer or self._seen[1] != buffer._version:
-            self._value = int(buffer)
-            self._seen = (buffer, buffer._version)
-        return self._value
-
-    def set(self, buffer: Tensor, value: int) -> None:
-        """Write a value to the buffer."""
-        buffer.fill_(value)
-        self.moved(buffer, value)
-
-    def moved(self, buffer: Tensor, value: int) -> None:
-        """Take note that a buffer, such as one that replaces the last one on another device, has this value."""
-        self._value, self._seen = value, (buffer, buffer._version)
+def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of names, shapes, types and bytes, in the order of the names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,11 +1,13 @@
-"""Parsing and merging of TOML tables, and the `key=value` overrides of the command line."""
+"""Parsing, merging and writing of TOML tables, and the `key=value` overrides of the command line."""
 
 from __future__ import annotations
 
 import copy
+import json
 import re
 import tomllib
 from collections.abc import Mapping
+from textwrap import indent
 from typing import Any
 
 from opencse.foundation.decode import unknown_name_error
@@ -125,3 +127,28 @@ def nested_table(key: str, value: Any) -> Table:
     for parent in reversed(parents):
         table = {parent: table}
     return table
+
+
+def format_toml(table: Mapping[str, Any], name: str = "") -> str:
+    """Return a table of texts, numbers, booleans, lists and tables as TOML; `name` is its own dotted key."""
+    lines, blocks = "", []
+    for key, value in table.items():
+        key = key if re.fullmatch(r"[\w-]+", key, re.ASCII) else _literal(key)
+        path = f"{name}.{key}" if name else key
+        if isinstance(value, Mapping):
+            text = format_toml(value, path)
+            blocks.append(text if text.startswith("[") else f"[{path}]\n{text}")
+        elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+            blocks += [f"[[{path}]]\n{format_toml(each, path)}" for each in value]
+        else:
+            lines += f"{key} = {_literal(value)}\n"
+    return "\n".join([*([lines] if lines else []), *blocks])
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, list):
+        items = "".join(f"{_literal(each)},\n" for each in value)
+        return "[\n" + indent(items, "    ") + "]" if value else "[]"
+    if isinstance(value, bool | str):  # JSON's, but for U+007F
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)

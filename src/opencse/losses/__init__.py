@@ -10,10 +10,8 @@ from opencse.foundation.lazy import Kinds, public_names
 if TYPE_CHECKING:
     from opencse.losses.alternating_normalization import AlternatingNormalization
     from opencse.losses.contrastive import Contrastive
-    from opencse.losses.distillation import Distillation
+    from opencse.losses.distillation import Distillation, ListMLE, ListNet
     from opencse.losses.false_negatives import FalseNegatives, NoiseNegatives
-    from opencse.losses.list_mle import ListMLE
-    from opencse.losses.list_net import ListNet
     from opencse.losses.margin import Margin
     from opencse.losses.masked_language_model import MaskedLanguageModel
     from opencse.losses.momentum import MomentumContrastive
@@ -38,8 +36,8 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetection",
         "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModel",
         "ranking_consistency": "opencse.losses.ranking_consistency:RankingConsistency",
-        "list_net": "opencse.losses.list_net:ListNet",
-        "list_mle": "opencse.losses.list_mle:ListMLE",
+        "list_net": "opencse.losses.distillation:ListNet",
+        "list_mle": "opencse.losses.distillation:ListMLE",
         "pair_preserving": "opencse.losses.pair_preserving:PairPreserving",
         "similarity_preserving": "opencse.losses.preservation:SimilarityPreserving",
         "similarity_bound": "opencse.losses.similarity_bound:SimilarityBound",

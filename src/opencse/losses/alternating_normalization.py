@@ -47,6 +47,7 @@ class AlternatingNormalization(Term):
     """
 
     kind: ClassVar[str] = "alternating_normalization"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positives", "negatives")
 
     anchor: str = "anchor"
     positives: tuple[str, ...]
@@ -66,11 +67,6 @@ class AlternatingNormalization(Term):
             raise ValueError("min_rows must be at least 2: one row has no variance")
         if not self.positives:
             raise ValueError("at least one view of positives is needed")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """Anchor, positives, negatives."""
-        return (self.anchor, *self.positives, *self.negatives)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(m B² d) for m positives."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from opencse.foundation.tensors import move, true_cells
-from opencse.losses.frozen import Frozen
+from opencse.foundation.tensors import move, tensors_hash, true_cells
+from opencse.losses.term import Frozen
 
 _ROWS = 16  # rows per pass of the generator, because logits over the vocabulary take much memory
 
@@ -117,10 +116,7 @@ class TokenGenerator(Frozen):
     @property
     def digest(self) -> str:
         """Hash of the weights."""
-        joined = hashlib.sha256()
-        for name, value in sorted(self.module.state_dict().items()):
-            joined.update(name.encode() + value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-        return joined.hexdigest()
+        return tensors_hash(self.module.state_dict())
 
     @torch.no_grad()
     def fill(self, ids: Tensor, mask: Tensor, chosen: Tensor, temperature: float | None) -> Tensor:

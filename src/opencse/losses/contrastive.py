@@ -10,9 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from opencse.losses.angular import add_angle
 from opencse.losses.false_negatives import FalseNegatives, NoiseNegatives
-from opencse.losses.margin import Margin
+from opencse.losses.margin import Margin, add_angle
 from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
@@ -45,6 +44,7 @@ class Contrastive(Term):
     """
 
     kind: ClassVar[str] = "contrastive"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positive", "negatives")
 
     anchor: str = "anchor"
     positive: str = "twin"
@@ -84,11 +84,6 @@ class Contrastive(Term):
         if isinstance(temperature, tuple):
             return temperature
         return (self.temperature if temperature is None else temperature,) * max(1, len(self.negatives))
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """Anchor, positive, and the hard negatives."""
-        return (self.anchor, self.positive, *self.negatives)
 
     @property
     def teachers(self) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
-"""Base class of ListNet and ListMLE: ranking distillation from one or several teachers."""
+"""ListNet and ListMLE: ranking distillation from one or several teachers (RankCSE eq. 7 and 8)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -51,6 +52,8 @@ class Distillation(Term):
         exclude_self: Exclude each anchor's own candidate from its list.
     """
 
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "candidates")
+
     anchor: str = "anchor"
     candidates: str = "twin"
     teachers: tuple[str, ...] = ("a",)
@@ -76,11 +79,6 @@ class Distillation(Term):
             raise ValueError("weights_from takes another term's weights: leave out teacher_weights and weighting")
         if self.weighting != "fixed" and (self.teacher_weights or len(self.teachers) < 2):
             raise ValueError(f"weighting '{self.weighting}' is for several teachers without teacher_weights")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """Anchor and candidates."""
-        return (self.anchor, self.candidates)
 
     def module(self, build: TermBuildContext) -> TermModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
@@ -153,3 +151,68 @@ def _centred(lists: Tensor, kept: Tensor) -> Tensor:
     """Return each list minus its mean, and 0 outside the list; the cosine of two is their Pearson correlation."""
     means = (lists * kept).sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True)
     return (lists - means) * kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListNet(Distillation):
+    r"""Cross-entropy between the top-1 distributions of teacher and student (Cao et al., ICML 2007; RankCSE).
+
+    .. math:: L_i = -\sum_{j \ne i} \mathrm{softmax}(T_i)_j \log \mathrm{softmax}(S_i)_j
+
+    averaged over the anchors. For a fixed teacher it is minimal if the student's list equals the teacher's up to a
+    constant.
+    """
+
+    kind: ClassVar[str] = "list_net"
+
+    exclude_self: bool = True
+
+    def list_loss(self, lists: Lists) -> Tensor:
+        """Return the loss of lists; see the class."""
+        log_student = F.log_softmax(lists.student.masked_fill(~lists.kept, -math.inf), dim=1)
+        teacher = F.softmax(lists.teacher.masked_fill(~lists.kept, -math.inf), dim=1)
+        return -(teacher * log_student.masked_fill(~lists.kept, 0)).sum(dim=1).mean()
+
+
+_FAR_BELOW = -1e4  # its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListMLE(Distillation):
+    r"""Negative log-likelihood of the teacher's permutation π under Plackett-Luce (Xia et al., ICML 2008; RankCSE).
+
+    .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]
+
+    averaged over the anchors. The sum over a list of N grows with N log N; the mean per position depends little on the
+    batch size, so that the weight of the term can stay the same. Ties of the teacher keep the order of the batch.
+
+    The public code of RankCSE adds 1e-7 inside the logarithm after subtracting the maximum of the row: candidates whose
+    cosine is about 0.8 below the maximum are then no longer ranked, only pushed up. `epsilon` gives that form.
+
+    Attributes:
+        reduction: `list` sums over the positions of a list, `position` averages over them.
+        epsilon: Summand inside the logarithm (1e-7 in the public code); 0 for the exact likelihood.
+    """
+
+    kind: ClassVar[str] = "list_mle"
+
+    reduction: Literal["list", "position"] = "list"
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.epsilon < 0:
+            raise ValueError("epsilon must not be negative")
+
+    def list_loss(self, lists: Lists) -> Tensor:
+        """Return the loss of lists; see the class."""
+        order = lists.teacher.masked_fill(~lists.kept, -torch.inf).sort(dim=1, descending=True, stable=True).indices
+        kept = lists.kept.gather(1, order)  # excluded candidates come last
+        scores = lists.student.gather(1, order).masked_fill(~kept, _FAR_BELOW)
+        if self.epsilon:
+            scores = scores - scores.max(dim=1, keepdim=True).values
+            log_rest = (scores.exp().flip(1).cumsum(1).flip(1) + self.epsilon).log()
+        else:
+            log_rest = scores.flip(1).logcumsumexp(1).flip(1)
+        nll = (log_rest - scores).masked_fill(~kept, 0).sum(dim=1)
+        return (nll / kept.sum(dim=1) if self.reduction == "position" else nll).mean()

@@ -7,10 +7,12 @@ global generator.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+
+from opencse.losses.term import TermModule
 
 
 @dataclass(frozen=True)
@@ -84,3 +86,26 @@ def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> Edi
     marked = torch.zeros_like(out, dtype=torch.bool).scatter_(1, target, follows)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)
     return EditedTokens(out[:, :width], new_mask, marked[:, :width])
+
+
+class VocabularyModule(TermModule):
+    """A module that knows the mask token and the special tokens of a tokenizer.
+
+    Args:
+        tokenizer: Tokenizer of the encoder.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
+        self.vocabulary = len(tokenizer)
+        self.mask_id: int = tokenizer.mask_token_id
+        special = torch.zeros(self.vocabulary, dtype=torch.bool)
+        special[tokenizer.all_special_ids] = True
+        self.register_buffer("_special", special, persistent=False)
+        self._special_on_host = special  # not a buffer: it stays on the CPU
+
+    def is_content(self, ids: Tensor) -> Tensor:
+        """Return a mask of the ids that are not special tokens, of the shape of `ids`."""
+        special = self._special_on_host if ids.device.type == "cpu" else self._special
+        assert isinstance(special, Tensor)
+        return ~special[ids]

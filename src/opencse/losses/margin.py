@@ -8,6 +8,7 @@ shrinks the gradient), a negative one harder (IFM; additive-margin softmax).
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -90,3 +91,22 @@ class Margin:
             m = cosines.diagonal() / max(width - 1, 1)
             return m.detach() if self.detach else m
         return cosines.new_full((cosines.shape[0],), self.size)
+
+
+_NEAR_ONE = 1e-6  # the derivative of the angle is infinite for equal vectors
+
+
+def add_angle(cosines: Tensor, degrees: float) -> Tensor:
+    """Return cos(θ + m): add a margin to the angles of the given cosines (ArcCSE eq. 4; ArcFace, CVPR 2019).
+
+    Beyond θ + m = 180°, where the cosine would rise again, it keeps falling linearly. Within a tenth of a degree of
+    θ = 0 there is no gradient.
+
+    Args:
+        cosines: Cosines of any shape.
+        degrees: The margin m in degrees.
+    """
+    m = math.radians(degrees)
+    safe = cosines.clamp(-1 + _NEAR_ONE, 1 - _NEAR_ONE)
+    turned = safe * math.cos(m) - (1 - safe.square()).sqrt() * math.sin(m)
+    return torch.where(safe > -math.cos(m), turned, safe + math.cos(m) - 1)

@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.tensors import move, true_cells
-from opencse.losses.edits import mask_tokens, sample_tokens
+from opencse.losses.edits import VocabularyModule, mask_tokens, sample_tokens
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
-from opencse.losses.vocabulary import VocabularyModule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +32,7 @@ class MaskedLanguageModel(Term):
     """
 
     kind: ClassVar[str] = "masked_language_model"
+    view_fields: ClassVar[tuple[str, ...]] = ("sentences",)
     acts_on_embeddings: ClassVar[bool] = False
 
     sentences: tuple[str, ...] = ("anchor", "twin")
@@ -46,11 +46,6 @@ class MaskedLanguageModel(Term):
             raise ValueError("sentences must name at least one view, and none twice")
         if not 0 < self.ratio < 1:
             raise ValueError("ratio must lie between 0 and 1")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The views whose tokens are read."""
-        return self.sentences
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from opencse.foundation.tensors import HostInteger, true_cells
+from opencse.foundation.tensors import true_cells
 from opencse.losses.contrastive import Contrastive
 from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 
@@ -34,6 +33,8 @@ class MomentumContrastive(Contrastive):
 
     kind: ClassVar[str] = "momentum_contrastive"
 
+    view_fields: ClassVar[tuple[str, ...]] = (*Contrastive.view_fields, "queued")
+
     queue_size: int = 160
     momentum: float = 0.995
     queued: str = ""
@@ -46,11 +47,6 @@ class MomentumContrastive(Contrastive):
             raise ValueError("momentum must lie between 0 and 1")
         if self.margin is not None:
             raise ValueError("a margin is not defined for the queue")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The views of the contrastive loss, and the queued view."""
-        return tuple(dict.fromkeys((*super().views, *self.tokens)))
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -106,19 +102,15 @@ class MomentumQueue(TermModule):
         self.requires_grad_(False).eval()
         self._momentum = momentum
         self.register_buffer("queue", torch.zeros(size, width))
-        for name in ("count", "followed"):
-            self.register_buffer(name, torch.zeros((), dtype=torch.long))
-        self._integers = {name: HostInteger(0, self.get_buffer(name)) for name in ("count", "followed")}
+        self._count, self._followed = 0, 0  # kept on the host, and saved with the weights
 
-    def _integer(self, name: str) -> int:
-        return self._integers[name].get(self.get_buffer(name))
+    def get_extra_state(self) -> Tensor:
+        """Return the number of vectors in the queue and the last step that was followed."""
+        return torch.tensor([self._count, self._followed])
 
-    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> MomentumQueue:
-        values = {name: self._integer(name) for name in self._integers}
-        super()._apply(fn, recurse)
-        for name, value in values.items():  # on another device it would have to be read
-            self._integers[name].moved(self.get_buffer(name), value)
-        return self
+    def set_extra_state(self, state: Tensor) -> None:
+        """Set what `get_extra_state` returned."""
+        self._count, self._followed = state.tolist()
 
     def train(self, mode: bool = True) -> MomentumQueue:
         """Stay in evaluation mode, so that dropout is off."""
@@ -127,14 +119,14 @@ class MomentumQueue(TermModule):
     @property
     def vectors(self) -> Tensor:
         """Embeddings in the queue, oldest first, (n, width)."""
-        return self.get_buffer("queue")[: self._integer("count")]
+        return self.get_buffer("queue")[: self._count]
 
     @torch.no_grad()
     def follow(self, step: int) -> None:
         """Move towards the trained weights, once for each optimiser step."""
-        if step == self._integer("followed"):
+        if step == self._followed:
             return
-        self._integers["followed"].set(self.get_buffer("followed"), step)
+        self._followed = step
         parts: Any = self._online[0]
         for average, current in zip(self.encoder, parts, strict=True):
             for weight, new in zip(average.parameters(), current.parameters(), strict=True):
@@ -159,4 +151,4 @@ class MomentumQueue(TermModule):
         queue = self.get_buffer("queue")
         kept = torch.cat([self.vectors, vectors.to(queue.dtype)])[-len(queue) :]
         queue[: len(kept)] = kept
-        self._integers["count"].set(self.get_buffer("count"), len(kept))
+        self._count = len(kept)

@@ -26,6 +26,7 @@ class PairPreserving(Term):
     """
 
     kind: ClassVar[str] = "pair_preserving"
+    view_fields: ClassVar[tuple[str, ...]] = ("pairs",)
 
     pairs: tuple[tuple[str, str], ...]
     teacher: str = "teacher"
@@ -34,11 +35,6 @@ class PairPreserving(Term):
         super().__post_init__()
         if not self.pairs:
             raise ValueError("pairs must name at least one pair of views")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """All views in a pair."""
-        return tuple(dict.fromkeys(view for pair in self.pairs for view in pair))
 
     @property
     def teachers(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ class SimilarityPreserving(Term):
     """
 
     kind: ClassVar[str] = "similarity_preserving"
+    view_fields: ClassVar[tuple[str, ...]] = ("keep",)
 
     keep: tuple[str, ...] = ("anchor",)
     teacher: str = "teacher"
@@ -38,11 +39,6 @@ class SimilarityPreserving(Term):
         super().__post_init__()
         if not self.keep:
             raise ValueError("keep must name at least one view")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The kept views."""
-        return self.keep
 
     @property
     def teachers(self) -> tuple[str, ...]:

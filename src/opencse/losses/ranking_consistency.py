@@ -35,6 +35,7 @@ class RankingConsistency(Term):
     """
 
     kind: ClassVar[str] = "ranking_consistency"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positive")
 
     anchor: str = "anchor"
     positive: str = "twin"
@@ -45,11 +46,6 @@ class RankingConsistency(Term):
         super().__post_init__()
         if self.temperature <= 0:
             raise ValueError("temperature must be positive")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The two views."""
-        return (self.anchor, self.positive)
 
     def warnings(self) -> list[str]:
         """Warn that the form of the public code does not make the lists agree."""

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from opencse.losses.frozen import Frozen
-from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
+from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +40,6 @@ class Recall(Term):
         super().__post_init__()
         if self.gamma <= 0:
             raise ValueError("gamma must be positive")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """No views: the term reads weights."""
-        return ()
 
     def module(self, build: TermBuildContext) -> TermModule:
         """Return the weights with copies of their initial values."""

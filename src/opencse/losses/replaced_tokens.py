@@ -11,9 +11,15 @@ from torch import Tensor
 
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses.conditional import ConditionalTransformer, TokenGenerator
-from opencse.losses.edits import EditedTokens, delete_tokens, insert_tokens, mask_tokens, sample_tokens
+from opencse.losses.edits import (
+    EditedTokens,
+    VocabularyModule,
+    delete_tokens,
+    insert_tokens,
+    mask_tokens,
+    sample_tokens,
+)
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
-from opencse.losses.vocabulary import VocabularyModule
 
 _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
 
@@ -54,6 +60,7 @@ class ReplacedTokenDetection(Term):
     """
 
     kind: ClassVar[str] = "replaced_token_detection"
+    view_fields: ClassVar[tuple[str, ...]] = ("sentences", "texts")
 
     sentences: tuple[str, ...] = ("anchor", "twin")
     texts: tuple[str, ...] = ()
@@ -78,11 +85,6 @@ class ReplacedTokenDetection(Term):
             raise ValueError("temperature must not be negative")
         if self.task in _LANGUAGE_TASKS and self.counted == "all":
             raise ValueError(f"task '{self.task}' counts the masked tokens only: leave out counted")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The views with the vectors, and those with the tokens."""
-        return tuple(dict.fromkeys((*self.sentences, *self.texts)))
 
     @property
     def tokens(self) -> tuple[str, ...]:

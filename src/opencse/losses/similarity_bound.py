@@ -27,6 +27,7 @@ class SimilarityBound(Term):
     """
 
     kind: ClassVar[str] = "similarity_bound"
+    view_fields: ClassVar[tuple[str, ...]] = ("pairs",)
 
     pairs: tuple[tuple[str, str], ...]
     at_least: float | None = None
@@ -46,11 +47,6 @@ class SimilarityBound(Term):
         bound = self.at_most if self.at_least is None else self.at_least
         assert bound is not None
         return bound
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """All views in a pair."""
-        return tuple(dict.fromkeys(view for pair in self.pairs for view in pair))
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d) for each pair."""

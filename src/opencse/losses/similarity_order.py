@@ -29,6 +29,7 @@ class SimilarityOrder(Term):
     """
 
     kind: ClassVar[str] = "similarity_order"
+    view_fields: ClassVar[tuple[str, ...]] = ("closer", "farther")
 
     closer: tuple[tuple[str, str], ...]
     farther: tuple[tuple[str, str], ...]
@@ -40,11 +41,6 @@ class SimilarityOrder(Term):
             raise ValueError("closer and farther must name at least one pair of views each")
         if not 0 <= self.margin <= 2:
             raise ValueError("margin must be between 0 and 2: it is a difference of cosines")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """All views in a pair."""
-        return tuple(dict.fromkeys(view for pair in (*self.closer, *self.farther) for view in pair))
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d) for each pair, and O(B) for each closer and farther one."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -164,6 +164,8 @@ class Term:
     """
 
     kind: ClassVar[str]
+    view_fields: ClassVar[tuple[str, ...]] = ()
+    """The fields that name the views: each a name, or a tuple of names or of pairs of them."""
     acts_on_embeddings: ClassVar[bool] = True
     """Whether the gradient flows through the embeddings, not directly to the encoder's weights."""
 
@@ -178,8 +180,8 @@ class Term:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The views whose embeddings the term reads."""
-        raise NotImplementedError
+        """The views whose embeddings the term reads: those named by its `view_fields`, each once, in their order."""
+        return tuple(dict.fromkeys(_names([getattr(self, field) for field in self.view_fields])))
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -240,3 +242,37 @@ class Term:
     def warnings(self) -> list[str]:
         """Return warnings about settings that are valid but probably unintended."""
         return []
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Yield the names in nested sequences; an empty name is left out."""
+    if isinstance(value, str):
+        yield from [value] if value else []
+    else:
+        for each in value:
+            yield from _names(each)
+
+
+class Frozen(nn.Module):
+    """Container of a module that moves with the network, but is not trained, saved or synchronised.
+
+    Its weights are read again at the start of every run, so checkpoints leave them out. The module keeps its mode
+    (training or evaluation).
+
+    Args:
+        held: The module; its parameters will not require gradients.
+    """
+
+    def __init__(self, held: nn.Module) -> None:
+        super().__init__()
+        held.requires_grad_(False)
+        self._held = (held,)  # in a tuple, so that PyTorch does not register it
+
+    @property
+    def module(self) -> nn.Module:
+        """The contained module."""
+        return self._held[0]
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Frozen:
+        self._held[0]._apply(fn, recurse)
+        return cast(Frozen, super()._apply(fn, recurse))

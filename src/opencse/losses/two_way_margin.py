@@ -32,6 +32,7 @@ class TwoWayMargin(Term):
     """
 
     kind: ClassVar[str] = "two_way_margin"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "closer", "farther")
 
     anchor: str = "anchor"
     closer: str
@@ -43,11 +44,6 @@ class TwoWayMargin(Term):
         lower, upper = self.margin
         if not 0 <= lower <= upper:
             raise ValueError(f"margin must be two numbers with 0 <= lower <= upper, not {list(self.margin)}")
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """Anchor and the two others."""
-        return (self.anchor, self.closer, self.farther)
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(B d)."""

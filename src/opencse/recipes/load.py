@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 from opencse.foundation.decode import check_fields, check_keys, decode, encode, unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import LARGEST_SETTINGS, read_text
-from opencse.foundation.toml_tables import Table, merge_tables, nested_table, parse_override, parse_toml
+from opencse.foundation.toml_tables import Table, format_toml, merge_tables, nested_table, parse_override, parse_toml
 from opencse.losses import TERMS
 from opencse.recipes.schema import Recipe
 from opencse.text.views.registry import CONSTRUCTORS
@@ -147,10 +147,8 @@ def _tables(value: object, where: str) -> Table:
 
 def dump_recipe(recipe: Recipe) -> str:
     """Return the resolved recipe as TOML, which `load_recipe` reads back to an equal recipe."""
-    import tomli_w
-
     table = encode(recipe)
-    return tomli_w.dumps({k: v for k, v in table.items() if k not in ("name", "family", "variant") and v != {}})
+    return format_toml({k: v for k, v in table.items() if k not in ("name", "family", "variant") and v != {}})
 
 
 def _merged(name: str | Path) -> tuple[Table, str, list[str]]:

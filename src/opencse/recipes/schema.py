@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from opencse.recipes.corpus_settings import CorpusSettings, MixturePart
-from opencse.recipes.optimization import Optimizer, Schedule, Selection, Training
+from opencse.recipes.settings import CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
 
 if TYPE_CHECKING:
     from opencse.losses import Term

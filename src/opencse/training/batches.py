@@ -15,9 +15,36 @@ from opencse.encoder.packing import Packing
 from opencse.encoder.prompts import Frame
 from opencse.foundation.tensors import move
 from opencse.recipes.rows.token_store import TokenStore
-from opencse.training.grouping import length_groups
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
+
+
+class BatchSampler:
+    """Shuffled batches without replacement; the incomplete last batch of an epoch is dropped.
+
+    Args:
+        rows: Number of training rows.
+        batch_size: Rows per batch, over all processes.
+        seed: Seed of the order of rows, together with the number of the epoch.
+    """
+
+    def __init__(self, rows: int, batch_size: int, seed: int) -> None:
+        self.rows = rows
+        self.batch_size = batch_size
+        self.seed = seed
+        self.batches_per_epoch = rows // batch_size
+        self._epoch = -1
+        self._order = np.zeros(0, dtype=np.int64)
+
+    def batch(self, step: int) -> np.ndarray:
+        """Return the row numbers of a batch, int64 (batch_size,); steps count from 0 over all epochs."""
+        epoch, position = divmod(step, self.batches_per_epoch)
+        if epoch != self._epoch:
+            order = np.arange(self.rows, dtype=np.int64)
+            np.random.default_rng([self.seed, epoch]).shuffle(order)
+            self._epoch, self._order = epoch, order
+        start = position * self.batch_size
+        return self._order[start : start + self.batch_size]
 
 
 @dataclass(frozen=True)
@@ -180,6 +207,42 @@ class Assembler:
             block[i, : len(sequence)] = sequence
             mask[i, : len(sequence)] = 1
         return torch.from_numpy(block), torch.from_numpy(mask)
+
+
+def length_groups(lengths: Sequence[int], overhead_tokens: float = 64.0) -> list[range]:
+    """Split sorted rows into consecutive groups, each padded to its longest row, with the least total cost.
+
+    The cost of a group is `rows * longest + overhead_tokens`. The optimum over all splits is found by dynamic
+    programming over the distinct lengths.
+
+    Args:
+        lengths: Length of each row in tokens, in ascending order.
+        overhead_tokens: Cost of one more forward pass, in tokens.
+
+    Returns:
+        Consecutive ranges that cover all rows; `[]` for no rows.
+
+    Raises:
+        ValueError: If the lengths are not in ascending order.
+    """
+    rows = np.asarray(lengths, dtype=np.int64)
+    if (np.diff(rows) < 0).any():
+        raise ValueError("length_groups needs lengths in ascending order; sort the rows first")
+    # Rows of equal length stay together: a cut is possible only where the length changes.
+    cuts = np.concatenate([np.flatnonzero(np.diff(rows)) + 1, [len(rows)]]) if len(rows) else np.zeros(0, np.int64)
+    starts = np.concatenate([[0], cuts])
+    cost = np.zeros(len(starts))  # cost[i]: of the best split of the first starts[i] rows
+    best = np.zeros(len(starts), dtype=np.int64)
+    for i, end in enumerate(cuts, start=1):
+        candidates = cost[:i] + (end - starts[:i]) * rows[end - 1] + overhead_tokens
+        best[i] = int(candidates.argmin())
+        cost[i] = candidates[best[i]]
+    groups: list[range] = []
+    i = len(cuts)
+    while i:
+        groups.append(range(int(starts[best[i]]), int(starts[i])))
+        i = int(best[i])
+    return groups[::-1]
 
 
 def _repeated_below(share: float, length: int) -> int:

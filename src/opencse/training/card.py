@@ -65,7 +65,17 @@ def encoder_card(
     if outcome.share < 1:
         kept = f"{outcome.share:.0%} of the way from the backbone's to those {kept}"
     summary = f"A sentence encoder trained without labels by opencse, recipe `{recipe.name}` ({recipe.variant})."
-    return _header(recipe.title, summary, record["backbone"], language) + _RUN.format(
+    name, license = base_model(record["backbone"])
+    metadata = ModelCardData(
+        language=language,
+        license=license,
+        library_name="sentence-transformers",
+        pipeline_tag="sentence-similarity",
+        tags=["sentence-transformers", "sentence-similarity", "opencse"],
+        base_model=name,
+    )
+    header = _HEADER.format(metadata=metadata.to_yaml().strip(), title=recipe.title, summary=summary, oldest=OLDEST)
+    return header + _RUN.format(
         backbone=record["backbone"],
         family=recipe.family,
         paper=recipe.paper or "own",
@@ -82,17 +92,3 @@ def encoder_card(
         first="none" if outcome.first_score is None else f"{outcome.first_score:.2f}",
         seconds=outcome.seconds,
     )
-
-
-def _header(title: str, summary: str, base: str, language: str | None) -> str:
-    """Return the card's metadata for a model hub, title, summary and how to use the model."""
-    name, license = base_model(base)
-    metadata = ModelCardData(
-        language=language,
-        license=license,
-        library_name="sentence-transformers",
-        pipeline_tag="sentence-similarity",
-        tags=["sentence-transformers", "sentence-similarity", "opencse"],
-        base_model=name,
-    )
-    return _HEADER.format(metadata=metadata.to_yaml().strip(), title=title, summary=summary, oldest=OLDEST)

@@ -7,24 +7,26 @@ best score, running sums) and `checksums.json` of these. The folder gets its nam
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from opencse.foundation.checksums import find_damage, write_checksums
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file, replaced_folder
+from opencse.foundation.files import find_damage, replaced_file, replaced_folder, write_checksums
 from opencse.foundation.reading import error_reason, read_json, regular_file, translate_errors
+from opencse.foundation.tensors import tensors_hash
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 _DIGEST = "sha256"
 _REMEDY = "Start anew with --overwrite."
@@ -133,6 +135,34 @@ class Checkpoints:
         return state, _random_state(path / "random.safetensors", process)
 
 
+def random_state(device: torch.device) -> Tensor:
+    """Return the state of the CPU's generator, followed by that of the device, as bytes (n,)."""
+    state = torch.get_rng_state()
+    if device.type == "cuda":
+        return torch.cat([state, torch.cuda.get_rng_state(device)])
+    if device.type == "mps":
+        return torch.cat([state, torch.mps.get_rng_state()])
+    return state
+
+
+def all_random_states(accelerator: Accelerator) -> list[Tensor]:
+    """Return the `random_state` of every process; all of them must call this."""
+    own = random_state(accelerator.device)
+    if accelerator.num_processes == 1:
+        return [own]
+    return [state.cpu() for state in accelerator.gather(own.to(accelerator.device)[None]).unbind()]
+
+
+def set_random_state(state: Tensor, device: torch.device) -> None:
+    """Set the generators to a state that `random_state` returned for the same kind of device."""
+    size = torch.get_rng_state().numel()
+    torch.set_rng_state(state[:size])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state[size:], device)
+    elif device.type == "mps":
+        torch.mps.set_rng_state(state[size:])
+
+
 def _random_state(path: Path, process: int) -> Tensor:
     """Return the generator state of a process, uint8 (n,).
 
@@ -159,7 +189,7 @@ def save_weights(network: nn.Module, path: Path, metadata: dict[str, str] | None
         seen.add(pointer)
         state[name] = tensor.detach().cpu().contiguous()
     with replaced_file(path) as temporary:
-        save_file(state, temporary, metadata={**(metadata or {}), _DIGEST: _digest(state)})
+        save_file(state, temporary, metadata={**(metadata or {}), _DIGEST: tensors_hash(state)})
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
@@ -186,7 +216,7 @@ def check_weights(path: Path) -> dict[str, Tensor]:
         OpencseError: The file is missing, or was changed after it was written.
     """
     state, metadata = _tensors(path)
-    if metadata.get(_DIGEST) != _digest(state):
+    if metadata.get(_DIGEST) != tensors_hash(state):
         raise OpencseError(f"{path}: was changed after it was written", _REMEDY)
     return state
 
@@ -207,15 +237,6 @@ def _tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     ):
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     raise AssertionError
-
-
-def _digest(state: dict[str, Tensor]) -> str:
-    """Return the SHA-256 of names, shapes, types and bytes."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(state.items()):
-        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter

@@ -81,11 +81,21 @@ def read_record(out: Path) -> dict[str, Any]:
 
 def begun_step_limit(out: Path) -> int | None:
     """Return the number of steps that fit into the time of the run in a folder; None if it has no such limit."""
+    found = _begun(out, "step_limit")
+    return found if type(found) is int and found > 0 else None
+
+
+def begun_precision(out: Path) -> Any:
+    """Return the precision of the run in a folder; None if there is no run."""
+    found = _begun(out, "precision")
+    return found if found in ("bf16", "fp16", "fp32") else None
+
+
+def _begun(out: Path, key: str) -> Any:
     try:
-        found = read_json(out / "run.json").get("step_limit")
+        return read_json(out / "run.json").get(key)
     except OpencseError:
         return None
-    return found if type(found) is int and found > 0 else None
 
 
 def describe_environment() -> dict[str, Any]:

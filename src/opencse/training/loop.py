@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
+import signal
+import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from opencse.encoder.precision import MixedPrecision
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.foundation.measure import Measures
-from opencse.foundation.progress import Phase, timed
-from opencse.foundation.progress.phase import about
+from opencse.foundation.progress import Notify, Phase, about, timed
 from opencse.recipes import Recipe
-from opencse.training.batch_sampler import BatchSampler
-from opencse.training.blending import copy_weights
-from opencse.training.checkpoint import TrainingState, check_weights, load_weights, save_weights
-from opencse.training.drawing_back import draw_back
-from opencse.training.host import LoopHost
+from opencse.training.batches import BatchSampler
+from opencse.training.checkpoint import (
+    Checkpoints,
+    TrainingState,
+    all_random_states,
+    check_weights,
+    load_weights,
+    save_weights,
+    set_random_state,
+)
+from opencse.training.drawing_back import copy_weights, draw_back
 from opencse.training.log import MetricsLog
 from opencse.training.network import Network
-from opencse.training.random_state import all_random_states, set_random_state
-from opencse.training.schedule import rate_factor
-from opencse.training.stop_signal import StopSignal
+from opencse.training.optimizer import adamw, rate_factor
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 MEASURED_STEPS = 20
 """Steps after which the time of the training is known, and is limited if there is a deadline."""
@@ -56,6 +66,32 @@ class TrainingOutcome:
     guards: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoopHost:
+    """What a training loop runs in.
+
+    Attributes:
+        folder: Folder for metrics, checkpoints and the best weights.
+        accelerator: Devices and processes.
+        checkpoints: The checkpoints of the run.
+        progress: Show progress.
+        notify: Receives the expected time, after the first steps.
+        deadline: Time by `time.perf_counter` at which training is to end. The number of steps that fit is computed
+            once, after the first `MEASURED_STEPS`; the schedule then runs to its end by that number.
+        step_limit: That number, if the run is resumed and had it.
+        keep_step_limit: Receives the number when it is computed, in the main process.
+    """
+
+    folder: Path
+    accelerator: Accelerator
+    checkpoints: Checkpoints
+    progress: bool = True
+    notify: Notify = lambda _: None
+    deadline: float | None = None
+    step_limit: int | None = None
+    keep_step_limit: Callable[[int], None] = lambda _: None
+
+
 class TrainingLoop:
     """The training loop of a run in its folder.
 
@@ -80,7 +116,7 @@ class TrainingLoop:
         self.network, self.assembler, self.sampler, self.recipe = network, assembler, sampler, recipe
         self.measures, self.host, self.step_limit = measures, host, host.step_limit
         self.folder, self.accelerator, self.checkpoints = host.folder, host.accelerator, host.checkpoints
-        self.main = self.accelerator.is_main_process
+        self.main, self._distributed = self.accelerator.is_main_process, self.accelerator.num_processes > 1
         self.show = host.progress and self.main
         steps = recipe.training.epochs * sampler.batches_per_epoch
         self.steps = min(steps, recipe.training.max_steps or steps)
@@ -99,7 +135,7 @@ class TrainingLoop:
         name = self.recipe.training.precision
         assert name != "auto"  # settled before the run began
         self.precision = MixedPrecision(name, self.network, self.accelerator.device)
-        self.optimizer = self._optimizer()
+        self.optimizer = adamw(self.network, self.recipe.optimizer)
         self.state = TrainingState()
         self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
         latest = self.checkpoints.latest() if resume else None
@@ -120,19 +156,10 @@ class TrainingLoop:
                 self.log.close()
         return self._finish()
 
-    def clean_up(self) -> None:
-        """Remove the checkpoints and the best weights, after the model was saved."""
-        shutil.rmtree(self.checkpoints.folder, ignore_errors=True)
-        self.best_path.unlink(missing_ok=True)
-
     @property
     def _within_tolerance(self) -> bool:
         """Whether the last weights are kept, drawn back as far as development pairs and guards demand."""
         return self.recipe.selection.keep == "last" and self.measures.validate
-
-    @property
-    def _distributed(self) -> bool:
-        return self.accelerator.num_processes > 1
 
     def _train(self) -> None:
         self._clock = time.perf_counter() - self.state.seconds
@@ -318,35 +345,15 @@ class TrainingLoop:
         kept = None if self.measures.development is None else state.best_step
         return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
 
-    def _optimizer(self) -> torch.optim.Optimizer:
-        settings = self.recipe.optimizer
-        own_rate = {
-            id(p): module.learning_rate
-            for module in self.network.head.modules_by_term.values()
-            if module.learning_rate is not None
-            for p in module.parameters()
-        }
-        groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
-        for parameter in self.network.parameters():
-            if parameter.requires_grad:
-                # Only matrices decay: nothing speaks for biases and LayerNorm gains near 0.
-                decay = settings.weight_decay if parameter.ndim > 1 else 0.0
-                groups.setdefault((own_rate.get(id(parameter), settings.lr), decay), []).append(parameter)
-        return torch.optim.AdamW(
-            [{"params": members, "peak": rate, "weight_decay": decay} for (rate, decay), members in groups.items()],
-            lr=settings.lr,
-            betas=settings.betas,
-            eps=settings.eps,
-            fused=True,
-        )
-
     def _freeze_unused(self) -> None:
         """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.
 
         With several processes, such parameters (an unused pooler) would stall the training, which waits for their
         gradients. The step also finds mistakes before any time is spent. The random state does not change.
         """
-        memory = {name: buffer.clone() for name, buffer in self._memory().items()}
+        auxiliary = self.network.head.auxiliary  # some terms keep vectors and counts from step to step
+        weights = dict(auxiliary.named_parameters())
+        memory = {name: value.clone() for name, value in auxiliary.state_dict().items() if name not in weights}
         with torch.random.fork_rng(devices=[]):
             batch = self.assembler(self.sampler.batch(0)[:2]).to(self.accelerator.device)
             self.network.train()
@@ -356,11 +363,28 @@ class TrainingLoop:
             if parameter.grad is None:
                 parameter.requires_grad_(False)
             parameter.grad = None
-        for name, value in self._memory().items():
-            value.copy_(memory[name])
+        auxiliary.load_state_dict(memory, strict=False)
 
-    def _memory(self) -> dict[str, torch.Tensor]:
-        """Return the buffers that terms keep from step to step, which the discarded step must not change."""
-        buffers = {name for name, _ in self.network.head.auxiliary.named_buffers()}
-        state = self.network.head.auxiliary.state_dict()
-        return {name: state[name] for name in buffers if name in state}
+
+class StopSignal:
+    """Whether SIGINT or SIGTERM was received; a second one ends the process at once."""
+
+    received = False
+
+    @contextlib.contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Handle the signals in this context; Python allows handlers in the main thread only."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        old_handlers = {s: signal.signal(s, self._receive) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in old_handlers.items():
+                signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received:
+            sys.exit(130)
+        self.received = True

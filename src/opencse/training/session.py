@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch.distributed
 from accelerate import Accelerator
 from accelerate.utils import InitProcessGroupKwargs, set_seed
 
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.precision_choice import describe
+from opencse.encoder.precision_choice import describe, resolve_precision
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Notify, timed
 from opencse.recipes import Recipe
-from opencse.recipes.optimization import Training
-from opencse.training.batch_sampler import BatchSampler
+from opencse.recipes.settings import Training
+from opencse.training.batches import BatchSampler
 from opencse.training.checkpoint import Checkpoints
-from opencse.training.folder import begun_step_limit, check_folder, describe_environment, prepare_folder, read_record
-from opencse.training.host import LoopHost
+from opencse.training.folder import (
+    begun_precision,
+    begun_step_limit,
+    check_folder,
+    describe_environment,
+    prepare_folder,
+    read_record,
+)
 from opencse.training.log import check_trackers
-from opencse.training.loop import TrainingLoop, TrainingOutcome
-from opencse.training.memory import keep_freed_memory
+from opencse.training.loop import LoopHost, TrainingLoop, TrainingOutcome
 from opencse.training.network import Network
-from opencse.training.settled_precision import settle_training_precision
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 _MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
 _PATIENCE = timedelta(days=1)
@@ -58,6 +68,53 @@ class RunControl:
     progress: bool = True
     notify: Notify = lambda _: None
     deadline: float | None = None
+
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from <malloc.h>
+
+
+def keep_freed_memory() -> bool:
+    """Tell the C library to keep freed memory; call it once, before training on a CPU.
+
+    A training step frees its activations and gradients, and the next one allocates the same sizes again. By default
+    glibc returns blocks above 32 MiB (the gradient of a word-embedding table) and the free end of its heap to the
+    system, which then clears every page again in each step. The price is that the process never shrinks.
+
+    Returns:
+        Whether it took effect, which needs glibc.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+    except (OSError, AttributeError):  # not glibc
+        return False
+    return bool(mallopt(_M_MMAP_THRESHOLD, 1 << 30)) and bool(mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1))
+
+
+def settle_training_precision(
+    training: Training, config: Any, accelerator: Accelerator, resumed: Path | None
+) -> Training:
+    """Return the settings with `bf16` or `fp32` in place of `auto`, the same in every process; fp16 needs a GPU.
+
+    Args:
+        training: Settings of the loop.
+        config: Configuration of the model, for the shapes of the matrices that are timed.
+        accelerator: Devices and processes.
+        resumed: Folder of the run to resume, whose precision is kept; None for a new run.
+    """
+    if training.precision == "fp16" and accelerator.device.type == "cpu":
+        return replace(training, precision="fp32")
+    if training.precision != "auto":
+        return training
+    found: list[Any] = [None if resumed is None else begun_precision(resumed)]
+    if found[0] is None and accelerator.is_main_process:
+        found = [resolve_precision("auto", config, accelerator.device)]
+    if accelerator.num_processes > 1:
+        from accelerate.utils import broadcast_object_list
+
+        broadcast_object_list(found)
+    return replace(training, precision=found[0])
 
 
 class TrainingSession:
@@ -199,7 +256,8 @@ class TrainingSession:
         if self.main:
             save(outcome)
             write_json(self.folder / "run.json", {**self._placed(record), "outcome": asdict(outcome)})
-            loop.clean_up()
+            shutil.rmtree(folder, ignore_errors=True)
+            loop.best_path.unlink(missing_ok=True)
         if self.track:
             self.accelerator.end_training()
         self.accelerator.wait_for_everyone()

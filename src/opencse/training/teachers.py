@@ -133,16 +133,16 @@ def teacher_vectors(
     for name, teacher in teachers.items():
         kind = {"vectors": pa.list_(pa.float32(), teacher.embedder.dimension)}
         by_column: dict[str, np.ndarray] = {}
-        known: dict[int, tuple[str, int]] = {}
+        known: dict[int, np.ndarray] = {}  # vectors of texts of earlier columns, by their hash
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
             first: dict[int, int] = {}
             cells = (row[column] for row in rows)
             phase = partial(Phase, f"teacher {name}, {column}", total=count, unit="sentences", show=progress)
-            fill = partial(_write_vectors, teacher, cells, known, by_column, first, phase)
+            fill = partial(_write_vectors, teacher, cells, known, first, phase)
             store = cached_store("teachers", [teacher.digest, texts[column]], kind, fill)
+            by_column[column] = vectors = store.columns["vectors"].values
             for key, row in first.items():
-                known.setdefault(key, (column, row))
-            by_column[column] = store.columns["vectors"].values
+                known.setdefault(key, vectors[row])
         found[name] = {view: by_column[recipe.views[view].text] for view in recipe.used_teachers[name]}
     return found
 
@@ -163,8 +163,7 @@ def _text_hashes(rows: UsableRows, columns: Sequence[str]) -> tuple[int, dict[st
 def _write_vectors(
     teacher: LoadedTeacher,
     texts: Iterable[str | None],
-    known: Mapping[int, tuple[str, int]],
-    vectors: Mapping[str, np.ndarray],
+    known: Mapping[int, np.ndarray],
     first: dict[int, int],
     phase: Callable[[], Phase],
     writer: StoreWriter,
@@ -174,8 +173,7 @@ def _write_vectors(
     Args:
         teacher: The teacher.
         texts: The cells of the column.
-        known: Column and row of the texts of other columns, by their hash.
-        vectors: Vectors of these columns.
+        known: Vectors of the texts of other columns, by their hash.
         first: Receives the first row of each text, by its hash.
         phase: Begins to show the progress.
         writer: Receives the vectors.
@@ -196,8 +194,7 @@ def _write_vectors(
                 block[new] = teacher.encode([str(chunk[i]) for i in new])
             for i in own:
                 if keys[i] in known:
-                    column, row = known[keys[i]]
-                    block[i] = vectors[column][row]
+                    block[i] = known[keys[i]]
             added = writer.added("vectors")
             for i, row in first_row.items():
                 block[i] = block[row - done] if row >= done else added[row]

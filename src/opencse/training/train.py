@@ -12,19 +12,20 @@ import torch
 from opencse.encoder import build_projector, exported_projector, save_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.denoising import TemplateDenoising
+from opencse.encoder.dropout import dropout_rates
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
+from opencse.foundation.errors import OpencseError
 from opencse.foundation.lock import locked
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
-from opencse.recipes import Recipe, dump_recipe
+from opencse.recipes import Recipe, Selection, Training, ViewSettings, dump_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS, likely_language
-from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.batches import Assembler
 from opencse.training.card import encoder_card
-from opencse.training.checks import check_batch, check_dropout, score_warnings
 from opencse.training.loop import TrainingOutcome
 from opencse.training.network import LossHead, Network
 from opencse.training.session import RunControl, TrainingSession
@@ -90,7 +91,18 @@ def train_encoder(
         fingerprint = _fingerprint(recipe, model, text)
         if (outcome := session.finished(fingerprint)) is not None:
             return TrainingRun(session.folder, recipe, outcome)
-        record = _record(recipe, backbone.name, corpus.name, text.store, fingerprint)
+        record = {
+            "recipe": recipe.name,
+            "variant": recipe.variant,
+            "family": recipe.family,
+            "backbone": backbone.name,
+            "corpus": corpus.name,
+            "rows": text.store.rows,
+            "blank_rows": text.store.skipped,
+            "seed": recipe.training.seed,
+            "precision": recipe.training.precision,
+            "fingerprint": fingerprint,
+        }
         session.begin(record, {"recipe.toml": fingerprint["recipe"]})
         for line in text.notes():
             session.notify(line)
@@ -117,14 +129,24 @@ class _TrainedModel:
         backbone.seed = recipe.training.seed
         self.encoder = backbone.encoder(**recipe.pooling, dropout=recipe.encoder.dropout)
         check_dropout(recipe.used_views, self.encoder, backbone)
+        width = self.encoder.get_embedding_dimension()
+        assert width is not None
+        kind = recipe.encoder.projector
         if recipe.encoder.keep_projector:
-            width = self.encoder.get_embedding_dimension()
-            assert width is not None
             self.encoder.append(exported_projector(width).to(self.encoder.device))
+            kind = "none"
         self.packed: bool = prepare_for_training(self.encoder)
         self.sources, self.views = sources_and_views(recipe, self.encoder, backbone)
-        self._denoisers = _denoisers(recipe, self.encoder, self.views)
-        self.network = _network(recipe, self.encoder, backbone, self._denoisers, session.device)
+        self._denoisers: dict[str, TemplateDenoising] = {}
+        if self._denoising != "none":
+            first: Any = self.encoder[0]
+            model, positions = first.auto_model, recipe.encoder.denoising_positions
+            for name, view in self.views.items():
+                self._denoisers[name] = TemplateDenoising(model, view.frame, positions, view.dropout)
+        torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
+        projector = build_projector(kind, width)
+        modules = term_modules(recipe.terms, self.encoder, projector, backbone, recipe.training.seed, session.device)
+        self.network = Network(self.encoder, LossHead(projector, Objective(recipe.terms), modules), self._denoisers)
 
     @property
     def scored(self) -> SentenceTransformer:
@@ -192,6 +214,60 @@ class _TrainingText:
         )
 
 
+def check_dropout(views: Mapping[str, ViewSettings], encoder: SentenceTransformer, backbone: Backbone) -> None:
+    """Check that no two views are identical: the same text and prompt, without dropout.
+
+    Raises:
+        OpencseError: Two views are identical.
+    """
+    rates = dropout_rates(encoder)
+    base = max(rates, default=0.0)
+    seen: dict[tuple[str, str | None], float] = {}
+    for view in views.values():
+        key, rate = (view.text, view.prompt), base if view.dropout is None else (view.dropout if rates else 0.0)
+        if key in seen and max(rate, seen[key]) == 0:
+            raise OpencseError(
+                f"{backbone}: its dropout is 0, so two views of a sentence would be identical",
+                "Set a rate with --set encoder.dropout=0.1.",
+            )
+        seen[key] = max(rate, seen.get(key, 0.0))
+
+
+def check_batch(training: Training, processes: int) -> None:
+    """Check that the batch divides evenly among the processes.
+
+    Raises:
+        OpencseError: It does not.
+    """
+    part = training.batch_size // training.accumulate
+    if part % processes:
+        raise OpencseError(
+            f"training.batch_size {training.batch_size} does not divide among {processes} processes "
+            f"(times accumulate {training.accumulate})",
+            "Choose a multiple.",
+        )
+
+
+def score_warnings(outcome: TrainingOutcome, selection: Selection) -> list[str]:
+    """Return warnings about scores below those of the untouched backbone."""
+    first, best = outcome.first_score, outcome.best_score
+    if selection.keep == "best":
+        if first is None or best is None or best >= first:
+            return []
+        message = f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"
+        return [message]
+    limits = [] if first is None else [f"{selection.tolerance:g} points on the development set"]
+    if outcome.guards and selection.guard_tolerance is not None:
+        limits.append(f"{selection.guard_tolerance:g} points on each guard")
+    if outcome.share == 1 or not limits:
+        return []
+    lost = f"the trained weights lose more than is allowed ({' and '.join(limits)})"
+    if outcome.share == 0:
+        return [f"{lost} however little of them is kept: the model is the untouched one"]
+    kept = f"{lost}: only {outcome.share:.0%} of the way to them was kept"
+    return [kept if best is None else f"{kept} (development score {best:.2f} against {first:.2f} before)"]
+
+
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:
     """Return the hashes and settings that a resumed run must share with its start, by name."""
     found = {
@@ -202,47 +278,3 @@ def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> d
     found |= {f"teacher {name}": digest for name, digest in text.teacher_digests.items()}
     modules = model.network.head.modules_by_term
     return found | {f"model of the term {term}": module.digest for term, module in modules.items() if module.digest}
-
-
-def _record(
-    recipe: Recipe, backbone: str, corpus: str, store: TokenStore, fingerprint: Mapping[str, str]
-) -> dict[str, Any]:
-    return {
-        "recipe": recipe.name,
-        "variant": recipe.variant,
-        "family": recipe.family,
-        "backbone": backbone,
-        "corpus": corpus,
-        "rows": store.rows,
-        "blank_rows": store.skipped,
-        "seed": recipe.training.seed,
-        "precision": recipe.training.precision,
-        "fingerprint": fingerprint,
-    }
-
-
-def _denoisers(
-    recipe: Recipe, encoder: SentenceTransformer, views: Mapping[str, ViewTokens]
-) -> dict[str, TemplateDenoising]:
-    settings = recipe.encoder
-    if settings.denoising == "none":
-        return {}
-    first: Any = encoder[0]
-    model, positions = first.auto_model, settings.denoising_positions
-    return {name: TemplateDenoising(model, view.frame, positions, view.dropout) for name, view in views.items()}
-
-
-def _network(
-    recipe: Recipe,
-    encoder: SentenceTransformer,
-    backbone: Backbone,
-    denoisers: Mapping[str, TemplateDenoising],
-    device: torch.device,
-) -> Network:
-    width = encoder.get_embedding_dimension()
-    assert width is not None
-    torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
-    kind = "none" if recipe.encoder.keep_projector else recipe.encoder.projector
-    projector = build_projector(kind, width)
-    modules = term_modules(recipe.terms, encoder, projector, backbone, recipe.training.seed, device)
-    return Network(encoder, LossHead(projector, Objective(recipe.terms), modules), denoisers)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.workers.local import Local
+from opencse.foundation.workers import Local
 
 
 class Double:
@@ -48,7 +48,7 @@ def test_workers_end_when_their_caller_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import os, pathlib, time\n"
-        "from opencse.foundation.workers.local import Local\n"
+        "from opencse.foundation.workers import Local\n"
         "class Sleeper:\n"
         "    def open(self): pass\n"
         "    def __call__(self, job):\n"
@@ -90,7 +90,7 @@ def test_a_caller_may_stop_early() -> None:
 def test_a_script_without_a_main_guard_ends_with_the_remedy(tmp_path) -> None:  # type: ignore[no-untyped-def]
     script = tmp_path / "script.py"
     script.write_text(
-        "from opencse.foundation.workers.local import Local\n"
+        "from opencse.foundation.workers import Local\n"
         "class Same:\n"
         "    def open(self): pass\n"
         "    def __call__(self, job): return job\n"

@@ -12,8 +12,7 @@ from opencse.encoder import Frame, load_encoder
 from opencse.foundation.cache import cache_root
 from opencse.recipes.rows.token_store import TokenSource, open_token_store
 from opencse.text.corpus import Corpus
-from opencse.training.batch_sampler import BatchSampler
-from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.batches import Assembler, BatchSampler, ViewTokens
 from tests.tiny import tiny_bert
 
 TEXTS = ["the cat sits", None, "a dog", "", "word " * 5000, "no"]

@@ -1,14 +1,20 @@
-"""Labels of the user: pairs of texts that say the same or the opposite, and judged searches."""
+"""Labels of the user: pairs that say the same or the opposite, and judged searches, as rows, views and terms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.parquet import write_texts
 from opencse.foundation.tables import parse_score, read_table, require_text
+from opencse.losses import SimilarityBound, SimilarityOrder, Term
+from opencse.recipes import MixturePart, Recipe
+from opencse.recipes.rows.mixture import draw_evenly
+from opencse.text.corpus import Corpus
 
 SAME, OPPOSITE, BETTER, WORSE = "label_same", "label_opposite", "label_better", "label_worse"
 COLUMNS = (SAME, OPPOSITE, BETTER, WORSE)
@@ -146,3 +152,85 @@ def _compared(scored: Mapping[str, Mapping[str, float]]) -> Iterator[LabelRow]:
         for (better, high), (worse, low) in product(found.items(), found.items()):
             if high > low:
                 yield _label_row(text, {BETTER: better, WORSE: worse})
+
+
+def with_labels(recipe: Recipe, labels: Labels) -> Recipe:
+    """Return the recipe with views, terms and parts for the labels.
+
+    Pairs that say the same get a cosine of at least 0.9, opposite ones of at most 0.7; the better hit of a search is
+    nearer than the worse by 0.1.
+
+    Raises:
+        OpencseError: The recipe trains on columns that labels lack.
+    """
+    anchor = next((name for name, view in recipe.used_views.items() if view.text == "text"), None)
+    needed = sorted(column for column, optional in recipe.columns.items() if not optional and column != "text")
+    if anchor is None or needed:
+        lacking = needed[0] if needed else "text"
+        raise OpencseError(
+            f"the recipe {recipe.name} cannot be trained on labels: it needs the column {lacking} in each row",
+            "Use debias, or a recipe that reads the text alone.",
+        )
+    parts = recipe.corpus.parts
+    if parts:
+        rows = labels.training_rows(sum(part.rows for part in parts.values()))
+        needs = {column: (BETTER, WORSE) if column == BETTER else (column,) for column in rows}
+        parts = {**parts, **{f"{column}s": MixturePart(rows=rows[column], needs=needs[column]) for column in rows}}
+    views = {name: replace(recipe.views[anchor], text=name, optional=True) for name in labels.columns}
+    return replace(
+        recipe,
+        views={**recipe.views, **views},
+        terms=(*recipe.terms, *_terms(anchor, labels.columns)),
+        corpus=replace(recipe.corpus, parts=parts),
+    )
+
+
+def join_labels(rows: Corpus, labels: Labels, out: Path, *, columns: Collection[str], drawn: bool, seed: int) -> Corpus:
+    """Write the rows of a corpus and, behind them, those of the labels.
+
+    Args:
+        rows: Rows with a column `text`.
+        labels: The labels.
+        out: The Parquet file to write.
+        columns: Columns of the rows to keep, beside `text`.
+        drawn: Draw as many labelled rows as training takes and shuffle all rows, for recipes without parts
+            (`mix_rows` does both for those that have some).
+        seed: Seed of the draw and of the order.
+    """
+    kept = ["text", *(name for name in rows.columns if name in columns and name not in ("text", *COLUMNS))]
+    table = [(*row, None, None, None, None) for row in rows.rows(kept)]
+    added, rng = labels.rows, random.Random(seed)
+    if drawn:
+        wanted = labels.training_rows(len(table))
+        added = tuple(row for column in wanted for row in draw_evenly(labels.of(column), wanted[column], rng))
+    table += [(text, *[None] * (len(kept) - 1), *others) for text, *others in added]
+    if drawn:
+        rng.shuffle(table)
+    names = [*kept, *COLUMNS]
+    write_texts(out, dict(zip(names, zip(*table, strict=True), strict=True)))
+    return Corpus(out, rows.name)
+
+
+def labels_note(recipe: Recipe, labels: Labels, cells: Iterable[Sequence[str | None]]) -> str:
+    """Return how many of the training rows are labels, and the weights of their terms.
+
+    Args:
+        recipe: The recipe with labels.
+        labels: The labels.
+        cells: The columns of the labels (`Labels.columns`) in each training row.
+    """
+    found = [any(row) for row in cells]
+    weights = (f"{term.name} {term.weight:g}" for term in recipe.terms if set(term.views) & set(COLUMNS))
+    share = f"{sum(found):,} of {len(found):,} training rows ({sum(found) / len(found):.1%})"
+    return f"Labels: {labels.describe()}, in {share}. Weights of their terms: {', '.join(weights)}."
+
+
+def _terms(anchor: str, columns: Sequence[str]) -> Iterator[Term]:
+    if SAME in columns:
+        yield SimilarityBound(name="labels_same", pairs=((anchor, SAME),), at_least=0.9, weight=3.0)
+    if OPPOSITE in columns:
+        yield SimilarityBound(name="labels_opposite", pairs=((anchor, OPPOSITE),), at_most=0.7, weight=3.0)
+    if BETTER in columns:
+        yield SimilarityOrder(
+            name="labels_order", closer=((anchor, BETTER),), farther=((anchor, WORSE),), margin=0.1, weight=4.0
+        )

@@ -10,12 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file
-from opencse.foundation.parquet import parquet_metadata
+from opencse.foundation.parquet import is_made_from, write_texts
 from opencse.recipes import MixturePart
 from opencse.text.corpus import Corpus, Row
 
@@ -51,7 +47,7 @@ def mix_rows(
     parts = {name: part for name, part in parts.items() if part.rows}
     settings = {name: asdict(part) for name, part in parts.items()}
     made_from = hashlib.sha256(json.dumps([built.content_hash, settings, seed]).encode()).hexdigest()
-    if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
+    if is_made_from(out, made_from):
         return Corpus(out)
     columns = list(dict.fromkeys(c for part in parts.values() for c in (*part.needs, *part.keeps)))
     sentences = [row for row in built.rows(("text", *columns)) if row[0] is not None and row[0].strip()]
@@ -79,13 +75,7 @@ def mix_rows(
         notify(f"no sentence fits the part {each} of the training rows: it is left out")
     random.Random(seed).shuffle(rows)
     names = ["text", *columns, "part"]
-    schema = pa.schema([(name, pa.string()) for name in names], metadata={"made_from": made_from})
-    with replaced_file(out) as path:
-        pq.write_table(
-            pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=schema),
-            path,
-            write_page_checksum=True,
-        )
+    write_texts(out, dict(zip(names, zip(*rows, strict=True), strict=True)), made_from)
     return Corpus(out)
 
 

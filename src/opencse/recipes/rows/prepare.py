@@ -12,8 +12,7 @@ from opencse.foundation.progress import Notify
 from opencse.recipes import Recipe
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.columns import add_columns, built_by_opencse, missing_specs, with_models
-from opencse.recipes.rows.label_rows import join_labels
-from opencse.recipes.rows.labels import Labels
+from opencse.recipes.rows.labels import Labels, join_labels
 from opencse.recipes.rows.mixture import mix_rows
 from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.recipes.rows.sampling import sample

@@ -9,12 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import replaced_file
-from opencse.foundation.parquet import parquet_metadata
+from opencse.foundation.parquet import is_made_from, write_texts
 from opencse.foundation.progress import timed
 from opencse.recipes import CorpusSettings
 from opencse.recipes.rows.paraphrases import paraphrase_columns
@@ -66,7 +62,7 @@ def sample(
     made_from = hashlib.sha256(
         json.dumps([sources, *sizes, words, settings.clauses, seed, *language]).encode()
     ).hexdigest()
-    if out.is_file() and parquet_metadata(out).get(b"made_from") == made_from.encode():
+    if is_made_from(out, made_from):
         return Corpus(out)
     rng = random.Random(seed)
     with timed("sampling"):
@@ -83,9 +79,7 @@ def sample(
     if not texts:
         raise OpencseError(f"{corpus.path} has no sentence", "Give a corpus with at least one line that is not blank.")
     rng.shuffle(texts)
-    schema = pa.schema([("text", pa.string())], metadata={"made_from": made_from})
-    with replaced_file(out) as path:
-        pq.write_table(pa.table({"text": texts}, schema=schema), path, write_page_checksum=True)
+    write_texts(out, {"text": texts}, made_from)
     return Corpus(out)
 
 
@@ -141,11 +135,7 @@ class _Balanced:
 
 def _each(word: str) -> int:
     """Return the number of sentences of a word in each round."""
-    return _VERBS_EACH if _is_verb(word) else 1
-
-
-def _is_verb(word: str) -> bool:
-    return word.startswith("to ")
+    return _VERBS_EACH if word.startswith("to ") else 1
 
 
 def _sample(

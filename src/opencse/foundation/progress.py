@@ -6,13 +6,19 @@ Everything that opencse says while it works goes through this module and to stan
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import IntEnum
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Item = TypeVar("Item")
 Notify = Callable[[str], None]
@@ -84,7 +90,7 @@ class Phase:
         self._every = every
         self._details: dict[str, str] = {}
         self._started = time.monotonic()
-        self._bar: Any = None
+        self._bar: _Bar | None = None
         self._lines: threading.Thread | None = None
         self._count: Callable[[], int] | None = None
         self._follower: threading.Thread | None = None
@@ -104,7 +110,7 @@ class Phase:
         """Count units that are done."""
         self.done += count
         if self._bar is not None:
-            self._bar.update(count)
+            self._bar.update()
 
     def follow(self, count: Callable[[], int], *, every: float = 1.0) -> None:
         """Take the number of units that are done from a function from now on, in place of `update`.
@@ -129,13 +135,13 @@ class Phase:
         """Change the number of units in all."""
         self.total = total
         if self._bar is not None:
-            self._bar.total = total
+            self._bar.update()
 
     def details(self, values: dict[str, str]) -> None:
         """Set what is shown beside the rate, such as the current loss."""
         self._details = values
         if self._bar is not None:
-            self._bar.set_postfix(values)
+            self._bar.update()
 
     def close(self, *, finished: bool = True) -> None:
         """End the phase. One that took long enough to be reported on gets a last line."""
@@ -174,17 +180,8 @@ class Phase:
         return f"{self.done:,}{total} {unit}".rstrip()
 
     def _show(self) -> None:
-        if sys.stderr.isatty() or _in_notebook():
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(
-                total=self.total,
-                initial=self.initial,
-                desc=self.label,
-                unit=f" {self.unit}".rstrip(),
-                unit_scale=True,
-                leave=False,
-            )
+        if sys.stderr.isatty() or ("ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")):
+            self._bar = _Bar(self)
         else:
             self._lines = threading.Thread(target=self._write_lines, daemon=True)
             self._lines.start()
@@ -192,6 +189,33 @@ class Phase:
     def _write_lines(self) -> None:
         while not self._closed.wait(self._every):
             _write(f"opencse: {self.line()}")
+
+
+class _Bar:
+    """The bar of a phase on a terminal or in a notebook; bars of phases within phases stand below one another."""
+
+    _shown: ClassVar[Progress | None] = None
+
+    def __init__(self, phase: Phase) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        if _Bar._shown is None:
+            line = TextColumn("{task.fields[line]}", markup=False)
+            _Bar._shown = Progress(BarColumn(20), line, console=Console(file=sys.stderr), transient=True)
+            _Bar._shown.start()
+        self._phase, self._progress = phase, _Bar._shown
+        self._task = self._progress.add_task("", total=phase.total, completed=phase.done, line=phase.line())
+
+    def update(self) -> None:
+        phase = self._phase
+        self._progress.update(self._task, total=phase.total, completed=phase.done, line=phase.line())
+
+    def close(self) -> None:
+        self._progress.remove_task(self._task)
+        if not self._progress.tasks:
+            self._progress.stop()
+            _Bar._shown = None
 
 
 def track(
@@ -231,10 +255,95 @@ def _write(line: str) -> None:
     sys.stderr.flush()
 
 
-def _in_notebook() -> bool:
-    if "ipykernel" not in sys.modules:
-        return False
-    from tqdm.auto import tqdm
-    from tqdm.notebook import tqdm_notebook
+class Timings:
+    """Seconds by part. A part inside another one counts for itself alone, so that the parts add up to the whole."""
 
-    return issubclass(tqdm, tqdm_notebook)
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._open: list[str] = []
+        self._whole = False
+        self._since = time.perf_counter()
+
+    @contextmanager
+    def part(self, name: str, *, whole: bool = False) -> Iterator[None]:
+        """Count the time of a `with` block.
+
+        Args:
+            name: Of the part.
+            whole: Parts inside this one count for it.
+        """
+        if self._whole:
+            yield
+            return
+        self._count()
+        self._whole = whole
+        self._open.append(name)
+        before = self.seconds.setdefault(name, 0.0)
+        try:
+            yield
+        finally:
+            self._count()
+            self._whole = False
+            self._open.pop()
+            note(f"{name}: {duration(self.seconds[name] - before)}", verbose=True)
+
+    def divide(self, name: str, shares: Mapping[str, float]) -> None:
+        """Replace a part by smaller ones, in proportion to `shares`: work of other processes, where they measured."""
+        whole, total = self.seconds.get(name, 0.0), sum(shares.values())
+        if not whole or not total:
+            return
+        del self.seconds[name]
+        for part, share in shares.items():
+            self.seconds[part] = self.seconds.get(part, 0.0) + whole * share / total
+
+    def rounded(self) -> dict[str, float]:
+        """Return the seconds by part to a tenth, the longest first; parts that took none are left out."""
+        ordered = sorted(self.seconds.items(), key=lambda item: -item[1])
+        return {name: round(seconds, 1) for name, seconds in ordered if seconds >= 0.05}
+
+    def line(self) -> str:
+        """Return all parts of at least a second, the longest first."""
+        parts = [f"{name} {duration(seconds)}" for name, seconds in self.rounded().items() if seconds >= 1]
+        return f"{duration(sum(self.seconds.values()))} in all" + (f": {', '.join(parts)}" if parts else "")
+
+    def _count(self) -> None:
+        now = time.perf_counter()
+        if self._open:
+            self.seconds[self._open[-1]] += now - self._since
+        self._since = now
+
+
+_CURRENT: ContextVar[Timings | None] = ContextVar("timings", default=None)
+
+
+@contextmanager
+def collect(rest: str = "other") -> Iterator[Timings]:
+    """Collect the parts of everything that runs inside a `with` block.
+
+    Args:
+        rest: Name of what is in no part.
+    """
+    timings = Timings()
+    token = _CURRENT.set(timings)
+    try:
+        with timings.part(rest):
+            yield timings
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def timed(name: str, *, whole: bool = False) -> Iterator[None]:
+    """Measure a part of the timings that are being collected, if any are (`Timings.part`); also a decorator."""
+    timings = _CURRENT.get()
+    if timings is None:
+        yield
+        return
+    with timings.part(name, whole=whole):
+        yield
+
+
+def divide(name: str, shares: Mapping[str, float]) -> None:
+    """Divide a part of the timings that are being collected, if any are (`Timings.divide`)."""
+    if (timings := _CURRENT.get()) is not None:
+        timings.divide(name, shares)

@@ -1,6 +1,9 @@
 """A run settles its precision once: forced both ways, told, recorded, and kept when it goes on."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -11,11 +14,11 @@ from opencse.encoder.backbone import Backbone
 from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.measure import UNMEASURED
 from opencse.recipes import load_recipe
-from opencse.recipes.optimization import Training
+from opencse.recipes.settings import Training
 from opencse.text.corpus import Corpus
 from opencse.training import first_stages
-from opencse.training.session import RunControl
-from opencse.training.settled_precision import begun_precision, settle_training_precision
+from opencse.training.folder import begun_precision
+from opencse.training.session import RunControl, settle_training_precision
 from opencse.training.train import TrainingRun, train_encoder
 from tests.tiny import WORDS, tiny_bert
 
@@ -117,3 +120,28 @@ def test_the_first_stages_of_a_run_share_its_precision(tmp_path, monkeypatch):
     monkeypatch.setattr(first_stages, "train_encoder", trained)
     first_stages.train_first_stages(recipe, recipe.build, "corpus", None, UNMEASURED, RunControl(folder=tmp_path))
     assert seen == ["fp32"]
+
+
+# In a process of its own, because the setting is for the whole process.
+SCRIPT = """
+import resource, sys, torch
+from opencse.training.session import keep_freed_memory
+if not keep_freed_memory():
+    sys.exit(3)
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(100, 1 << 18).sum()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+first = faults()
+print(first, min(faults() for _ in range(10)))
+"""
+
+
+def test_pages_are_used_again():
+    small_pages = os.environ | {"THP_MEM_ALLOC_ENABLE": "0"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=small_pages)
+    if done.returncode == 3:
+        pytest.skip("the C library is not glibc")
+    first, later = map(int, done.stdout.split())
+    assert first > 100  # 100 MiB, in pages of 4 KiB or huge ones
+    assert later < first / 10

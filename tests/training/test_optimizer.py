@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.recipes.optimization import Schedule
-from opencse.training.schedule import rate_factor
+from opencse.recipes.settings import Schedule
+from opencse.training.optimizer import rate_factor
 
 
 def test_linear_with_warmup() -> None:

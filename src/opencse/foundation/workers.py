@@ -1,0 +1,259 @@
+"""Engines for batch work: processes of this machine, or Ray. The output is the same, byte for byte.
+
+| engine | class | for |
+|---|---|---|
+| `local` | `Local` | one machine |
+| `ray` | `Ray` | a cluster whose machines see the same files (extra `ray`) |
+
+On Ray, a job is a number (a file of the views, a shard of the vectors); it reads and writes files that all machines
+see. A worker that dies is replaced and its job is repeated; a file is written whole or not at all, so nothing is lost
+or duplicated. If the driver dies, a new one finds the finished files.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any, ClassVar, Protocol
+
+from opencse.foundation.errors import OpencseError
+
+
+class WorkerTask(Protocol):
+    """The work on one job. A task is pickled before it is opened, so it holds paths and options, not models."""
+
+    def open(self) -> Any:
+        """Load models and files, once in each process."""
+        ...
+
+    def __call__(self, job: Any, /) -> Any:
+        """Do one job on one thread; the result does not depend on other jobs of the process."""
+        ...
+
+
+class Engine(Protocol):
+    """An engine, which runs tasks.
+
+    Attributes:
+        workers: Number of jobs that run at the same time.
+        remote: Whether workers may be on other machines; then jobs are numbers, and data is passed in files that all
+            machines see.
+    """
+
+    remote: ClassVar[bool]
+
+    @property
+    def workers(self) -> int: ...  # noqa: D102
+
+    def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield each job with its result, in the order of the jobs, while later ones run."""
+        ...
+
+
+DIED = (
+    "If memory ran out, use fewer workers. If this is your own script, put its code under "
+    "`if __name__ == '__main__':`, as each worker imports the script."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Local:
+    """Processes of this machine.
+
+    Attributes:
+        processes: Number of processes; None for one per core. With one, the work is done in this process.
+    """
+
+    remote: ClassVar[bool] = False
+
+    processes: int | None = None
+
+    @property
+    def workers(self) -> int:
+        """Number of jobs that run at the same time."""
+        return max(1, self.processes or os.cpu_count() or 1)
+
+    def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield each job with its result, in order; only a few jobs run ahead.
+
+        Raises:
+            OpencseError: A worker process was killed, or could not start.
+        """
+        if self.workers == 1:
+            task.open()
+            with one_thread():
+                for job in jobs:
+                    yield job, task(job)
+            return
+        context = multiprocessing.get_context("spawn")  # fork is unsafe once a library has started threads
+        pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start, initargs=(task,))
+        try:
+            waiting: deque[tuple[Any, Future[Any]]] = deque()
+            for job in jobs:
+                waiting.append((job, pool.submit(_run, job)))
+                if len(waiting) > 2 * self.workers:
+                    job, result = waiting.popleft()
+                    yield job, result.result()
+            for job, result in waiting:
+                yield job, result.result()
+        except BrokenProcessPool:
+            raise OpencseError("a worker process ended before its work was done", DIED) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_TASK: WorkerTask | None = None  # of a worker process
+
+
+def _start(task: WorkerTask) -> None:
+    global _TASK
+    _TASK = task  # it is opened with its first job: only then does an error reach the caller
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C only the caller reports, the workers just end
+    threading.Thread(target=_end_with_caller, daemon=True).start()
+    limit_threads()
+
+
+def _end_with_caller() -> None:
+    """End this worker when its caller is gone: one that was killed cannot end its workers itself."""
+    caller = multiprocessing.parent_process()
+    assert caller is not None
+    wait([caller.sentinel])
+    os._exit(1)
+
+
+def _run(job: Any) -> Any:
+    assert _TASK is not None
+    _TASK.open()
+    _torch_threads(1)
+    return _TASK(job)
+
+
+def limit_threads() -> None:
+    """Keep this process to one thread of NumPy's linear algebra from now on."""
+    import numpy  # noqa: F401 - only libraries that are loaded can be limited
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread, as the worker processes do, so that sums have the same order and the same bytes."""
+    import numpy  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    before = _torch_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        _torch_threads(before)
+
+
+def _torch_threads(count: int) -> int:
+    """Set torch's number of threads, and return the previous one; no effect if torch is not loaded."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return count
+    before: int = torch.get_num_threads()
+    torch.set_num_threads(count)
+    return before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ray:
+    """A Ray cluster.
+
+    Attributes:
+        address: Address of a running cluster ("auto", "10.0.0.1:6379", "ray://…"); "" starts Ray on this machine.
+        processes: Number of workers, each on one core; None for one per core of the cluster.
+    """
+
+    remote: ClassVar[bool] = True
+
+    address: str = ""
+    processes: int | None = None
+
+    @property
+    def workers(self) -> int:
+        """Number of jobs that run at the same time."""
+        if self.processes:
+            return self.processes
+        return max(1, int(self._started().cluster_resources().get("CPU", 1)))
+
+    def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield each job with its result, in order, while later jobs run."""
+        self._started()
+        import ray.data
+
+        numbers = [int(job) for job in jobs]
+        if not numbers:
+            return
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False  # the caller shows its own
+        context.execution_options.preserve_order = True
+        dataset = ray.data.from_items([{"job": number} for number in numbers], override_num_blocks=len(numbers))
+        done = dataset.map_batches(
+            _Worker,
+            fn_constructor_args=(task,),
+            batch_size=1,
+            num_cpus=1,
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(self.workers, len(numbers))),
+        )
+        for row in done.iter_rows():
+            yield int(row["job"]), int(row["result"])
+
+    def _started(self) -> Any:
+        """Connect to the cluster, or start one, and return the module `ray`.
+
+        Raises:
+            OpencseError: Ray is not installed, or there is no cluster at the address.
+        """
+        try:
+            import ray
+        except ImportError:
+            raise OpencseError("engine ray: Ray is not installed", "pip install 'opencse[ray]'") from None
+        logging.getLogger("ray.data").setLevel(logging.WARNING)
+        if not ray.is_initialized():
+            try:
+                ray.init(
+                    address=self.address or "local",
+                    num_cpus=None if self.address else self.processes,
+                    include_dashboard=None if self.address else False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise OpencseError(
+                    f"engine ray: no cluster at {self.address!r} ({str(error).splitlines()[0]})",
+                    "Start one with `ray start --head`, or remove the address.",
+                ) from error
+        return ray
+
+
+class _Worker:
+    """An actor that opens the task once, then does jobs."""
+
+    def __init__(self, task: WorkerTask) -> None:
+
+        limit_threads()
+        self._task = task
+        task.open()
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        import numpy as np
+
+        with one_thread():
+            results = [self._task(int(job)) for job in batch["job"]]
+        return {"job": batch["job"], "result": np.asarray(results, dtype=np.int64)}
