@@ -20,7 +20,7 @@ import numpy as np
 import onnxruntime
 import torch
 
-from opencse.commands.integrations import OnnxEncoder, export_onnx
+from opencse.commands.integrations.onnx import OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
 from opencse.text import demo
 

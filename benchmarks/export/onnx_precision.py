@@ -21,8 +21,7 @@ import numpy as np
 import onnxruntime
 import torch
 
-from opencse.commands.integrations import OnnxEncoder, export_onnx
-from opencse.commands.integrations.onnx_precision import PRECISIONS
+from opencse.commands.integrations.onnx import PRECISIONS, OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
 from opencse.evaluation import PairsTask, load_sts, score
 

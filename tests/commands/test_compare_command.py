@@ -33,6 +33,7 @@ def test_from_what_the_runs_wrote(runs, tmp_path):
     assert "77.50 ± 0.71" in result.output
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"comparison.md", "comparison.json"}
+    assert "| simcse on bert-base-uncased | 1 2 |" in (tmp_path / "out" / "comparison.md").read_text()
     assert json.loads((tmp_path / "out" / "comparison.json").read_text())["suite"] == "sts"
 
 

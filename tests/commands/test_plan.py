@@ -3,22 +3,13 @@ from __future__ import annotations
 import pytest
 
 from opencse.commands import plan as module
+from opencse.commands.options import RunOptions
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 
-DEFAULTS = {
-    "paraphrases": None,
-    "llm": None,
-    "column": None,
-    "variant": "sound",
-    "overrides": (),
-    "seed": None,
-    "quick": False,
-}
-
 
 def plan(*arguments, **options) -> list[str]:
-    return module.plan(*arguments, **(DEFAULTS | options))
+    return module.plan(RunOptions(*arguments, out="out", **options))
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ import typer
 
 from opencse.commands.measuring_options import CheckOptions
 from opencse.commands.option_fields import takes
-from opencse.commands.reports.check_page import write_check
-from opencse.commands.reports.templates import output_folder
+from opencse.commands.reports.templates import output_folder, render_template, write_page
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
@@ -27,6 +26,7 @@ from opencse.text.documents import DocumentPassage
 from opencse.text.user_text import collect_passages, collect_queries
 
 _TIMED = 24  # passages whose encoding is timed
+_EXAMPLES = 12  # on the page
 _VERSIONS = 8  # short texts per rewritten sentence: itself, its contradictions and rewordings
 
 
@@ -73,7 +73,7 @@ def check(options: CheckOptions) -> TextCheck:
         notify=options.notify,
     )
     if options.out is not None:
-        write_check(result, options.out)
+        write_page(options.out, "check", render_check(result), result.to_dict())
     return result
 
 
@@ -84,6 +84,11 @@ def command(options: CheckOptions) -> None:
         note("-o FOLDER writes a page with more examples")
     else:
         typer.echo(f"page: {Path(options.out) / 'check.html'}")
+
+
+def render_check(result: TextCheck) -> str:
+    """Return the page as text; the user's texts in it are escaped and clipped."""
+    return render_template("check.html.j2", result=result, examples=result.examples[:_EXAMPLES])
 
 
 def _sizes(embedder: Embedder, found: Sequence[DocumentPassage], budget: float, seed: int) -> tuple[int, int]:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
-from typing import Annotated, Any, get_args, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from opencse.commands.option_fields import option, options_class
+
 _CHECKED = ("run", "train", "build", "evaluate", "probe", "check", "compare", "reproduce")
 """The commands that import PyTorch for seconds, and whose options are checked before."""
-_COMMON = (
-    ("device", str, "auto", ("--device",), "`auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu."),
-    ("quiet", bool, False, ("--quiet", "-q"), "Print only results and errors."),
-    ("verbose", bool, False, ("--verbose", "-v"), "Also print the time of each part."),
-)
+
+
+@options_class
+class CommonOptions:
+    """Where to compute, and how much to say."""
+
+    device: str = option("`auto` (an accelerator if there is one), cpu, cuda, cuda:1, mps, xpu.", default="auto")
+    quiet: bool = option("Print only results and errors.", default=False, flags=("--quiet", "-q"))
+    verbose: bool = option("Also print the time of each part.", default=False, flags=("--verbose", "-v"))
 
 
 def add_command(
@@ -33,19 +41,15 @@ def add_command(
     """
 
     def call(**values: Any) -> None:
-        shared = {each: values.pop(each) for each, *_ in _COMMON if common}
+        shared = {each.name: values.pop(each.name) for each in fields(CommonOptions) if common}
         asked = options(**values)
         if name in _CHECKED:
             importlib.import_module("opencse.commands.preflight").check_options(asked)
-        _begin(**shared)
+        _begin(CommonOptions(**shared))
         importlib.import_module(f"opencse.commands.{module or name}").command(asked)
 
-    parameters = [_parameter(each, options) for each in fields(options) if "flags" in each.metadata]
-    for parameter, kind, default, flags, text in _COMMON if common else ():
-        annotation: Any = Annotated[kind, typer.Option(*flags, help=text)]
-        parameters.append(
-            inspect.Parameter(parameter, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        )
+    kinds = (options, CommonOptions) if common else (options,)
+    parameters = [_parameter(each, kind) for kind in kinds for each in fields(kind) if "flags" in each.metadata]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in parameters}
     app.command(name, help=inspect.getdoc(described or options))(call)
@@ -54,14 +58,16 @@ def add_command(
 def _parameter(each: Field[Any], options: type) -> inspect.Parameter:
     """Return the parameter of a command that typer makes an argument or option of."""
     metadata = each.metadata
-    kind = metadata["shown"] or get_type_hints(options)[each.name]
+    kind = metadata["shown"] or _shown_type(get_type_hints(options)[each.name])
     default = each.default if each.default_factory is MISSING else each.default_factory()
     if kind is str and isinstance(default, list):
         default = ",".join(default)
     if default is None and type(None) not in get_args(kind):
         kind = kind | None
     settings: Any = typer.Argument if metadata["argument"] else typer.Option
-    made = settings(*metadata["flags"], help=metadata["help"], **metadata["typer"])
+    # A flag has no opposite such as --no-quick, unless it is named.
+    flags = metadata["flags"] or ([f"--{each.name.replace('_', '-')}"] if kind is bool else [])
+    made = settings(*flags, help=metadata["help"], **metadata["typer"])
     return inspect.Parameter(
         each.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -70,7 +76,14 @@ def _parameter(each: Field[Any], options: type) -> inspect.Parameter:
     )
 
 
-def _begin(device: str = "auto", quiet: bool = False, verbose: bool = False) -> None:
+def _shown_type(hint: Any) -> Any:
+    """Return the type on the command line: text where Python also takes a path or an object, a list of text."""
+    if get_origin(hint) is Sequence:
+        return list[str]
+    return str if hint is Any or {str, Path} <= set(get_args(hint)) else hint
+
+
+def _begin(common: CommonOptions) -> None:
     """Apply the options for device and verbosity.
 
     Raises:
@@ -79,10 +92,10 @@ def _begin(device: str = "auto", quiet: bool = False, verbose: bool = False) -> 
     from opencse.foundation.errors import OpencseError
     from opencse.foundation.progress import Verbosity, set_verbosity
 
-    if quiet and verbose:
+    if common.quiet and common.verbose:
         raise OpencseError("--quiet and --verbose exclude each other")
-    set_verbosity(Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL)
-    if device != "auto":
+    set_verbosity(Verbosity.QUIET if common.quiet else Verbosity.VERBOSE if common.verbose else Verbosity.NORMAL)
+    if common.device != "auto":
         from opencse.encoder.device import use_device
 
-        use_device(device)
+        use_device(common.device)

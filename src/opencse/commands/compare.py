@@ -9,8 +9,7 @@ from pathlib import Path
 import typer
 
 from opencse.commands.compare_search import compare_search
-from opencse.commands.comparison.compare_groups import compare_groups, pair_cosines
-from opencse.commands.comparison.comparison_table import Comparison
+from opencse.commands.comparison.compare_groups import Comparison, compare_groups, pair_cosines
 from opencse.commands.comparison.run_groups import RunRecord, find_runs, group_runs, read_run
 from opencse.commands.measuring_options import CompareCommand, CompareOptions
 from opencse.commands.option_fields import takes

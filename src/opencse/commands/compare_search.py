@@ -1,23 +1,123 @@
-"""`opencse.compare_search`: which searches change when a model is replaced."""
+"""`opencse.compare_search`: which searches change when a model is replaced, and a page to judge them on."""
 
 from __future__ import annotations
 
-import numpy as np
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any
 
-from opencse.commands.comparison.search_page import write_search_comparison
-from opencse.commands.comparison.top_hits import SearchComparison, compare_searches
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.jupyter import JupyterMixin
+from rich.text import Text
+
 from opencse.commands.measuring_options import SearchOptions
 from opencse.commands.option_fields import takes
-from opencse.commands.reports.templates import output_folder
+from opencse.commands.reports.templates import output_folder, render_template, write_page
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
+from opencse.evaluation import Encode
+from opencse.evaluation.compatibility import StoredVectors, stored_vectors
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_models import short_names
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import check_seed
+from opencse.foundation.unit_rows import unit_rows
 from opencse.text.user_text import collect_passages, collect_queries
 
+_TOP = 10  # hits that are compared
 _SENTENCES = 100  # used as queries if none are given
+_JUDGED = 40  # queries on the page
+_SHOWN = 5  # hits of each list on the page
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchHit:
+    """One hit of a search.
+
+    Attributes:
+        text: The text found.
+        cosine: Cosine of query and text.
+        other_rank: Rank in the list of the other model, from 1; None if it is not among the first ten.
+    """
+
+    text: str
+    cosine: float
+    other_rank: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPair:
+    """The lists of both models for one query.
+
+    Attributes:
+        query: The search.
+        old: The first ten hits of the old model.
+        new: The first ten hits of the new model.
+    """
+
+    query: str
+    old: tuple[SearchHit, ...]
+    new: tuple[SearchHit, ...]
+
+    @property
+    def shared(self) -> int:
+        """Number of hits in both lists."""
+        return sum(hit.other_rank is not None for hit in self.new)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SearchComparison(JupyterMixin):
+    """Comparison of two models on the same searches.
+
+    Attributes:
+        old: Name of the model in use.
+        new: Name of the model that may replace it.
+        texts: Number of texts searched.
+        own_queries: Whether the queries are the user's; otherwise they are sentences of the texts.
+        overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval over queries.
+        same_first: Share of queries with the same first hit.
+        stored: Whether stored vectors of the old model stay usable.
+        lists: The lists of every query, the most changed first.
+    """
+
+    old: str
+    new: str
+    texts: int
+    own_queries: bool
+    overlap: Estimate
+    same_first: Estimate
+    stored: StoredVectors
+    lists: tuple[SearchPair, ...] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as nested dictionaries, the content of `search.json`."""
+        return asdict(self)
+
+    def headline(self) -> str:
+        """Return the main result as one sentence."""
+        kind = "your queries" if self.own_queries else "sentences of your texts as queries"
+        kept, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
+        return (
+            f"With {self.new} in place of {self.old}, {kept:.0f} % of the first {_TOP} hits stay and {first:.0f} % of "
+            f"{len(self.lists)} searches keep their first hit ({kind})."
+        )
+
+    def __repr__(self) -> str:
+        return f"<SearchComparison: {self.headline()}>"
+
+    def __rich__(self) -> RenderableType:
+        lines: list[Text] = []
+        for pair in self.lists[:3]:
+            lines.append(Text(f"{pair.query}   ({pair.shared} of {len(pair.new)} hits shared)", style="bold"))
+            for name, hits in (("old", pair.old), ("new", pair.new)):
+                lines += [
+                    Text(f"  {name} {i}  {hit.cosine:.2f}  {hit.text[:100]}") for i, hit in enumerate(hits[:2], 1)
+                ]
+        return Group(*lines, Text(self.stored.advice()), Text(self.headline(), style="bold"))
 
 
 @takes(SearchOptions)
@@ -55,5 +155,97 @@ def compare_search(options: SearchOptions) -> SearchComparison:
         own_queries=options.queries is not None,
     )
     if options.out is not None:
-        write_search_comparison(result, options.out)
+        write_page(options.out, "search", render_search_comparison(result), result.to_dict())
     return result
+
+
+def compare_searches(
+    old: Encode,
+    new: Encode,
+    texts: Sequence[str],
+    queries: Sequence[str],
+    *,
+    names: tuple[str, str] = ("old", "new"),
+    own_queries: bool = True,
+) -> SearchComparison:
+    """Search the same texts with two models, and compare the lists of hits.
+
+    Args:
+        old: The model in use, from n texts to a matrix of shape (n, dim).
+        new: The other model.
+        texts: The texts to search.
+        queries: The queries; a query that is also a text does not find itself.
+        names: Names of the two models.
+        own_queries: Whether the queries are the user's.
+
+    Raises:
+        OpencseError: There are fewer than two different texts.
+    """
+    texts = list(dict.fromkeys(texts))
+    if len(texts) < 2:
+        raise OpencseError("one text cannot be searched", "Give at least two different texts.")
+    position = {text: i for i, text in enumerate(texts)}
+    own = np.array([position.get(query, -1) for query in queries])
+    results, matrices = [], []
+    for encode in (old, new):
+        vectors = unit_rows(encode([*texts, *queries]))
+        matrices.append(vectors[: len(texts)])
+        similarity = vectors[len(texts) :] @ vectors[: len(texts)].T
+        similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(_TOP, max(1, len(texts) - 1))]
+        results.append((order, np.take_along_axis(similarity, order, axis=1)))
+    pairs = [
+        SearchPair(
+            query=query,
+            old=_hits(texts, results[0][0][i], results[0][1][i], results[1][0][i]),
+            new=_hits(texts, results[1][0][i], results[1][1][i], results[0][0][i]),
+        )
+        for i, query in enumerate(queries)
+    ]
+    return SearchComparison(
+        old=names[0],
+        new=names[1],
+        texts=len(texts),
+        own_queries=own_queries,
+        overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
+        same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
+        stored=stored_vectors(*(matrix[:2000] for matrix in matrices)),
+        lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
+    )
+
+
+def _hits(texts: Sequence[str], order: np.ndarray, cosines: np.ndarray, other: np.ndarray) -> tuple[SearchHit, ...]:
+    ranks = {int(row): rank for rank, row in enumerate(other.tolist(), 1)}
+    return tuple(
+        SearchHit(text=texts[row], cosine=round(float(cosine), 4), other_rank=ranks.get(row))
+        for row, cosine in zip(order.tolist(), cosines, strict=True)
+    )
+
+
+def render_search_comparison(result: SearchComparison, *, seed: int = 0) -> str:
+    """Return the page; for each query, the model on the left is drawn at random with the seed."""
+    rng = random.Random(seed)
+    differ = (
+        pair for pair in result.lists if [h.text for h in pair.old[:_SHOWN]] != [h.text for h in pair.new[:_SHOWN]]
+    )
+    changed = list(islice(differ, _JUDGED))
+    swapped = [rng.random() < 0.5 for _ in changed]
+    return render_template(
+        "search.html.j2",
+        result=result,
+        lists=[
+            (pair, (pair.new, pair.old) if swap else (pair.old, pair.new))
+            for pair, swap in zip(changed, swapped, strict=True)
+        ],
+        data=[_record(pair, swap) for pair, swap in zip(changed, swapped, strict=True)],
+        shown_hits=_SHOWN,
+    )
+
+
+def _record(pair: SearchPair, swap: bool) -> dict[str, str]:
+    """Return the data of a judgement: for each side, the first hit that has another rank in the other list."""
+    old, new = (
+        next(hit.text for rank, hit in enumerate(hits, 1) if hit.other_rank != rank) for hits in (pair.old, pair.new)
+    )
+    left, right = (new, old) if swap else (old, new)
+    return {"query": pair.query, "left": left, "right": right, "new": "left" if swap else "right"}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def run_lines(run: TrainingRun) -> RenderableType:
     """Return steps, time, the score of the kept weights, warnings that are new, and how to load the model."""
-    return Group(Text(training_line(run)), *_warnings(run), _path("model", run.model, _loading(run.model)))
+    return Group(Text(training_line(run)), *_warnings(run), _model(run))
 
 
 def training_line(run: TrainingRun) -> str:
@@ -60,23 +60,20 @@ def outcome_lines(
         Text(""),
         Table(["", *scores], [*headline_rows(scores)[:2], *_agreement(scores)]),
         Text(""),
-        _path("model", run.model, _loading(run.model)),
-        _path("report", report),
+        _model(run),
+        _line(f"report: {report}"),
         Text("next, with your own model and texts:"),
         steps,
     )
 
 
 def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) -> RenderableType:
-    """Return the headline figures and conclusions of a probe, and the path of the report.
-
-    Args:
-        models: Scores by label.
-        page: The report.
-    """
-    triplets = triplet_rows(models, columns=("grade", "opposites", "form"))
+    """Return the headline figures and conclusions of a probe, and the path of the report."""
+    triplets = triplet_rows(
+        [each.triplets for each in models.values() if each.triplets], columns=("grade", "opposites", "form")
+    )
     rows = [*headline_rows(models), *([f"Paraphrase nearer: {label}", *rates] for label, _, *rates in triplets)]
-    path = [] if page is None else [_path("report", page)]
+    path = [] if page is None else [_line(f"report: {page}")]
     return Group(Table(["", *models], rows), *map(Text, verdict(dict(models))), *path)
 
 
@@ -133,9 +130,10 @@ def _warnings(run: TrainingRun) -> list[Text]:
     return [Text(f"warning: {each}") for each in run.warnings if each not in run.early_warnings]
 
 
-def _path(name: str, path: Path, remark: str = "") -> Text:
-    return Text(f"{name}: {path}{remark}", overflow="fold", no_wrap=True)
+def _model(run: TrainingRun) -> Text:
+    return _line(f'model: {run.model}   load it with SentenceTransformer("{run.model}")')
 
 
-def _loading(model: Path) -> str:
-    return f'   load it with SentenceTransformer("{model}")'
+def _line(text: str) -> Text:
+    """Return a text with a path in it, which is never cut."""
+    return Text(text, overflow="fold", no_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from opencse.commands.integrations import export_onnx
+from opencse.commands.integrations.onnx import export_onnx
 from opencse.commands.measuring_options import ExportOptions
 
 

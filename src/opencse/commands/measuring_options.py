@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opencse.commands.option_fields import argument, option, options_class, python_only
-from opencse.commands.options import COLUMN, VARIANT, Notified, Notify, Precision, TextVariant, Variant
+from opencse.commands.options import COLUMN, OUT, SET, VARIANT, Notified, Notify, Precision, TextVariant, Variant
 
 _MODEL = "A model folder, a run, a hub id, or `minilm`."
 _PAIRS = "Scored pairs: a .csv, .tsv or .jsonl file with sentence1, sentence2, score. Repeatable."
@@ -34,7 +34,7 @@ class EvaluateOptions:
     opencse evaluate out/model --pairs my_pairs.csv
     """
 
-    model: Any = argument(_MODEL, shown=str, kw_only=False)
+    model: Any = argument(_MODEL, kw_only=False)
     tasks: str | Sequence[str] = option(
         "Suites and tasks, separated by commas: sts, transfer, classification, reranking, retrieval, geometry; "
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or your own folder below "
@@ -46,10 +46,9 @@ class EvaluateOptions:
     data: str | Path | None = option(
         "The data: a folder with STS12/test.tsv.gz etc., SentEval's data/downstream folder, or `hub` to download it.",
         default=None,
-        shown=str,
         envvar="OPENCSE_DATA",
     )
-    pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=[], shown=list[str])
+    pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=[])
     text: TextVariant | None = option(
         "`senteval` is the tokenised, mostly lower-cased text behind published numbers; `raw` the text as released, as "
         "in mteb. Their scores are not comparable. By default senteval, or raw with --data hub, which has no other.",
@@ -107,12 +106,11 @@ class ProbeOptions:
         kw_only=False,
     )
     out: str | Path | None = option(
-        "Folder for report.html, probe.json and the figures.", default=None, flags=("--out", "-o"), shown=Path
+        "Folder for report.html, probe.json and the figures.", default=None, flags=OUT, shown=Path
     )
     data: str | Path | None = option(
         "The STS tasks, as for `opencse evaluate`; without them, only sentences are probed.",
         default=None,
-        shown=str,
         envvar="OPENCSE_DATA",
     )
     sentences: str | Path | None = option(
@@ -121,7 +119,7 @@ class ProbeOptions:
         default=None,
         shown=Path,
     )
-    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=[], shown=list[str])
+    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=[])
     text: TextVariant = option("Text variant of the STS tasks; published splits: senteval.", default="senteval")
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
@@ -132,7 +130,7 @@ class ProbeOptions:
 class ProbeCommand(ProbeOptions):
     """The options of `opencse probe` on the command line, where a report is always written."""
 
-    out: Path = option("Folder for report.html, probe.json and the figures.", flags=("--out", "-o"))
+    out: Path = option("Folder for report.html, probe.json and the figures.", flags=OUT)
 
 
 @options_class
@@ -149,21 +147,18 @@ class CheckOptions:
     opencse check out/model --texts articles.csv --column body --queries log.txt
     """
 
-    model: Any = argument(_MODEL, shown=str, kw_only=False)
+    model: Any = argument(_MODEL, kw_only=False)
     texts: Any = argument(
         "Your documents: Markdown, HTML, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; `demo` for the "
         "sample sentences. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`.",
         default="demo",
         flags=("--texts",),
-        shown=str,
         kw_only=False,
     )
     queries: Any = option(
         "Searches that your users make: one per line, or a table with a column `query`.", default=None, shown=Path
     )
-    out: str | Path | None = option(
-        "Folder for check.html and check.json.", default=None, flags=("--out", "-o"), shown=Path
-    )
+    out: str | Path | None = option("Folder for check.html and check.json.", default=None, flags=OUT, shown=Path)
     column: str | None = option(COLUMN, default=None)
     words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
     minutes: float = option(
@@ -199,20 +194,18 @@ class CompareOptions:
     runs: Sequence[str | Path] = argument(
         "Run folders, or folders that contain them; the group of the first run is the baseline. With --texts, two "
         "models: the one in use, and the one that may replace it.",
-        shown=list[str],
         metavar="RUN...",
         kw_only=False,
     )
     out: str | Path | None = option(
-        "Folder for comparison.md and comparison.json.", default=None, flags=("--out", "-o"), shown=Path
+        "Folder for comparison.md and comparison.json.", default=None, flags=OUT, shown=Path
     )
     data: str | Path | None = option(
         "Evaluate the models now on these STS tasks, like `opencse evaluate`, which allows a bootstrap over pairs. By "
         "default the scores that the runs wrote are compared.",
         default=None,
-        shown=str,
     )
-    pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=[], shown=list[str])
+    pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=[])
     text: TextVariant = option("Text variant of the STS tasks.", default="senteval")
     resamples: int = option("Bootstrap samples.", default=1000, min=100)
 
@@ -277,15 +270,14 @@ class ReproduceOptions(Notified):
     out: str | Path = option(
         "Folder for the runs, which tables share, and for PAPER/TABLE.md, .json and the plots.",
         default=Path("papers"),
-        flags=("--out", "-o"),
+        flags=OUT,
         shown=Path,
     )
     data: str | Path | None = option(
         "The STS files, as for `opencse evaluate`; by default the pairs that come with opencse are scored.",
         default=None,
-        shown=str,
     )
-    corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo", shown=str)
+    corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo")
     scale: Literal["small", "full"] = option(
         "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
         default="small",
@@ -299,17 +291,15 @@ class ReproduceOptions(Notified):
     backbone: Sequence[str] = option(
         "A backbone that stands for a family: bert-base=PATH. Repeatable.",
         default=[],
-        shown=list[str],
         metavar="FAMILY=PATH",
     )
     seeds: Any = option(
         "Seeds, such as 1,2,3. By default 1 for `small`; for `full` as many as in the paper, or the recipe's own if it "
         "has one run.",
         default=None,
-        shown=str,
     )
     overrides: Sequence[str] = option(
-        "Override a setting of all runs: --set training.max_steps=500", default=[], flags=("--set",), shown=list[str]
+        "Override a setting of all runs: --set training.max_steps=500", default=[], flags=SET
     )
     paraphrases: str | Path | None = option(
         "A table of sentences and paraphrases, in place of back-translation.", default=None, shown=Path
@@ -346,12 +336,12 @@ class ExportOptions:
     """
 
     model: str = argument(_MODEL, kw_only=False)
-    out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=("--out", "-o"))
+    out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=OUT)
     precision: Literal["fp32", "fp16", "int8"] = option(
         "Number format of the weights: fp32, fp16 (half the size), int8 (a quarter).", default="fp32"
     )
     pooling: str | None = option(_POOLING, default=None)
-    overwrite: bool = option("Replace an earlier export.", default=False, flags=("--overwrite",))
+    overwrite: bool = option("Replace an earlier export.", default=False)
 
 
 @options_class
@@ -361,8 +351,8 @@ class CacheOptions:
     The folder is $OPENCSE_CACHE if that is set. Above $OPENCSE_CACHE_GIB (20), the longest unused files are removed.
     """
 
-    clear: bool = option("Remove the cached files; the next run takes longer.", default=False, flags=("--clear",))
-    only: Sequence[str] = option("With --clear: only this kind; repeatable.", default=[], shown=list[str])
+    clear: bool = option("Remove the cached files; the next run takes longer.", default=False)
+    only: Sequence[str] = option("With --clear: only this kind; repeatable.", default=[])
 
 
 @options_class
@@ -382,9 +372,7 @@ class ShowOptions:
         "Apply the settings of a backbone family: bert-base, roberta-large, minilm, …", default=None
     )
     variant: Variant = option(VARIANT, default="sound")
-    overrides: Sequence[str] = option(
-        "Override a value: --set optimizer.lr=1e-5", default=[], flags=("--set",), shown=list[str]
-    )
+    overrides: Sequence[str] = option("Override a value: --set optimizer.lr=1e-5", default=[], flags=SET)
     published: bool = option(
         "Compare the recipe with the settings of the paper and its code, with their sources.",
         default=False,

@@ -24,7 +24,7 @@ def option(help: str, *, default: Any = MISSING, flags: Sequence[str] = (), show
         help: The help text of both.
         default: The default; without one, the option is required.
         flags: Names on the command line; by default the name of the field.
-        shown: The type on the command line if Python takes more: `str` for a corpus that Python takes as a list, too.
+        shown: The type on the command line, if it is not that of the field; where Python takes more, it is text.
         **typer: Settings of the option on the command line, such as `min`, `metavar` or `envvar`.
     """
     return _field(default, True, {"help": help, "flags": flags, "shown": shown, "typer": typer, "argument": False})

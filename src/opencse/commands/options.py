@@ -15,6 +15,8 @@ Notify = Callable[[str], None]
 
 COLUMN = "Column of a table that holds the text; by default `text`, or the likeliest by name."
 VARIANT = "`sound`, or `faithful`: the system as published, quirks included."
+OUT = ("--out", "-o")
+SET = ("--set",)
 _CORPUS = (
     "Your text: .txt (one sentence per line), .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Parquet "
     "files or saved by `datasets`; documents in Markdown or HTML, or a folder of these; or `demo`, the sample "
@@ -36,8 +38,8 @@ class Notified:
 class RecipeOptions(Notified):
     """A recipe, and the text that it is used on."""
 
-    recipe: Any = argument("A recipe's name (see `opencse recipes`) or a TOML file.", shown=str, kw_only=False)
-    corpus: Any = argument(_CORPUS, shown=str, kw_only=False)
+    recipe: Any = argument("A recipe's name (see `opencse recipes`) or a TOML file.", kw_only=False)
+    corpus: Any = argument(_CORPUS, kw_only=False)
     column: str | None = option(COLUMN, default=None)
     variant: Variant = option(VARIANT, default="sound")
     family: str | None = option(
@@ -46,10 +48,7 @@ class RecipeOptions(Notified):
         default=None,
     )
     overrides: Sequence[str] = option(
-        "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5",
-        default=[],
-        flags=("--set",),
-        shown=list[str],
+        "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5", default=[], flags=SET
     )
 
 
@@ -61,31 +60,27 @@ class TrainOptions(RecipeOptions):
     step on the development pairs is kept. An interrupted run continues with --resume and gives exactly the same result.
     """
 
-    backbone: Any = option(_BACKBONE, shown=str)
-    out: str | Path = option("Output folder.", flags=("--out", "-o"), shown=Path)
+    backbone: Any = option(_BACKBONE)
+    out: str | Path = option("Output folder.", flags=OUT, shown=Path)
     dev: str | Path | None = option(
         "Scored pairs that choose the best step: a .csv, .tsv or .jsonl file with sentence1, sentence2, score; `stsb` "
         "for STS-B dev below --data; or `none`. By default STS-B dev if --data is given, else none.",
         default=None,
-        shown=str,
     )
-    data: str | Path | None = option(_DATA, default=None, shown=str, envvar="OPENCSE_DATA")
+    data: str | Path | None = option(_DATA, default=None, envvar="OPENCSE_DATA")
     guard: str | Path | None = option(
         "Your own guards, which must not get worse, beside those that come with opencse. A file of searches, one per "
         "line: what each finds first in your texts today is still found. Or a folder with questions.tsv (group, "
         "question), answers.tsv (question, passage), topics.tsv (topic, text), long.tsv (summary, text), or "
         "searches.txt and documents.txt. For recipes that have guards, such as debias.",
         default=None,
-        shown=str,
         metavar="PATH",
     )
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
-    resume: bool = option("Continue from the last checkpoint in the output folder.", default=False, flags=("--resume",))
-    overwrite: bool = option("Replace the run in the output folder.", default=False, flags=("--overwrite",))
+    resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
+    overwrite: bool = option("Replace the run in the output folder.", default=False)
     track: Sequence[str] = option(
-        "Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always written.",
-        default=[],
-        shown=list[str],
+        "Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always written.", default=[]
     )
 
     @property
@@ -111,18 +106,16 @@ class RunOptions(TrainOptions):
     resolved recipe and environment beside them; OUT/views if columns were built.
     """
 
-    backbone: Any = option(_BACKBONE, default="minilm", shown=str)
+    backbone: Any = option(_BACKBONE, default="minilm")
     pairs: str | Path | None = option(
         "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`, the pairs that come with "
         "opencse.",
         default=None,
-        shown=str,
     )
     paraphrases: str | Path | None = option(
         "For recipes that can use paraphrases: a table with a column text, and one paraphrase, back_translation or "
         "candidate. Its sentences are added to the corpus.",
         default=None,
-        shown=str,
         metavar="TABLE",
     )
     llm: str | None = option(
@@ -140,7 +133,6 @@ class RunOptions(TrainOptions):
         "Your own labels to train on: a .csv, .tsv or .jsonl file with sentence1, sentence2 and label (same or "
         "opposite), or the judgements.csv of `opencse compare`.",
         default=None,
-        shown=str,
         metavar="FILE",
     )
     label_share: float = option(
@@ -159,7 +151,7 @@ class RunOptions(TrainOptions):
 class RunCommand(RunOptions):
     """The options of `opencse run` on the command line."""
 
-    dry_run: bool = option("Print the steps and sizes of the run, and stop.", default=False, flags=("--dry-run",))
+    dry_run: bool = option("Print the steps and sizes of the run, and stop.", default=False)
 
 
 @options_class
@@ -170,13 +162,11 @@ class BuildOptions(RecipeOptions):
     rule and its scores. An interrupted build continues where it stopped.
     """
 
-    out: str | Path = option("Folder for the Parquet parts.", flags=("--out", "-o"), shown=Path)
+    out: str | Path = option("Folder for the Parquet parts.", flags=OUT, shown=Path)
     only: Sequence[str] = option(
-        "Build only this column and those that it is made from; repeatable. All by default.",
-        default=[],
-        shown=list[str],
+        "Build only this column and those that it is made from; repeatable. All by default.", default=[]
     )
-    backbone: Any = option("The model to be trained, for recipes that mine with it.", default="minilm", shown=str)
+    backbone: Any = option("The model to be trained, for recipes that mine with it.", default="minilm")
     seed: int = option("Seed of all sampling.", default=0)
     resume: bool = option(
         "Keep finished parts, or replace what OUT holds.", default=True, flags=("--resume/--overwrite",)
@@ -197,9 +187,7 @@ class BuildCommand(BuildOptions):
     address: str = option(
         "With --engine ray: address of a running cluster, or `auto`. By default Ray starts on this machine.", default=""
     )
-    stats: bool = option(
-        "Then show overlap and cosine of the pairs, beside published figures.", default=False, flags=("--stats",)
-    )
+    stats: bool = option("Then show overlap and cosine of the pairs, beside published figures.", default=False)
     model: str | None = option("With --stats: an embedding model for cosines: folder, hub id, or minilm.", default=None)
     pairs: str | None = option(
         "With --stats: scored pairs, to count mined negatives that are known near-duplicates.", default=None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from opencse.commands.before_after import read_probe_data
 from opencse.commands.inputs import resolve_inputs
 from opencse.commands.options import RunOptions
+from opencse.commands.run_report import read_probe_data
 from opencse.commands.validation import read_validation
 
 

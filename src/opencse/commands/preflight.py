@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from opencse.commands.comparison.run_groups import find_runs
-from opencse.commands.comparison.seeds import parse_seeds, seed_folders
+from opencse.commands.comparison.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeCommand, ReproduceOptions
 from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, TrainCommand, TrainOptions
 from opencse.encoder.names import resolve

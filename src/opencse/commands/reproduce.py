@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from opencse.commands.comparison.seeds import parse_seeds
+from opencse.commands.comparison.run_groups import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.option_fields import takes
 from opencse.commands.reports.curves import draw_curves

@@ -8,23 +8,20 @@ from pathlib import Path
 
 import typer
 
-from opencse.commands.before_after import read_probe_data
 from opencse.commands.inputs import RunInputs, resolve_inputs
 from opencse.commands.option_fields import takes
 from opencse.commands.options import RunCommand, RunOptions
 from opencse.commands.plan import plan
-from opencse.commands.run_report import measure_and_report
-from opencse.commands.run_result import RunResult
+from opencse.commands.run_report import RunResult, measure_and_report, read_probe_data
 from opencse.commands.train import run_control, train_on_rows
 from opencse.commands.validation import first_stage_measures, read_validation
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_minutes
-from opencse.foundation.progress import Notify, collect, note, timed
+from opencse.foundation.progress import collect, note, timed
 from opencse.foundation.result_table import show
 from opencse.recipes.rows.labels import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
-from opencse.text.corpus import Corpus
 from opencse.training.first_stages import train_first_stages
 from opencse.training.folder import check_folder
 from opencse.training.session import RunControl
@@ -55,7 +52,10 @@ def run(options: RunOptions) -> RunResult:
         if language := inputs.language_line():
             notify(language)
         rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
-        remarks = _remarks(inputs, rows, notify)
+        remarks = []
+        if inputs.labels is not None:
+            remarks.append(labels_note(inputs.recipe, inputs.labels, rows.rows(inputs.labels.columns)))
+            notify(remarks[0])
         if not (folder / "run.json").is_file():
             control = replace(control, resume=False)
         trained = train_on_rows(inputs.recipe, rows, inputs.backbone, measures, control)
@@ -74,15 +74,6 @@ def command(options: RunCommand) -> None:
             typer.echo(f"{number}. {line}")
         return
     show(run(**vars(asked)))
-
-
-def _remarks(inputs: RunInputs, rows: Corpus, notify: Notify) -> list[str]:
-    """Notify the user of the share of labels in the rows; return the note for the report."""
-    if inputs.labels is None:
-        return []
-    remark = labels_note(inputs.recipe, inputs.labels, rows.rows(inputs.labels.columns))
-    notify(remark)
-    return [remark]
 
 
 def _sources(inputs: RunInputs, options: RunOptions, control: RunControl) -> RowSources:

@@ -1,18 +1,30 @@
-"""The end of a run: both models are probed, and the report and the scores on the model card are written."""
+"""The end of a run: both models are probed; the report, the scores on the model card and the results are written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from opencse.commands.before_after import measure_stored_vectors, probe_before_and_after
-from opencse.commands.display import training_line
+import numpy as np
+from rich.console import RenderableType
+from rich.jupyter import JupyterMixin
+
+from opencse.commands.display import outcome_lines, training_line
 from opencse.commands.inputs import RunInputs
-from opencse.commands.reports import add_scores, write_report
 from opencse.commands.reports.outcome import Outcome, compare_outcome
-from opencse.evaluation.compatibility import compared_texts
-from opencse.evaluation.probes import ProbeData, ProbeScores
+from opencse.commands.reports.page import write_report
+from opencse.commands.reports.summary import add_scores
+from opencse.encoder import load_encoder
+from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.vector_cache import cached_vectors
+from opencse.evaluation import STS_TASKS, Results, TaskResult
+from opencse.evaluation.compatibility import compared_texts, stored_vectors
+from opencse.evaluation.development import sts_text
+from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite, load_probe_data
+from opencse.foundation.files import write_json
 from opencse.foundation.progress import timed
+from opencse.text import demo
 from opencse.training.train import TrainingRun
 
 _UNGUARDED = (
@@ -21,14 +33,86 @@ _UNGUARDED = (
 )
 
 
+@dataclass(frozen=True, repr=False)
+class RunResult(JupyterMixin):
+    """Result of `opencse.run`, displayed as tables in a terminal (rich) and in a notebook.
+
+    Attributes:
+        run: The training run.
+        scores: Probe and task scores of the untouched backbone (pooled as in the recipe) and of the trained model, by
+            their names in the report.
+        outcome: What training changed.
+        report: The HTML report.
+        timings: Seconds of each part of the command, the longest first.
+    """
+
+    run: TrainingRun
+    scores: dict[str, ProbeScores]
+    outcome: Outcome
+    report: Path
+    timings: dict[str, float]
+
+    def __repr__(self) -> str:
+        return f"RunResult(model={str(self.run.model)!r}, report={str(self.report)!r})"
+
+    def __rich__(self) -> RenderableType:
+        return outcome_lines(self.outcome, self.scores, self.run, self.report)
+
+    @property
+    def before(self) -> dict[str, Results]:
+        """Scores of the untouched backbone by suite (`sts`, `pairs`)."""
+        return _suites(next(iter(self.scores.values())))
+
+    @property
+    def after(self) -> dict[str, Results]:
+        """Scores of the trained model."""
+        return _suites(list(self.scores.values())[-1])
+
+    def save(self, path: Path) -> None:
+        """Write the scores before and after training, and the timings, as JSON."""
+        plain = [
+            {name: {"tasks": list(map(asdict, each.results)), "average": each.average} for name, each in suites.items()}
+            for suites in (self.before, self.after)
+        ]
+        write_json(path, {"before": plain[0], "after": plain[1], "timings": self.timings})
+
+
+def _suites(scores: ProbeScores) -> dict[str, Results]:
+    """Return the results of one model, with the STS tasks and the user's pairs as separate suites."""
+    suites: dict[str, list[TaskResult]] = {}
+    for task in scores.sts:
+        suites.setdefault("sts" if task.task in STS_TASKS else "pairs", []).append(task)
+    return {name: Results(results=tuple(tasks), texts=0, seconds=scores.seconds) for name, tasks in suites.items()}
+
+
+def read_probe_data(data: str | Path | None, pairs: str | Path | None) -> ProbeData:
+    """Read what both models are probed on; the arguments are those of `opencse.run`."""
+    return load_probe_data(data=data, pairs=[] if pairs is None else [demo.pairs(pairs)], text=sts_text(data))
+
+
 def measure_and_report(
     inputs: RunInputs, trained: TrainingRun, probe_data: ProbeData, remarks: Sequence[str]
 ) -> tuple[dict[str, ProbeScores], Outcome, Path]:
-    """Probe both models, and write the report and the scores on the model card."""
+    """Probe both models, and write the report and the scores on the model card.
+
+    Vectors of the untouched backbone are cached between runs.
+    """
+    precision: Precision = "auto" if trained.recipe.training.precision == "fp16" else trained.recipe.training.precision
+    name = Path(inputs.backbone.name).name
+    names = name, f"{name} + {trained.recipe.name}"
+
+    def untouched(texts: Sequence[str]) -> np.ndarray:
+        encoder = inputs.backbone.encoder(**trained.recipe.pooling)
+        return cached_vectors(Embedder(encoder, precision=precision, progress=f"evaluating {names[0]}"), texts)
+
     with timed("evaluation"):
-        scores = probe_before_and_after(trained.recipe, inputs.backbone, trained.model, probe_data)
+        suite = ProbeSuite(probe_data)
+        before = suite(untouched)
+        after = suite(Embedder(load_encoder(trained.model), precision=precision, progress=f"evaluating {names[1]}"))
+        scores = dict(zip(names, (before, after), strict=True))
         texts = compared_texts(inputs.corpus.texts())
-        stored = measure_stored_vectors(inputs.recipe, inputs.backbone, trained.model, texts)
+        old = cached_vectors(Embedder(inputs.backbone.encoder(**inputs.recipe.pooling)), texts)
+        stored = stored_vectors(old, Embedder(load_encoder(trained.model))(texts))
     with timed("report"):
         outcome = compare_outcome(scores, trained.outcome.guards, [*_unmeasured(trained, scores), stored.advice()])
         notes = [*remarks, *_training_notes(trained), *probe_data.notes]

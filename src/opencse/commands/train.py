@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-from opencse.commands.comparison.seeds import parse_seeds, seed_folders
+from opencse.commands.comparison.run_groups import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
 from opencse.commands.inputs import resolve_recipe
 from opencse.commands.option_fields import takes
@@ -77,14 +77,7 @@ def command(options: TrainCommand) -> None:
 def train_on_rows(
     recipe: Recipe, rows: Corpus, backbone: Backbone, measures: Measures, control: RunControl
 ) -> TrainingRun:
-    """Train on rows that have been opened, with a resolved recipe.
-
-    Args:
-        recipe: The resolved recipe.
-        rows: Rows with every column of the recipe.
-        backbone: The model to be trained.
-        measures: What is measured while the model trains (`read_validation`).
-        control: How the run is carried out.
+    """Train on opened rows with every column of a resolved recipe; `read_validation` gives the measures.
 
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.

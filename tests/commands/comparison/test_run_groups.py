@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.commands.comparison.run_groups import find_runs, group_runs, read_run
-from opencse.commands.comparison.seeds import parse_seeds, seed_folders
+from opencse.commands.comparison.run_groups import find_runs, group_runs, parse_seeds, read_run, seed_folders
 from opencse.foundation.errors import OpencseError
 from tests.commands.comparison.folders import seven, write_run
 

@@ -9,7 +9,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling
 
-from opencse.commands.integrations import export_onnx
+from opencse.commands.integrations.onnx import OnnxEncoder, export_onnx
 from opencse.commands.main import main
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.errors import OpencseError
@@ -69,8 +69,6 @@ def run_by_hand(folder, texts) -> list[np.ndarray]:
 
 
 def test_normalised_mean_with_prompts_in_any_batch(normalised):
-    from opencse.commands.integrations import OnnxEncoder
-
     model, export = normalised
     assert sorted(p.name for p in export.folder.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
     settings = json.loads((export.folder / "encoder.json").read_text())
@@ -203,8 +201,6 @@ def test_the_command(normalised, tmp_path, monkeypatch, capsys):
 
 
 def test_a_truncated_model_is_exported_truncated(bert, tmp_path):
-    from opencse.commands.integrations import OnnxEncoder
-
     model = saved(tmp_path / "model", bert, Pooling(32, "mean"), truncate_dim=8)
     export_onnx(model, tmp_path / "onnx")
     exported = OnnxEncoder(tmp_path / "onnx")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opencse.commands.reports import write_report
+from opencse.commands.reports.page import write_report
 from tests.commands.reports.hostile import NAME, probe_scores
 
 BROWSER = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)

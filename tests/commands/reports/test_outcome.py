@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from opencse.commands.reports import compare_outcome, render
+from opencse.commands.reports.outcome import compare_outcome
+from opencse.commands.reports.page import render
 from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.estimates import mean_estimate

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from opencse.commands.reports import render, write_report
 from opencse.commands.reports.figures import histogram
+from opencse.commands.reports.page import render, write_report
 from opencse.commands.reports.palette import LIGHT
 from opencse.commands.reports.tables import triplet_rows
 from opencse.evaluation.probes import ProbeData, probe_encoders
@@ -83,11 +83,12 @@ def test_hostile_texts_are_shown_as_text(models):
 
 
 def test_triplets_have_a_row_for_the_set_and_for_each_group(models):
-    rows = triplet_rows(models)
+    parts = [each.triplets for each in models.values()]
+    rows = triplet_rows(parts)
     assert [row[1] for row in rows] == [8, 8, 4, 4]
     assert all(len(row) == 2 + len(models) for row in rows)
     assert all(re.fullmatch(r"\d+ % \(\d+ to \d+\)", str(cell)) for row in rows for cell in row[2:])
-    assert [row[0] for row in triplet_rows(models, columns=("kind",))] == [rows[0][0], rows[2][0], rows[3][0]]
+    assert [row[0] for row in triplet_rows(parts, columns=("kind",))] == [rows[0][0], rows[2][0], rows[3][0]]
 
 
 def test_light_dark_and_phone(models):

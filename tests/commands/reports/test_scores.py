@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from opencse.commands.reports import add_scores
-from opencse.commands.reports.scores import card_table
+from opencse.commands.reports.summary import add_scores, card_table
 from tests.commands.reports.hostile import NAME, probe_scores
 
 

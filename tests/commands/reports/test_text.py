@@ -5,8 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencse.commands.reports import shown
-from opencse.commands.reports.text import short
+from opencse.commands.reports.text import short, shown
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))  # lone surrogates as well

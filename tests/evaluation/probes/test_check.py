@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from opencse.commands.check import check
-from opencse.commands.reports.check_page import render_check, write_check
+from opencse.commands.check import check, render_check
+from opencse.commands.reports.templates import write_page
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.evaluation.probes.estimates import rate_estimate
 from opencse.foundation.errors import OpencseError
@@ -109,7 +109,7 @@ def test_the_page_holds_what_was_found_and_nothing_that_could_run(found, tmp_pat
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "\u202e" not in page
-    assert write_check(found, tmp_path).read_text().count("contradiction") > 3
+    assert write_page(tmp_path, "check", render_check(found), found.to_dict()).read_text().count("contradiction") > 3
     assert (
         json.loads((tmp_path / "check.json").read_text())["contradiction_first"]["rows"]
         == found.contradiction_first.rows

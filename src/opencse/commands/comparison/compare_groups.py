@@ -3,18 +3,114 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from rich.console import RenderableType
+from rich.jupyter import JupyterMixin
 
-from opencse.commands.comparison.comparison_table import Comparison, GroupRow
 from opencse.commands.comparison.run_groups import Group, RunRecord
-from opencse.commands.comparison.statistics import paired_bootstrap, spread
 from opencse.evaluation import Encode, ScoredPairs, TextEmbeddings
 from opencse.evaluation.correlation import paired_cosine, spearman
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.result_table import Cell, Number, Table
 
 Cosines = list[np.ndarray]
 RunScores = dict[RunRecord, Mapping[str, float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Mean and standard deviation of scores over seeds.
+
+    Attributes:
+        mean: Mean; None if a score is undefined or there is none.
+        deviation: Sample standard deviation (n - 1); None for a single run.
+    """
+
+    mean: float | None
+    deviation: float | None
+
+    def number(self) -> Number:
+        """Return both for a cell of a table."""
+        alone = self.mean is not None and self.deviation is None
+        return Number(self.mean, deviation=self.deviation, aside="n = 1" if alone else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRow:
+    """Results of one group of runs.
+
+    Attributes:
+        label: Recipe and backbone of the group.
+        seeds: Seeds of its runs.
+        tasks: Mean and deviation over seeds of each task's score.
+        average: The same for the average over tasks.
+        before: Average of the untouched backbone; None if it was not measured, is undefined, or differs between runs.
+        difference: Mean average minus that of the baseline; None for the baseline itself, or if undefined.
+        interval: 95 % interval of the difference over test pairs (bootstrap); None without pairs.
+        seconds: Training time in seconds, over seeds.
+        steps: Number of steps; None if it differs between runs.
+    """
+
+    label: str
+    seeds: tuple[int, ...]
+    tasks: Mapping[str, Spread]
+    average: Spread
+    before: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    seconds: Spread
+    steps: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(JupyterMixin):
+    """All groups, scored on the same tasks; displayed as a table in a terminal (rich) and in a notebook.
+
+    Attributes:
+        suite: `sts`, `pairs`, or another suite of results.json.
+        rows: Results of each group; the first group is the baseline.
+        notes: Remarks for the reader.
+    """
+
+    suite: str
+    rows: tuple[GroupRow, ...]
+    notes: tuple[str, ...]
+
+    def __rich__(self) -> RenderableType:
+        return self.table()
+
+    def table(self) -> Table:
+        """Return a row for each group, with the notes."""
+        tasks = list(self.rows[0].tasks)
+        average = ["average"] if len(tasks) > 1 else []
+        backbone = ["backbone"] if any(row.before is not None for row in self.rows) else []
+        rows: list[list[Cell]] = []
+        for row in self.rows:
+            between = "" if row.interval is None else " to ".join(str(Number(end, signed=True)) for end in row.interval)
+            cells: list[Cell] = [
+                row.label,
+                " ".join(map(str, row.seeds)),
+                *(task.number() for task in row.tasks.values()),
+            ]
+            cells += [row.average.number() for _ in average]
+            cells += ["" if row.before is None else Number(row.before) for _ in backbone]
+            cells.append("" if row.difference is None else Number(row.difference, aside=between, signed=True))
+            cells.append("differ" if row.steps is None else row.steps)
+            cells.append("" if row.seconds.mean is None else Number(row.seconds.mean, 0))
+            rows.append(cells)
+        heads = ["run", "seeds", *tasks, *average, *backbone, "against the first", "steps", "seconds"]
+        return Table(heads, rows, notes=self.notes)
+
+
+def spread(scores: Sequence[float | None]) -> Spread:
+    """Return the mean and standard deviation, undefined if one score is."""
+    defined = [score for score in scores if score is not None]
+    if not defined or len(defined) < len(scores):
+        return Spread(mean=None, deviation=None)
+    deviation = float(np.std(defined, ddof=1)) if len(defined) > 1 else None
+    return Spread(mean=float(np.mean(defined)), deviation=deviation)
 
 
 def pair_cosines(
@@ -59,22 +155,22 @@ def compare_groups(
         raise OpencseError("there is no run to compare", "Name run folders.")
     if cosines is not None:
         suite = "sts" if {each.name for each in sets} >= {"STS12", "STS-B"} else "pairs"
-        scores: RunScores = {run: _from_pairs(sets, values) for run, values in cosines.items()}
+        scores: RunScores = {run: _scores_of_pairs(sets, values) for run, values in cosines.items()}
     else:
         suite = suite or _common_suite(groups)
         scores = {run: _suite_scores(run, suite) for group in groups for run in group.runs}
     tasks = _common_tasks(scores)
-    averages = [[_average(scores[run], tasks) for run in group.runs] for group in groups]
+    averages = [[spread([scores[run][task] for task in tasks]).mean for run in group.runs] for group in groups]
     first = spread(averages[0]).mean
     rows = []
     for group, found in zip(groups, averages, strict=True):
-        average, interval = spread(found), None
-        if group is not groups[0] and cosines is not None:
-            ours, theirs = ([cosines[run] for run in each.runs] for each in (group, groups[0]))
-            interval = paired_bootstrap([each.gold for each in sets], ours, theirs, resamples=resamples)
-        difference = None
-        if group is not groups[0] and average.mean is not None and first is not None:
-            difference = average.mean - first
+        average, interval, difference = spread(found), None, None
+        if group is not groups[0]:
+            if cosines is not None:
+                ours, theirs = ([cosines[run] for run in each.runs] for each in (group, groups[0]))
+                interval = paired_bootstrap([each.gold for each in sets], ours, theirs, resamples=resamples)
+            if average.mean is not None and first is not None:
+                difference = average.mean - first
         steps = {run.steps for run in group.runs}
         rows.append(
             GroupRow(
@@ -102,25 +198,57 @@ def compare_groups(
     return Comparison(suite=suite, rows=tuple(rows), notes=tuple(notes))
 
 
+def paired_bootstrap(
+    golds: Sequence[np.ndarray],
+    systems: Sequence[Sequence[np.ndarray]],
+    baselines: Sequence[Sequence[np.ndarray]],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> tuple[float, float] | None:
+    """Return the 95 % interval of the difference of average Spearman (times 100) between two groups of models.
+
+    It estimates the effect of the test sets: the results of the same models on other pairs of the same kind. All models
+    see the same resamples; the score of a group is the mean over its models.
+
+    Args:
+        golds: Gold scores of each test set, of shape (pairs,).
+        systems: For each model of the group, its cosines on each test set.
+        baselines: The same for the baseline group.
+        resamples: Number of bootstrap samples.
+        seed: Seed of the resampling.
+
+    Returns:
+        Its ends; None if most resamples have no correlation.
+    """
+    rng = np.random.default_rng(seed)
+    differences = np.zeros(resamples)
+    for task, gold in enumerate(golds):
+        n = len(gold)
+        for i in range(resamples):
+            rows = np.repeat(np.arange(n), rng.multinomial(n, np.full(n, 1 / n)))
+            ours, theirs = (
+                np.array([spearman(gold[rows], model[task][rows]) for model in group], dtype=float).mean()
+                for group in (systems, baselines)
+            )
+            differences[i] += 100 * (ours - theirs) / len(golds)
+    differences = differences[np.isfinite(differences)]
+    if len(differences) < resamples / 2:
+        return None
+    low, high = np.percentile(differences, [2.5, 97.5])
+    return float(low), float(high)
+
+
 def _before(group: Group, suite: str, tasks: Sequence[str]) -> float | None:
     """Return the average of the untouched backbone if all runs agree on it."""
-    found = {
-        _average(run.before[suite], tasks) if suite in run.before and set(tasks) <= set(run.before[suite]) else None
-        for run in group.runs
-    }
+    suites = [run.before.get(suite, {}) for run in group.runs]
+    found = {spread([scores.get(task) for task in tasks]).mean for scores in suites}
     return found.pop() if len(found) == 1 else None
 
 
-def _from_pairs(sets: Sequence[ScoredPairs], cosines: Cosines) -> dict[str, float | None]:
+def _scores_of_pairs(sets: Sequence[ScoredPairs], cosines: Cosines) -> dict[str, float | None]:
     values = {each.name: spearman(each.gold, cosine) for each, cosine in zip(sets, cosines, strict=True)}
     return {name: None if value is None else 100 * value for name, value in values.items()}
-
-
-def _average(scores: Mapping[str, float | None], tasks: Sequence[str]) -> float | None:
-    """Return the mean over tasks; None if one of them is undefined."""
-    values = [scores[task] for task in tasks]
-    defined = [value for value in values if value is not None]
-    return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
 
 
 def _common_suite(groups: Sequence[Group]) -> str:

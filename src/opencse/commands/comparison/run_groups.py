@@ -1,4 +1,4 @@
-"""Run folders as records, and groups of records that differ only in the seed."""
+"""Run folders: one for each seed, read as records, and grouped where they differ only in the seed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.numbers import LARGEST_SEED
 from opencse.foundation.reading import read_json, read_text
 from opencse.foundation.toml_tables import parse_toml
 
 _REMEDY = "Leave the run out."
+_MAX_RUNS = 1000  # that one command starts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +69,42 @@ class Group:
     notes: tuple[str, ...] = field(default=())
 
 
+def parse_seeds(text: str) -> list[int]:
+    """Return the seeds of a list such as `1,2,3` or `1-5`.
+
+    Raises:
+        OpencseError: It is neither, or names a seed twice.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not _is_seed(first) or (dash and not _is_seed(last)):
+            raise OpencseError(f"--seeds {text}: {part.strip()!r} is not a seed", "Write them as 1,2,3 or 1-5.")
+        chosen = range(int(first), int(last if dash else first) + 1)
+        if len(seeds) + len(chosen) > _MAX_RUNS:
+            raise OpencseError(f"--seeds {text}: more than {_MAX_RUNS} runs", "Name fewer.")
+        seeds += chosen
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise OpencseError(f"--seeds {text}: names no seed, or one twice", "Write them as 1,2,3 or 1-5.")
+    return seeds
+
+
+def _is_seed(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_SEED
+
+
+def seed_folders(out: str | Path, seeds: Sequence[int]) -> dict[int, Path]:
+    """Return the run folder of each seed, `OUT/seed-1` and so on, where `opencse compare OUT` finds them.
+
+    Raises:
+        OpencseError: `out` is itself a run.
+    """
+    out = Path(out)
+    if (out / "run.json").is_file():
+        raise OpencseError(f"{out}: is itself a run, not a folder of runs", "Choose another output folder.")
+    return {seed: out / f"seed-{seed}" for seed in seeds}
+
+
 def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     """Return the run folders among the paths and directly inside them.
 
@@ -75,11 +113,10 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     """
     folders: list[Path] = []
     for path in map(Path, paths):
-        if not path.is_dir():
-            raise OpencseError(f"{path}: no such folder", "Name folders that `opencse train` or `run` wrote.")
         inside = [path] if (path / "run.json").is_file() else sorted(p.parent for p in path.glob("*/run.json"))
         if not inside:
-            raise OpencseError(f"{path}: holds no run", "Name folders that `opencse train` or `run` wrote.")
+            problem = "holds no run" if path.is_dir() else "no such folder"
+            raise OpencseError(f"{path}: {problem}", "Name folders that `opencse train` or `run` wrote.")
         folders += inside
     return list(dict.fromkeys(path.resolve() for path in folders))
 
@@ -115,7 +152,7 @@ def read_run(folder: str | Path) -> RunRecord:
             after=_scores(results.get("after", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise OpencseError(f"{folder}: not written by a run ({error!r})", "Leave the run out.") from None
+        raise OpencseError(f"{folder}: not written by a run ({error!r})", _REMEDY) from None
 
 
 def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
@@ -127,23 +164,21 @@ def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
     for run in runs:
         key = [run.recipe, run.variant, run.weights, run.corpus, run.rows, sorted(run.settings.items())]
         members.setdefault(json.dumps(key, default=str), []).append(run)
-    groups = list(members.values())
-    labels = _labels([group[0] for group in groups])
-    return [_group(label, group) for label, group in zip(labels, groups, strict=True)]
-
-
-def _group(label: str, runs: list[RunRecord]) -> Group:
-    seeds: dict[int, RunRecord] = {}
-    notes = []
-    for run in runs:
-        if seeds.setdefault(run.seed, run) is not run:
-            notes.append(f"{label}: seed {run.seed} occurs again in {run.folder}, and is counted once")
-    return Group(label=label, runs=tuple(seeds[seed] for seed in sorted(seeds)), notes=tuple(notes))
+    groups = []
+    for label, same in zip(_labels([runs[0] for runs in members.values()]), members.values(), strict=True):
+        seeds: dict[int, RunRecord] = {}
+        repeated = [run for run in same if seeds.setdefault(run.seed, run) is not run]
+        notes = (f"{label}: seed {run.seed} occurs again in {run.folder}, and is counted once" for run in repeated)
+        groups.append(Group(label=label, runs=tuple(seeds[seed] for seed in sorted(seeds)), notes=tuple(notes)))
+    return groups
 
 
 def _labels(first_runs: list[RunRecord]) -> list[str]:
     """Return distinct names of groups, with the settings in which groups of the same name differ."""
-    plain = [_plain_label(run) for run in first_runs]
+    plain = []
+    for run in first_runs:
+        variant = "" if run.variant == "sound" else f" ({run.variant})"
+        plain.append(f"{run.recipe}{variant} on {Path(run.backbone).name or run.backbone}")
     labels = []
     for run, name in zip(first_runs, plain, strict=True):
         same_name = [other for other, theirs in zip(first_runs, plain, strict=True) if theirs == name]
@@ -160,16 +195,10 @@ def _labels(first_runs: list[RunRecord]) -> list[str]:
     return labels
 
 
-def _plain_label(run: RunRecord) -> str:
-    variant = "" if run.variant == "sound" else f" ({run.variant})"
-    return f"{run.recipe}{variant} on {Path(run.backbone).name or run.backbone}"
-
-
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that affect the result as a flat table, with names like `terms.contrastive.temperature`."""
     ignored = ("title", "paper", "differs", "published", "training.seed", "training.log_every")
-    flat = dict(_flat("", recipe))
-    return {key: value for key, value in flat.items() if not key.startswith(ignored)}
+    return {key: value for key, value in _flat("", recipe) if not key.startswith(ignored)}
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:

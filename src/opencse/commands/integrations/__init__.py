@@ -1,6 +1,5 @@
 """Integrations: sentence-transformers' trainer, mteb, and ONNX graphs that run without PyTorch."""
 
-from opencse.commands.integrations.onnx import OnnxExport, export_onnx
-from opencse.commands.integrations.onnx_encoder import OnnxEncoder
+from opencse.commands.integrations.onnx import OnnxEncoder, OnnxExport, export_onnx
 
 __all__ = ["OnnxEncoder", "OnnxExport", "export_onnx"]

@@ -8,17 +8,15 @@ import json
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from opencse.commands.integrations.onnx_encoder import GRAPH, SETTINGS, TOKENIZER, OnnxEncoder
-from opencse.commands.integrations.onnx_precision import BYTES, OnnxPrecision, checked_precision, convert_graph
 from opencse.encoder import load_encoder
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
@@ -27,6 +25,9 @@ from opencse.foundation.files import replaced_folder
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+GRAPH, TOKENIZER, SETTINGS = "model.onnx", "tokenizer.json", "encoder.json"
+OnnxPrecision = Literal["fp32", "fp16", "int8"]
+PRECISIONS: tuple[OnnxPrecision, ...] = get_args(OnnxPrecision)
 TOLERANCE = 1e-4  # of a vector's coordinate; float32 rounding is some hundred times smaller
 MIN_COSINE = {"fp16": 0.999, "int8": 0.9}
 """Least cosine of a text's exported vector with PyTorch's, in precisions that round more than fp32."""
@@ -34,6 +35,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state")
 _WEIGHTS = f"{GRAPH}.data"  # protobuf files end at 2 GiB: of larger models the weights stand beside the graph
 _LARGE = 1_900_000_000
+_BYTES = {"fp32": 4, "fp16": 2, "int8": 1}  # of a weight
 _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
 
 
@@ -82,8 +84,11 @@ def export_onnx(
             differ by more than `TOLERANCE` (fp32) or have a cosine below `MIN_COSINE`. Nothing is written then.
     """
     out = Path(out).resolve()
-    precision = checked_precision(precision)
-    _check_packages()
+    if precision not in PRECISIONS:
+        raise OpencseError(f"there is no precision {precision!r} for ONNX", f"Choose one of {', '.join(PRECISIONS)}.")
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        if importlib.util.find_spec(name) is None:
+            raise OpencseError(f"the package {name} is not installed", 'pip install "opencse[onnx]"')
     _check_folder(out, overwrite=overwrite)
     encoder = load_encoder(model, pooling=pooling, device="cpu").float().eval()
     inputs = _check_model(encoder, str(model))
@@ -110,6 +115,41 @@ def export_onnx(
     return OnnxExport(folder=out, size=size, max_difference=difference, min_cosine=cosine)
 
 
+class OnnxEncoder:
+    """Texts in, float32 matrix out, from a folder that `export_onnx` wrote, by onnxruntime and tokenizers.
+
+    Args:
+        folder: What `export_onnx` wrote.
+        options: An `onnxruntime.SessionOptions`, for example with a number of threads.
+    """
+
+    def __init__(self, folder: str | Path, options: Any = None) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        folder = Path(folder)
+        self.settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        self._session = onnxruntime.InferenceSession(folder / GRAPH, options, providers=["CPUExecutionProvider"])
+
+    def encode(self, texts: Sequence[str], prompt: str | None = None, batch_size: int = 32) -> np.ndarray:
+        """Return vectors (n, d), row i for text i; `prompt` stands before every text, by default the model's own."""
+        prompt = self.settings["default_prompt"] if prompt is None else prompt
+        vectors = np.empty((len(texts), self.settings["dimension"]), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # alike lengths together: little padding
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            tokens = self._tokenizer.encode_batch([prompt + texts[row] for row in rows])
+            known = {
+                "input_ids": [t.ids for t in tokens],
+                "attention_mask": [t.attention_mask for t in tokens],
+                "token_type_ids": [t.type_ids for t in tokens],
+            }
+            feed = {name: np.array(known[name], dtype=np.int64) for name in self.settings["inputs"]}
+            vectors[rows] = self._session.run(["sentence_embedding"], feed)[0]
+        return vectors
+
+
 class _Graph(nn.Module):
     """The modules of a `SentenceTransformer` as a function of tensors."""
 
@@ -129,12 +169,6 @@ class _Graph(nn.Module):
         for part in self.parts[1:]:
             features = part(features)
         return features["sentence_embedding"][:, : self.dimension], hidden
-
-
-def _check_packages() -> None:
-    for name in ("onnx", "onnxscript", "onnxruntime"):
-        if importlib.util.find_spec(name) is None:
-            raise OpencseError(f"the package {name} is not installed", 'pip install "opencse[onnx]"')
 
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:
@@ -190,10 +224,10 @@ def _write_in_precision(
     if precision == "fp32":
         _write_graph(encoder, inputs, path, name)
         return
-    external_data = BYTES[precision] * sum(p.numel() for p in encoder.parameters()) > _LARGE
+    external_data = _BYTES[precision] * sum(p.numel() for p in encoder.parameters()) > _LARGE
     with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
         _write_graph(encoder, inputs, Path(folder) / GRAPH, name)
-        convert_graph(Path(folder) / GRAPH, path, precision, external_data=external_data)
+        _convert_graph(Path(folder) / GRAPH, path, precision, external_data=external_data)
 
 
 def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, name: str) -> None:
@@ -216,6 +250,38 @@ def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, na
     except torch.onnx.OnnxExporterError as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise OpencseError(f"{name}: PyTorch cannot export this model ({reason[:200]})") from error
+
+
+def _convert_graph(source: Path, target: Path, precision: OnnxPrecision, *, external_data: bool) -> None:
+    """Write an fp32 graph in another precision; inputs and outputs keep their types.
+
+    fp16 stores every weight in half precision. int8 stores the matrices as 8-bit integers with a scale for each output
+    channel, and quantises activations while it runs (dynamic quantisation). Weights use 7 of the 8 bits, because 8
+    overflow on processors without VNNI instructions.
+
+    Args:
+        source: The fp32 graph.
+        target: The file to write, not `source`.
+        precision: `fp16` or `int8`.
+        external_data: Write the weights beside the graph, as `target` with the suffix `.data`.
+    """
+    if precision == "int8":
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        quantize_dynamic(
+            source,
+            target,
+            per_channel=True,
+            reduce_range=True,
+            weight_type=QuantType.QInt8,
+            use_external_data_format=external_data,
+        )
+        return
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    converted = convert_float_to_float16(onnx.load(source), keep_io_types=True)
+    onnx.save_model(converted, target, save_as_external_data=external_data, location=f"{target.name}.data")
 
 
 def _tokenizer(encoder: SentenceTransformer) -> Any:

@@ -6,6 +6,7 @@ consequences are listed in docs/guides/sentence-transformers.md.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from opencse.encoder import build_projector
+from opencse.encoder import build_projector, load_encoder
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Objective
@@ -183,10 +184,6 @@ class _Teacher:
     """A frozen model that reads the student's token ids; not a module, so that the trainer ignores its weights."""
 
     def __init__(self, teacher: Teacher, student: SentenceTransformer) -> None:
-        import copy
-
-        from opencse.encoder import load_encoder
-
         if teacher.model == "backbone" and teacher.pooling is None:
             self._model = copy.deepcopy(student)
         else:

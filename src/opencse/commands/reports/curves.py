@@ -30,7 +30,9 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str, palette: P
     for index, (label, curves) in enumerate(groups.items()):
         if not curves:
             continue
-        steps, values = _common(curves)
+        tables = [dict(curve) for curve in curves]
+        steps = sorted(set.intersection(*(set(table) for table in tables)))
+        values = np.array([[table[step] for step in steps] for table in tables], dtype=np.float64)
         colour = palette.series[index % MODELS]
         axes.plot(steps, values.mean(axis=0), color=colour, linewidth=1.6, label=short(label, 56))
         if len(curves) > 1:
@@ -39,10 +41,3 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str, palette: P
     axes.set_ylabel(quantity)
     legend(axes, palette, columns=1)
     return plot
-
-
-def _common(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the steps of all curves, and their values of shape (curves, steps)."""
-    tables = [dict(curve) for curve in curves]
-    steps = sorted(set.intersection(*(set(table) for table in tables)))
-    return np.array(steps), np.array([[table[step] for step in steps] for table in tables], dtype=np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write
 Draw = Callable[[Palette], "Figure"]
 
 WIDTH = 4.6

@@ -1,25 +1,104 @@
-"""The figures of a probe report."""
+"""The figures of a probe report, with their titles and captions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from opencse.commands.reports.drawing import LEGEND_ROW, figure, legend
+from opencse.commands.reports.drawing import LEGEND_ROW, Draw, figure, legend
 from opencse.commands.reports.palette import MODELS, Palette
-from opencse.commands.reports.text import short
-from opencse.evaluation.probes import ProbeScores, SplitResults
+from opencse.commands.reports.text import short, shown
+from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.published import SPLITS
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MARKERS = "osD^vP"
+_OPPOSED = ("paraphrase", "negation")
 Models = Mapping[str, ProbeScores]
 Values = Sequence[float] | np.ndarray
+
+
+class Picture(NamedTuple):
+    """A figure with its title and caption; `name` is its file name without ending."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Draw
+
+
+def pictures(models: Models) -> Iterator[Picture]:
+    """Yield the figures for which the first of the models has data, the most informative first."""
+    first = next(iter(models.values()))
+    if first.transformations is not None and first.transformations.kinds:
+        yield Picture(
+            "transformations",
+            "Which transformations does the model take for the same meaning?",
+            "Mean cosine of a sentence with each transformation, 95 % interval. The paraphrase should be far to the "
+            "right of the negation.",
+            partial(means, models),
+        )
+        clouds = {
+            name: {k.kind: (k.cosines, k.error_rates) for k in each.transformations.kinds if k.kind in _OPPOSED}
+            for name, each in models.items()
+            if each.transformations is not None
+        }
+        lowest = min((min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0)
+        for index, name in enumerate(models, 1):
+            if clouds.get(name):
+                yield Picture(
+                    f"wording-{index}",
+                    f"Similarity against wording: {shown(name, 40)}",
+                    "Each mark is one sentence. If only meaning counted, paraphrases would lie to the right and "
+                    "negations to the left, at any height.",
+                    partial(scatter, clouds[name], lowest),
+                )
+    if first.splits is not None:
+        yield Picture(
+            "splits",
+            "Agreement with people, where wording helps and where it misleads",
+            "Short lines are good: wording then matters little. Bars: unsupervised SimCSE as published.",
+            partial(splits, models),
+        )
+    if first.suppression is not None and first.suppression.cosines:
+        found = {name: each.suppression for name, each in models.items()}
+        counts = {name: counted(each.cosines) for name, each in found.items() if each and each.cosines}
+        yield Picture(
+            "suppression",
+            "Same meaning, different words",
+            "Cosines of pairs that people score 4 or more of 5 though they share less than 60 % of their words. A "
+            "narrow peak at the right is good.",
+            partial(histogram, counts, "cosine of the pair"),
+        )
+    if first.length is not None:
+        yield Picture(
+            "length",
+            "Does length matter?",
+            "Mean cosine beyond the prediction from human scores, by difference of length. A flat line at 0 means no "
+            "bias.",
+            partial(length, models),
+        )
+    if first.training_pairs:
+        overlaps = {f"{kind.column} ({kind.role})": kind.overlap_counts for kind in first.training_pairs}
+        yield Picture(
+            "pairs-overlap",
+            "Training pairs: wording",
+            "Positives that share few words and negatives that share many teach the most.",
+            partial(histogram, overlaps, "lexical overlap of the pair"),
+        )
+        for index, (name, scores) in enumerate(models.items(), 1):
+            cosines = {f"{kind.column} ({kind.role})": kind.cosine_counts for kind in scores.training_pairs}
+            yield Picture(
+                f"pairs-cosine-{index}",
+                f"Training pairs: meaning by {shown(name, 40)}",
+                "Cosines of positive and of negative pairs.",
+                partial(histogram, cosines, "cosine of the pair"),
+            )
 
 
 def splits(models: Models, palette: Palette) -> Figure:
@@ -33,22 +112,19 @@ def splits(models: Models, palette: Palette) -> Figure:
     axes.hlines(rows, *zip(*[(b, a) for a, b in published], strict=True), color=palette.grid, linewidth=7)
     axes.plot([], [], color=palette.grid, linewidth=7, label="SimCSE, published")
     for index, (name, result) in enumerate(results.items()):
-        _dumbbells(axes, result, rows + offsets[index], palette.series[index % MODELS], short(name))
+        colour, places = palette.series[index % MODELS], rows + offsets[index]
+        low, high = (
+            np.array([getattr(each, part).value for each in result.sets], dtype=np.float64)
+            for part in ("opposed", "consistent")
+        )
+        axes.hlines(places, low, high, color=colour, linewidth=1.2)
+        axes.plot(low, places, "o", color=colour, markersize=5, label=short(name))
+        axes.plot(high, places, "o", markerfacecolor="none", markeredgecolor=colour, markersize=5)
     axes.set_yticks(rows, [short(name) for name in names])
     axes.invert_yaxis()
     axes.set_xlabel("filled: misleading, open: helpful")
     legend(axes, palette, columns=1)
     return plot
-
-
-def _dumbbells(axes: Axes, result: SplitResults, rows: np.ndarray, colour: str, label: str) -> None:
-    low, high = (
-        [np.nan if e.value is None else e.value for e in (getattr(s, part) for s in result.sets)]
-        for part in ("opposed", "consistent")
-    )
-    axes.hlines(rows, low, high, color=colour, linewidth=1.2)
-    axes.plot(low, rows, "o", color=colour, markersize=5, label=label)
-    axes.plot(high, rows, "o", markerfacecolor="none", markeredgecolor=colour, markersize=5)
 
 
 def means(models: Models, palette: Palette) -> Figure:
@@ -106,12 +182,6 @@ def scatter(clouds: Mapping[str, tuple[Values, Values]], lowest: float, palette:
     axes.set_ylabel("match error rate")
     legend(axes, palette, columns=1)
     return plot
-
-
-def lowest_cosine(models: Models) -> float:
-    """Return the lowest cosine of a paraphrase or negation over all models, for a common axis."""
-    kinds = [kind for each in models.values() if each.transformations for kind in each.transformations.kinds]
-    return min((min(kind.cosines) for kind in kinds if kind.kind in ("paraphrase", "negation")), default=0.0)
 
 
 def histogram(counts: Mapping[str, Values], quantity: str, palette: Palette) -> Figure:

@@ -64,14 +64,16 @@ class Outcome:
     @property
     def gains(self) -> list[Change]:
         """Measures that got better, the largest change first."""
-        found = [each for each in self.changes if each.changed and each.after > each.before]
-        return sorted(found, key=lambda each: each.before - each.after)
+        return self._changed(1)
 
     @property
     def losses(self) -> list[Change]:
         """Measures that got worse, the largest change first."""
-        found = [each for each in self.changes if each.changed and each.after < each.before]
-        return sorted(found, key=lambda each: each.after - each.before)
+        return self._changed(-1)
+
+    def _changed(self, sign: int) -> list[Change]:
+        found = [each for each in self.changes if each.changed and sign * (each.after - each.before) > 0]
+        return sorted(found, key=lambda each: sign * (each.before - each.after))
 
     def answers(self) -> list[tuple[str, list[str]]]:
         """Return three questions, each with the lines of its answer."""
@@ -121,7 +123,12 @@ def compare_outcome(
         remarks: What was not measured, and what else a user must know.
     """
     (before, first), (after, second) = models.items()
-    changes = [*_rates(first, second), *_scores(first, second)]
+    changes = [*_rates(first, second)]
+    changes += [
+        _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score)
+        for a, b in zip(first.sts, second.sts, strict=True)
+        if a.score is not None and b.score is not None
+    ]
     changes += [
         _scored(f"guard {shown(name.removeprefix('guard-'), 40)}", *scores) for name, scores in (guards or {}).items()
     ]
@@ -135,37 +142,28 @@ def compare_outcome(
 
 def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
     """Yield the rates that are measured row by row."""
-    if first.transformations is not None and second.transformations is not None:
-        rows = (first.transformations.rows_above, second.transformations.rows_above)
-        yield from _rate("paraphrase nearer than negation, %", *rows)
-    if first.retrieval is not None and second.retrieval is not None:
-        found = (
-            [not hits or hits[0].relation != "negation" for hits in r.hits] for r in (first.retrieval, second.retrieval)
-        )
-        yield from _rate("first hit is not the negation, %", *found)
+    both = first, second
+    above = [each.transformations.rows_above for each in both if each.transformations is not None]
+    retrieved = [each.retrieval.hits for each in both if each.retrieval is not None]
+    right = [[not hits or hits[0].relation != "negation" for hits in found] for found in retrieved]
+    measured: list[tuple[str, Sequence[Sequence[bool]]]] = [
+        ("paraphrase nearer than negation, %", above),
+        ("first hit is not the negation, %", right),
+    ]
     for a, b in zip(first.triplets, second.triplets, strict=True):
-        yield from _rate(f"{shown(a.name, 40)}: paraphrase nearer, %", a.rows_right, b.rows_right)
-
-
-def _rate(measure: str, before: Sequence[bool], after: Sequence[bool]) -> Iterator[Change]:
-    if not before or len(before) != len(after):
-        return
-    difference = mean_estimate(100 * (np.array(after, dtype=float) - np.array(before, dtype=float)))
-    low, high = difference.low or 0.0, difference.high or 0.0
-    yield Change(
-        measure=measure,
-        before=100 * float(np.mean(before)),
-        after=100 * float(np.mean(after)),
-        spread=f"95 % interval {difference.interval(1)}",
-        changed=low > 0 or high < 0,
-    )
-
-
-def _scores(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
-    """Yield the correlations with people's scores."""
-    for a, b in zip(first.sts, second.sts, strict=True):
-        if a.score is not None and b.score is not None:
-            yield _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score)
+        measured.append((f"{shown(a.name, 40)}: paraphrase nearer, %", [a.rows_right, b.rows_right]))
+    for measure, rows in measured:
+        if len(rows) < 2 or not rows[0] or len(rows[0]) != len(rows[1]):
+            continue
+        before, after = (np.array(each, dtype=float) for each in rows)
+        difference = mean_estimate(100 * (after - before))
+        yield Change(
+            measure=measure,
+            before=100 * float(before.mean()),
+            after=100 * float(after.mean()),
+            spread=f"95 % interval {difference.interval(1)}",
+            changed=(difference.low or 0.0) > 0 or (difference.high or 0.0) < 0,
+        )
 
 
 def _scored(measure: str, before: float, after: float) -> Change:

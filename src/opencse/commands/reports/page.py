@@ -10,18 +10,20 @@ from typing import Any
 from markupsafe import Markup
 
 from opencse.commands.reports.drawing import inline, save
-from opencse.commands.reports.examples import examples
+from opencse.commands.reports.figures import pictures
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.pictures import Picture, report_pictures
 from opencse.commands.reports.summary import cards, verdict
 from opencse.commands.reports.tables import tables
 from opencse.commands.reports.templates import output_folder, render_template
 from opencse.commands.reports.text import shown
-from opencse.evaluation.probes import ProbeScores
+from opencse.evaluation.probes import ProbeScores, Retrieval
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Table
 from opencse.version import __version__
+
+_RELATIONS = {"paraphrase": "same meaning", "negation": "opposite", "other": "other sentence"}
+_EXAMPLES = 6
 
 
 def write_report(
@@ -51,7 +53,6 @@ def write_report(
     if not models:
         raise OpencseError("there is no model to report on", "Name at least one.")
     out = output_folder(out)
-    pictures = report_pictures(models)
     write_json(
         out / "probe.json",
         {
@@ -64,9 +65,9 @@ def write_report(
             },
         },
     )
-    for picture in pictures:
+    for picture in pictures(models):
         save(picture.draw, out / "figures" / picture.name)
-    write_text(out / "report.html", render(models, settings=settings, notes=notes, pictures=pictures, outcome=outcome))
+    write_text(out / "report.html", render(models, settings=settings, notes=notes, outcome=outcome))
     return out / "report.html"
 
 
@@ -75,11 +76,9 @@ def render(
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
-    pictures: Sequence[Picture] | None = None,
     outcome: Outcome | None = None,
 ) -> str:
     """Return the page as text; every text of the user in it is escaped, clipped and kept to its own direction."""
-    chosen = report_pictures(models) if pictures is None else pictures
     first = next(iter(settings.values()), {}) if settings else {}
     labels = [shown(name, 60) for name in models]
     rows = [(key, *(shown((settings or {}).get(name, {}).get(key, ""), 80) for name in models)) for key in first]
@@ -89,9 +88,45 @@ def render(
         names=labels,
         verdict=verdict(models),
         cards=cards(models),
-        pictures=[(picture, Markup(inline(picture.draw, f"f{i}"))) for i, picture in enumerate(chosen)],
+        pictures=[(picture, Markup(inline(picture.draw, f"f{i}"))) for i, picture in enumerate(pictures(models))],
         tables=tables(models),
-        examples=examples(models),
+        examples=_examples(models),
         settings=Table(("", *labels), rows) if rows else None,
         notes=[shown(note, 400) for note in notes],
     )
+
+
+def _examples(models: Mapping[str, ProbeScores]) -> list[dict[str, Any]]:
+    """Return queries with the hits of each model: (text, relation, label of the relation, cosine).
+
+    First those on which the models differ, then as many failures as successes (as in DiffCSE Table 9).
+    """
+    results = {name: found.retrieval for name, found in models.items() if found.retrieval and found.retrieval.queries}
+    found = []
+    for row in _chosen(list(results.values())) if results else ():
+        hits = {
+            name: [
+                (shown(hit.text), hit.relation, _RELATIONS[hit.relation], f"{hit.cosine:.2f}") for hit in each.hits[row]
+            ]
+            for name, each in results.items()
+        }
+        query = next(iter(results.values())).queries[row]
+        found.append({"query": shown(query), "columns": [(shown(name, 40), each) for name, each in hits.items()]})
+    return found
+
+
+def _chosen(results: list[Retrieval], count: int = _EXAMPLES) -> list[int]:
+    """Return rows spread over the file, grouped by the relation of the first hit."""
+    outcomes = [tuple(r.hits[row][0].relation for r in results) for row in range(len(results[0].queries))]
+    differ = [row for row, each in enumerate(outcomes) if len(set(each)) > 1]
+    fooled = [row for row, each in enumerate(outcomes) if set(each) == {"negation"}]
+    right = [row for row, each in enumerate(outcomes) if set(each) == {"paraphrase"}]
+    taken = _spread(differ, count // 2 if fooled or right else count)
+    taken += _spread(fooled, (count - len(taken) + 1) // 2)
+    return taken + _spread(right, count - len(taken))
+
+
+def _spread(rows: list[int], count: int) -> list[int]:
+    """Return at most `count` of the rows, evenly spaced."""
+    count = min(count, len(rows))
+    return [rows[i * len(rows) // count] for i in range(count)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -10,6 +10,7 @@ from opencse.commands.reports.text import shown
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.published import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.foundation.result_table import Cell, Number, Table
 
 Row = tuple[Cell, ...]
@@ -31,14 +32,22 @@ def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
     return found
 
 
-def triplet_rows(models: Mapping[str, ProbeScores], columns: Sequence[str] | None = None) -> list[Row]:
+def triplet_rows(parts: Sequence[Sequence[TripletResult]], columns: Sequence[str] | None = None) -> list[Row]:
     """Return the accuracy on each set of triplets and its groups: a label, the count, and a cell for each model.
 
     Args:
-        models: Scores by label.
+        parts: The results of each model, on the same sets.
         columns: Grouping columns with rows of their own; None for all.
     """
-    return list(_triplet_rows([each.triplets for each in models.values() if each.triplets], columns))
+    rows: list[Row] = []
+    for sets in zip(*parts, strict=True):
+        name = sets[0].name
+        rows.append((shown(name, 40), sets[0].accuracy.rows, *(each.accuracy.percent() for each in sets)))
+        for groups in zip(*(each.groups for each in sets), strict=True):
+            if columns is None or groups[0].column in columns:
+                label = shown(f"{name}, {groups[0].column}: {groups[0].value}", 60)
+                rows.append((label, groups[0].accuracy.rows, *(each.accuracy.percent() for each in groups)))
+    return rows
 
 
 def _sts(labels: list[str], parts: list[Any]) -> Table:
@@ -135,18 +144,9 @@ def _triplets(labels: list[str], parts: list[Any]) -> Table:
         "same words; a tie does not count. The grade is the distance of the paraphrase in wording. A negated antonym "
         "(“isn't cold” for “is hot”) must be nearer than the negation and the antonym."
     )
-    rows = list(_triplet_rows(parts, None))
-    return Table(("set", "triplets", *labels), rows, "Paraphrase or contradiction: written triplets", [note])
-
-
-def _triplet_rows(parts: Sequence[Any], columns: Sequence[str] | None) -> Iterator[Row]:
-    for sets in zip(*parts, strict=True) if parts else ():
-        name = sets[0].name
-        yield shown(name, 40), sets[0].accuracy.rows, *(each.accuracy.percent() for each in sets)
-        for groups in zip(*(each.groups for each in sets), strict=True):
-            if columns is None or groups[0].column in columns:
-                label = shown(f"{name}, {groups[0].column}: {groups[0].value}", 60)
-                yield label, groups[0].accuracy.rows, *(each.accuracy.percent() for each in groups)
+    return Table(
+        ("set", "triplets", *labels), triplet_rows(parts), "Paraphrase or contradiction: written triplets", [note]
+    )
 
 
 def _suppression(labels: list[str], parts: list[Any]) -> Table:

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.comparison.search_page import render_search_comparison, write_search_comparison
-from opencse.commands.comparison.top_hits import compare_searches
+from opencse.commands.compare_search import compare_searches, render_search_comparison
+from opencse.commands.reports.templates import write_page
 from opencse.evaluation import read_pairs
 from opencse.foundation.errors import OpencseError
 
@@ -67,7 +67,7 @@ def test_the_page_does_not_say_whose_list_is_where_and_escapes_texts(found, tmp_
     assert render_search_comparison(found, seed=3) != page
     evil = replace(found.lists[0], query="</script><script>alert(1)</script>")
     assert "<script>alert" not in render_search_comparison(replace(found, lists=(evil,)))
-    write_search_comparison(found, tmp_path)
+    write_page(tmp_path, "search", render_search_comparison(found), found.to_dict())
     assert json.loads((tmp_path / "search.json").read_text())["texts"] == len(TEXTS)
 
 
