@@ -162,7 +162,7 @@ class BuildOptions(RecipeOptions):
     rule and its scores. An interrupted build continues where it stopped.
     """
 
-    out: str | Path = option("Folder for the Parquet parts.", flags=OUT, shown=Path)
+    out: str | Path = argument("Folder for the Parquet parts.", flags=OUT, shown=Path, kw_only=False)
     only: Sequence[str] = option(
         "Build only this column and those that it is made from; repeatable. All by default.", default=[]
     )

@@ -151,7 +151,9 @@ class ReplacedTokenDetection(Term):
         if self.task == "masked_lm":
             return masked, ids, chosen
         if self.fill == "all":  # but the first token, which the sentence vector replaces
-            filled = self._filled(masked, torch.ones_like(chosen).index_fill(1, torch.tensor([0]), False), module)
+            others = torch.ones_like(chosen)
+            others[:, 0] = False
+            filled = self._filled(masked, others, module)
         else:
             filled = self._filled(masked, chosen, module)
         if self.task == "corrective_lm":

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from opencse.encoder.backbone import Backbone
 from opencse.encoder.masked_lm import load_masked_lm
 from opencse.encoder.packing import use_packed_attention
-from opencse.encoder.pooling import pools_the_mask
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Term, TermBuildContext, TermModule
 
@@ -24,7 +22,8 @@ def term_modules(
     terms: Sequence[Term],
     encoder: SentenceTransformer,
     projector: nn.Module,
-    backbone: Backbone,
+    tokenizer: Any,
+    backbone: str,
     seed: int,
     device: torch.device,
 ) -> dict[str, TermModule]:
@@ -34,7 +33,8 @@ def term_modules(
         terms: The terms.
         encoder: The encoder with its initial weights.
         projector: The projector after the encoder.
-        backbone: The model that the encoder was loaded from.
+        tokenizer: The tokenizer of the model, without any template.
+        backbone: Name of the model that the encoder was loaded from.
         seed: Seed of the run.
         device: The device of the training steps.
 
@@ -42,8 +42,6 @@ def term_modules(
         OpencseError: A term cannot be built with this encoder; the message names it.
     """
     transformer = getattr(encoder[0], "auto_model", None)
-    # A template's mask token is no longer in the encoder's own tokenizer.
-    tokenizer = backbone.tokenizer if any(map(pools_the_mask, encoder)) else encoder.tokenizer
     build = TermBuildContext(
         width=encoder.get_embedding_dimension() or 0,
         encoder=encoder,
@@ -65,11 +63,11 @@ def term_modules(
     return modules
 
 
-def _masked_lm(tokenizer: Any, backbone: Backbone, device: torch.device, name: str) -> nn.Module:
+def _masked_lm(tokenizer: Any, backbone: str, device: torch.device, name: str) -> nn.Module:
     """Return a masked language model with the vocabulary of the tokenizer; `backbone` names the model of the run."""
     remedy = "Pass a masked language model with the encoder's vocabulary: --set terms.NAME.generator=…"
     try:
-        model, own = load_masked_lm(backbone.name if name == "backbone" else name)
+        model, own = load_masked_lm(backbone if name == "backbone" else name)
     except OpencseError as error:
         raise OpencseError(error.problem, f"{remedy} ({error.remedy})") from error
     if own.get_vocab() != tokenizer.get_vocab():

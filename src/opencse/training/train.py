@@ -145,7 +145,8 @@ class _TrainedModel:
                 self._denoisers[name] = TemplateDenoising(model, view.frame, positions, view.dropout)
         torch.manual_seed(recipe.training.seed)  # the same initial weights in every process
         projector = build_projector(kind, width)
-        modules = term_modules(recipe.terms, self.encoder, projector, backbone, recipe.training.seed, session.device)
+        tokenizer, seed = backbone.tokenizer, recipe.training.seed
+        modules = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, session.device)
         self.network = Network(self.encoder, LossHead(projector, Objective(recipe.terms), modules), self._denoisers)
 
     @property

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -60,7 +61,9 @@ def test_mining_with_the_model_that_is_trained() -> None:
         "mined": DebiasedNegatives(model="simcse"),
         "other": DebiasedNegatives(model="minilm"),
     }
-    found = with_models(specs, {"backbone": "some/model", "simcse": "first/stage"}, "cls")
+    found = with_models(
+        specs, {"backbone": SimpleNamespace(name="some/model"), "simcse": SimpleNamespace(name="first/stage")}, "cls"
+    )
     assert (found["related"].model, found["related"].pooling) == ("some/model", "cls")
     assert (found["positive"].model, found["positive"].pooling) == ("some/model", "mean")
     assert (found["mined"].model, found["mined"].pooling) == ("first/stage", "backbone")

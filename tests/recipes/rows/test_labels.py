@@ -157,7 +157,11 @@ def test_labels_are_drawn_among_rows_without_parts(pairs, tmp_path) -> None:
 
 @pytest.mark.parametrize("recipe", ["debias", "simcse"])
 def test_a_run_trains_on_labels_and_its_report_says_how_many(recipe: str, pairs, tmp_path) -> None:
-    corpus = ["The bridge is safe.", "The soup is hot and the bread is fresh.", "Anna sold the house in 1990."] * 4
+    corpus = [
+        text.replace("The ", f"{start} ").replace("Anna", name)
+        for start, name in (("The", "Anna"), ("This", "Otto"), ("That", "Mary"), ("Our", "Paul"))
+        for text in ("The bridge is safe.", "The soup is hot and the bread is fresh.", "Anna sold the house in 1990.")
+    ]
     out, notes = tmp_path / "out", []
     result = opencse.run(
         recipe,

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from opencse.encoder import build_projector, load_encoder
-from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Objective
 from opencse.recipes import Recipe, Teacher, family_of, load_recipe
@@ -96,9 +95,8 @@ class RecipeLoss(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.training.seed)  # the same new weights in every process
             projector = build_projector(recipe.encoder.projector, model.get_embedding_dimension() or 0)
-            modules = term_modules(
-                recipe.terms, model, projector, Backbone(backbone), recipe.training.seed, model.device
-            )
+            seed, device = recipe.training.seed, model.device
+            modules = term_modules(recipe.terms, model, projector, model.tokenizer, str(backbone), seed, device)
         self.head = LossHead(projector, Objective(recipe.terms), modules).to(model.device)
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
