@@ -277,7 +277,7 @@ def test_draws_follow_the_probabilities():
 def test_of_an_insertion_the_generator_fills_only_what_was_inserted(facts, monkeypatch) -> None:
     seen = watch(monkeypatch)
     term, context, vectors = build(facts, **FAITHFUL, task="insert", ratio=0.5)
-    term(vectors, everything(term), context)
+    term.compute(vectors, everything(term), context)
     edit = seen["edit"]
     assert edit.marked.any()
     for ids, mask, new, kept in zip(

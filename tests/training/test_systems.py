@@ -112,15 +112,15 @@ def test_auxiliary_parameters_learn_at_their_own_rate(tmp_path, corpus) -> None:
     import opencse.training.loop as module
 
     groups = {}
-    original = module.TrainingLoop._optimizer
+    original = module.adamw
 
-    def spy(self):
-        made = original(self)
+    def spy(*given):
+        made = original(*given)
         groups["rates"] = {group["peak"]: len(group["params"]) for group in made.param_groups}
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.TrainingLoop, "_optimizer", spy)
+        patch.setattr(module, "adamw", spy)
         run(corpus, tiny_bert(tmp_path / "backbone"), tmp_path / "out", recipe=system("rlrd", "faithful"))
     assert groups["rates"].keys() == {1e-3, 1e-4}
     assert groups["rates"][1e-4] == 8
