@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from opencse.commands.average import average
 from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder, save_encoder
-from opencse.foundation.cache import sealed_store
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.stores import cached_store
 from tests.tiny import tiny_bert
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -40,7 +39,7 @@ def test_a_cache_that_cannot_be_written_names_its_variable(tmp_path, monkeypatch
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(OpencseError, match="OPENCSE_CACHE=FOLDER"):
-        sealed_store("tokens", "0" * 32, lambda folder: None)
+        cached_store("tokens", "0", {}, lambda writer: None)
 
 
 def test_prompts_without_a_default_are_said_once(tmp_path, capsys) -> None:
@@ -52,12 +51,7 @@ def test_prompts_without_a_default_are_said_once(tmp_path, capsys) -> None:
     assert capsys.readouterr().err.count("has prompts (query), none of them the default") == 1
 
 
-def test_a_mean_of_a_model_with_itself_or_with_a_truncated_one_is_refused(tmp_path) -> None:
+def test_a_truncated_model_stays_truncated(tmp_path) -> None:
     encoder = load_encoder(tiny_bert(tmp_path / "plain"), pooling="mean")
-    save_encoder(encoder, tmp_path / "whole")
     save_encoder(SentenceTransformer(modules=[*encoder], truncate_dim=8), tmp_path / "cut")
     assert load_encoder(tmp_path / "cut").truncate_dim == 8
-    with pytest.raises(OpencseError, match="named twice"):
-        average([tmp_path / "whole", f"{tmp_path}/whole"], out=tmp_path / "mean")
-    with pytest.raises(OpencseError, match="differ in their truncate_dim"):
-        average([tmp_path / "whole", tmp_path / "cut"], out=tmp_path / "mean")

@@ -52,7 +52,7 @@ def test_without_triplets_the_supervised_row_says_what_it_lacks(options) -> None
 def test_training_pairs_are_measured_by_the_first_model(options, triplets) -> None:
     table = reproduce("debcse/figure-1", **options, triplets=triplets)
     same, other = table.rows["SimCSE"], table.rows["SimCSE, supervised"]
-    assert same[0].text(2) == "1.00 (1.00)"
+    assert str(same[0].shown()) == "1.00 (1.00)"
     assert same[2].values[0] == pytest.approx(1.0, abs=1e-4)
     assert other[0].values[0] < 1
     assert {path.name for path in (options["out"] / "debcse").glob("*.svg")} == {

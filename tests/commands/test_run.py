@@ -97,7 +97,7 @@ def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone)
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
-    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
+    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]", "views.paraphrase.window=[0.0, 1.0]"]
     out = tmp_path / "out"
     opencse.run("debias", corpus, backbone=backbone, out=out, paraphrases=table, overrides=settings, progress=False)
     views = pq.read_table(sorted((out / "views").glob("part-*.parquet"))).to_pydict()
@@ -185,7 +185,7 @@ def test_a_given_miner_needs_no_first_stage(tmp_path, backbone, corpus) -> None:
 def test_paraphrases_for_osscse_may_come_from_a_table(tmp_path, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
-    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
+    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]", "views.paraphrase.window=[0.0, 1.0]"]
     out = tmp_path / "out"
     plain = tiny_bert(tmp_path / "bert")
     opencse.run("osscse", corpus, backbone=plain, out=out, paraphrases=table, overrides=settings, progress=False)
