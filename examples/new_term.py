@@ -16,7 +16,7 @@ extends = "simcse"
 title = "SimCSE with a uniformity term"
 
 [[terms]]
-kind = "contrastive"
+kind = "info_nce"
 
 [[terms]]
 kind = "uniformity"

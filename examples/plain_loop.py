@@ -8,13 +8,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device
 
 from opencse.encoder import load_encoder
-from opencse.losses import Contrastive
+from opencse.losses import InfoNCELoss
 from opencse.text import demo
 
 
 def train(model: SentenceTransformer, sentences: list[str], steps: int, batch: int = 16) -> dict[str, float]:
     """Train a model on sentences; return the loss and the reports of the last step."""
-    loss = Contrastive(temperature=0.05)
+    loss = InfoNCELoss(temperature=0.05)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5)
     model.train()  # two dropout masks of one sentence are a positive pair
     last: dict[str, float] = {}

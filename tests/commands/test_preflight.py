@@ -124,7 +124,7 @@ def test_kinds_are_those_of_their_classes() -> None:
 
 
 def test_a_class_of_ones_own_is_a_kind(tmp_path, monkeypatch) -> None:
-    monkeypatch.setitem(TERMS, "mine", TERMS["contrastive"])
+    monkeypatch.setitem(TERMS, "mine", TERMS["info_nce"])
     path = _recipe(tmp_path, 'extends = "simcse"\n[[terms]]\nkind = "mine"\n')
     check_options(RunCommand(path, "demo", backbone="mini-mlm", out=tmp_path / "out"))
     assert load_recipe(path).terms[0] == load_recipe("simcse").terms[0]

@@ -26,7 +26,7 @@ ranks = [0, 5]
 model = "backbone"
 pooling = "mean"
 [[terms]]
-kind = "contrastive"
+kind = "info_nce"
 anchor = "anchor"
 positive = "twin"
 negatives = ["near"]

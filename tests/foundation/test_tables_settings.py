@@ -9,7 +9,7 @@ from opencse.foundation.toml_tables import DEEPEST, parse_override, parse_toml
 from opencse.recipes import Recipe, load_recipe
 
 VALUES = ["nan", "inf", "-1", "0", "1e400", "9" * 30, '"x"', "[]", "{}", "true", "2020-01-01", "[nan]", "9" * 5000]
-KEYS = ["optimizer.lr", "training.seed", "schedule.warmup", "terms", "views.anchor", "terms.contrastive", "for.other"]
+KEYS = ["optimizer.lr", "training.seed", "schedule.warmup", "terms", "views.anchor", "terms.info_nce", "for.other"]
 
 
 def names(error, part) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every term: no NaN in degenerate batches, no order of rows, clear words about impossible settings."""
+"""What holds for every term: value, gradient, absent rows, degenerate batches, impossible settings."""
 
 from __future__ import annotations
 
@@ -9,73 +9,72 @@ import pytest
 import torch
 
 from opencse.losses import (
-    AlternatingNormalization,
+    AlternatingNormalizationLoss,
+    AngularInfoNCELoss,
     Context,
-    Contrastive,
+    DCLRLoss,
     FalseNegatives,
-    ListMLE,
-    ListNet,
-    Margin,
-    MaskedLanguageModel,
-    MomentumContrastive,
+    InfoNCELoss,
+    ListMLELoss,
+    MarginInfoNCELoss,
+    MaskedLanguageModelLoss,
+    MomentumContrastiveLoss,
     NoiseNegatives,
     PairPreserving,
-    RankingConsistency,
-    Recall,
-    ReplacedTokenDetection,
+    RankingConsistencyLoss,
+    RecallLoss,
+    ReplacedTokenDetectionLoss,
     SimilarityBound,
     SimilarityOrder,
     Term,
-    TwoWayMargin,
+    TwoWayMarginLoss,
 )
 from opencse.losses.teacher_weights import Policy
-from tests.losses.checks import check_degenerate, draw, run
+from tests.losses.cases import CASES, ROWS, TEACHERS, Case
+from tests.losses.checks import check, check_degenerate, draw, run
 
-ALTERNATING = {"positives": ("positive",), "negatives": ("negative",), "min_rows": 2}
 CLOSER, FARTHER = (("anchor", "denied"), ("negation", "antonym")), (("anchor", "negation"), ("denied", "antonym"))
-LESS = FalseNegatives(teacher="teacher", threshold=0.3)
-DYNAMIC = Margin(signs="n-", size="dynamic")
-TERMS: list[tuple[Term, tuple[str, ...]]] = [
-    (Contrastive(negatives=("negative",), margin=DYNAMIC), ()),
-    (Contrastive(false_negatives=LESS), ("teacher",)),
-    (Contrastive(angular_margin=10.0), ()),
-    (AlternatingNormalization(**ALTERNATING), ()),
-    (AlternatingNormalization(**ALTERNATING, decoupled=True), ()),
-    (AlternatingNormalization(**ALTERNATING, negative_scope="all"), ()),
-    (AlternatingNormalization(**ALTERNATING, stop_gradient=True), ()),
-    (ListNet(), ("a",)),
-    (ListMLE(), ("a",)),
-    (ListMLE(exclude_self=True), ("a",)),
-    (ListMLE(epsilon=1e-7), ("a",)),
-    (PairPreserving(pairs=FARTHER), ("teacher",)),
-    (RankingConsistency(form="jensen_shannon"), ()),
-    (RankingConsistency(form="entropy"), ()),
-    (SimilarityBound(pairs=FARTHER, at_most=0.5), ()),
-    (SimilarityBound(pairs=FARTHER, at_least=0.5), ()),
-    (SimilarityOrder(closer=CLOSER, farther=FARTHER, margin=0.1), ()),
-    (TwoWayMargin(closer="paraphrase", farther="negation", margin=(0.05, 0.2)), ()),
+ALTERNATING = AlternatingNormalizationLoss(
+    positives=("positive",), negatives=("negative",), min_rows=2, stop_gradient=True
+)
+TERMS: list[Term] = [
+    *(case.term for case in CASES),
+    MarginInfoNCELoss(negatives=("negative",), signs="n-", size="dynamic"),
+    ALTERNATING,
+    PairPreserving(pairs=FARTHER, teacher="a"),
+    SimilarityBound(pairs=FARTHER, at_most=0.5),
+    SimilarityBound(pairs=FARTHER, at_least=0.5),
+    SimilarityOrder(closer=CLOSER, farther=FARTHER, margin=0.1),
 ]
-NOISE = Contrastive(noise=NoiseNegatives())
-EVERYTHING = Contrastive(symmetric=True, noise=NoiseNegatives(), false_negatives=LESS, angular_margin=10.0)
+NOISE = DCLRLoss(noise=NoiseNegatives(), false_negatives=FalseNegatives(teacher="a", threshold=0.3))
 
 
-@pytest.mark.parametrize(("term", "teachers"), [*TERMS, (NOISE, ()), (EVERYTHING, ("teacher",))])
-def test_degenerate_batches(term: Term, teachers: tuple[str, ...]) -> None:
-    check_degenerate(term, teachers)
+@pytest.mark.parametrize("absent", [False, True], ids=["all rows", "absent rows"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_value_and_gradient_equal_the_transcription(case: Case, absent: bool) -> None:
+    has = case.masks(absent)
+    arrays = {view: a * has[view][:, None] for view, a in draw(case.term.views, ROWS).items()}
+    filled = {view: ~mask[:, None] * 1.0 for view, mask in has.items()}  # the transcriptions divide by lengths
+    check(case.term, lambda x: case.slow({v: a + filled[v] for v, a in x.items()}, has), arrays, has, TEACHERS)
 
 
-@pytest.mark.parametrize(("term", "teachers"), TERMS)
-def test_the_order_of_rows_changes_nothing(term: Term, teachers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("term", [*TERMS, NOISE])
+def test_degenerate_batches(term: Term) -> None:
+    check_degenerate(term, term.teachers)
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_the_order_of_rows_changes_nothing(term: Term) -> None:
     arrays, order = draw(term.views), np.array([3, 0, 4, 1, 2])
-    known = {name: draw(term.views, seed=9) for name in teachers}
+    known = {name: draw(term.views, seed=9) for name in term.teachers}
     ordered, *rest = ({view: a[order] for view, a in each.items()} for each in (arrays, *known.values()))
     loss = run(term, arrays, teachers=known)[0]
     assert run(term, ordered, teachers=dict(zip(known, rest)))[0] == pytest.approx(loss, abs=1e-12)
 
 
-@pytest.mark.parametrize(("term", "teachers"), TERMS)
-def test_tensors_by_position(term: Term, teachers: tuple[str, ...]) -> None:
-    arrays, known = draw(term.views), {name: draw(term.views, seed=9) for name in teachers}
+@pytest.mark.parametrize("term", TERMS)
+def test_tensors_by_position(term: Term) -> None:
+    arrays, known = draw(term.views), {name: draw(term.views, seed=9) for name in term.teachers}
     vectors = {view: torch.tensor(a) for view, a in arrays.items()}
     context = Context(teachers={t: {v: torch.tensor(a) for v, a in known[t].items()} for t in known})
     loss = term(*vectors.values(), context=context).value
@@ -88,50 +87,55 @@ def test_tensors_by_position(term: Term, teachers: tuple[str, ...]) -> None:
 def test_rows_that_lack_a_view_in_a_call_by_position() -> None:
     arrays, rows = draw(("anchor", "twin")), np.arange(5) != 2
     anchor, twin = (torch.tensor(a) for a in arrays.values())
-    loss = Contrastive()(anchor, twin, present={"twin": torch.tensor(rows)}).value
-    assert loss.item() == pytest.approx(run(Contrastive(), {v: a[rows] for v, a in arrays.items()})[0])
+    loss = InfoNCELoss()(anchor, twin, present={"twin": torch.tensor(rows)}).value
+    assert loss.item() == pytest.approx(run(InfoNCELoss(), {v: a[rows] for v, a in arrays.items()})[0])
 
 
 IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
-    (Contrastive, {"temperature": 0.0}, ""),
-    (Contrastive, {"negative_temperature": 0.1}, ""),
-    (Contrastive, {"own_negative_weight": 0.0}, ""),
-    (Contrastive, {"negatives": ("n",), "margin": Margin(signs="p+", size=0.1, axis="candidate")}, ""),
-    (Contrastive, {"angular_margin": 90.0}, ""),
-    *((Margin, {"signs": signs, "size": 0.1}, "signs") for signs in ("", "p", "n+p-", "p+n-x", "+")),
+    (InfoNCELoss, {"temperature": 0.0}, ""),
+    (InfoNCELoss, {"negative_temperature": 0.1}, ""),
+    (
+        InfoNCELoss,
+        {"negatives": ("n",), "negative_temperature": (0.05, 0.1)},
+        "2 values of negative_temperature, but 1",
+    ),
+    (MarginInfoNCELoss, {"negatives": ("n",), "signs": "p+", "size": 0.1, "axis": "candidate"}, ""),
+    (MarginInfoNCELoss, {"signs": "p+", "size": -0.1}, "direction"),
+    *((MarginInfoNCELoss, {"signs": signs, "size": 0.1}, "signs") for signs in ("", "p", "n+p-", "p+n-x", "+")),
+    (AngularInfoNCELoss, {"degrees": 90.0}, ""),
     (FalseNegatives, {"teacher": "c", "threshold": -1.5}, ""),
     (FalseNegatives, {"teacher": "c", "weight": 2.0}, ""),
     (NoiseNegatives, {"times": 0}, ""),
     (NoiseNegatives, {"steps": -1}, ""),
-    (AlternatingNormalization, {**ALTERNATING, "temperature": 0.0}, ""),
-    (AlternatingNormalization, {**ALTERNATING, "positives": ()}, ""),
-    (ListMLE, {"temperature": 0}, "temperatures"),
-    (ListMLE, {"teacher_temperature": -1}, "temperatures"),
-    (ListMLE, {"teachers": ()}, "at least one teacher"),
-    (ListMLE, {"teacher_weights": (0.5, 0.5)}, "1 teachers, but 2"),
-    (ListMLE, {"teacher_weights": (0.0,)}, "all zero"),
-    (ListMLE, {"epsilon": -1}, "epsilon"),
-    (ListMLE, {"weighting": "rlrd"}, "several teachers"),
-    (ListMLE, {"teachers": ("a", "b"), "weighting": "learned", "teacher_weights": (1.0, 2.0)}, "several teachers"),
-    (ListMLE, {"teachers": ("a", "b"), "weights_from": "first", "weighting": "rlrd"}, "weights_from"),
+    (AlternatingNormalizationLoss, {"positives": ("p",), "temperature": 0.0}, ""),
+    (AlternatingNormalizationLoss, {"positives": ()}, ""),
+    (ListMLELoss, {"temperature": 0}, "temperatures"),
+    (ListMLELoss, {"teacher_temperature": -1}, "temperatures"),
+    (ListMLELoss, {"teachers": ()}, "at least one teacher"),
+    (ListMLELoss, {"teacher_weights": (0.5, 0.5)}, "1 teachers, but 2"),
+    (ListMLELoss, {"teacher_weights": (0.0,)}, "all zero"),
+    (ListMLELoss, {"epsilon": -1}, "epsilon"),
+    (ListMLELoss, {"weighting": "rlrd"}, "several teachers"),
+    (ListMLELoss, {"teachers": ("a", "b"), "weighting": "rlrd", "teacher_weights": (1.0, 2.0)}, "several teachers"),
+    (ListMLELoss, {"teachers": ("a", "b"), "weights_from": "first", "weighting": "rlrd"}, "weights_from"),
     *((Policy, {name: 0}, "") for name in ("updates", "clip", "concentration")),
     (Policy, {"horizon": 1}, ""),
     (Policy, {"discount": 2.0}, ""),
-    (MaskedLanguageModel, {"sentences": ()}, "sentences"),
-    (MaskedLanguageModel, {"sentences": ("a", "a")}, "sentences"),
-    *((MaskedLanguageModel, {"ratio": ratio}, "ratio") for ratio in (0.0, 1.0)),
-    (MomentumContrastive, {"queue_size": 0}, ""),
-    (MomentumContrastive, {"momentum": 1.5}, ""),
+    (MaskedLanguageModelLoss, {"sentences": ()}, "sentences"),
+    (MaskedLanguageModelLoss, {"sentences": ("a", "a")}, "sentences"),
+    *((MaskedLanguageModelLoss, {"ratio": ratio}, "ratio") for ratio in (0.0, 1.0)),
+    (MomentumContrastiveLoss, {"queue_size": 0}, ""),
+    (MomentumContrastiveLoss, {"momentum": 1.5}, ""),
     (PairPreserving, {"pairs": ()}, "at least one pair"),
-    (RankingConsistency, {"temperature": 0}, "temperature"),
-    (Recall, {"gamma": 0.0}, "gamma"),
-    *((ReplacedTokenDetection, {"sentences": views}, "") for views in ((), ("a", "a"))),
-    *((ReplacedTokenDetection, {"ratio": ratio}, "") for ratio in (0.0, 1.0)),
-    (ReplacedTokenDetection, {"sentences": ("a", "b"), "texts": ("c",)}, ""),
-    (ReplacedTokenDetection, {"temperature": -1.0}, ""),
-    (ReplacedTokenDetection, {"task": "masked_lm", "counted": "all"}, ""),
+    (RankingConsistencyLoss, {"temperature": 0}, "temperature"),
+    (RecallLoss, {"gamma": 0.0}, "gamma"),
+    *((ReplacedTokenDetectionLoss, {"sentences": views}, "") for views in ((), ("a", "a"))),
+    *((ReplacedTokenDetectionLoss, {"ratio": ratio}, "") for ratio in (0.0, 1.0)),
+    (ReplacedTokenDetectionLoss, {"sentences": ("a", "b"), "texts": ("c",)}, ""),
+    (ReplacedTokenDetectionLoss, {"temperature": -1.0}, ""),
+    (ReplacedTokenDetectionLoss, {"task": "masked_lm", "counted": "all"}, ""),
     *(
-        (TwoWayMargin, {"closer": "a", "farther": "b", "margin": m}, "lower <= upper")
+        (TwoWayMarginLoss, {"closer": "a", "farther": "b", "margin": m}, "lower <= upper")
         for m in ((-0.1, 0.2), (0.3, 0.2))
     ),
 ]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from opencse.foundation.errors import OpencseError
-from opencse.losses import Context, MaskedLanguageModel
+from opencse.losses import Context, MaskedLanguageModelLoss
 from opencse.losses.edits import mask_tokens, sample_tokens
 from tests.losses.build_contexts import build_context
 from tests.tiny import tiny_bert, tiny_roberta
@@ -20,7 +20,7 @@ def facts(request, tmp_path_factory):
 
 
 def build(facts, present=(True, True, True), **settings):
-    term = MaskedLanguageModel(**{"sentences": ("anchor",), "ratio": 0.4} | settings)
+    term = MaskedLanguageModelLoss(**{"sentences": ("anchor",), "ratio": 0.4} | settings)
     encoded = facts.tokenizer(TEXTS, padding=True, return_tensors="pt")
     here = torch.tensor(present)
     tokens = {"anchor": (encoded["input_ids"], encoded["attention_mask"] * here[:, None])}
@@ -69,7 +69,7 @@ def test_a_backbone_without_a_head_is_refused(tmp_path) -> None:
     folder = tiny_bert(tmp_path / "bert")
     save_encoder(load_encoder(folder, pooling="cls"), tmp_path / "model")
     with pytest.raises(OpencseError, match="no masked-LM head"):
-        MaskedLanguageModel().module(build_context(tmp_path / "model"))
+        MaskedLanguageModelLoss().module(build_context(tmp_path / "model"))
 
 
 def test_the_accuracy_is_that_of_all_views(facts) -> None:

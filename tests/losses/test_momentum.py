@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from opencse.losses import Context, Contrastive, MomentumContrastive
+from opencse.losses import Context, InfoNCELoss, MomentumContrastiveLoss
 from tests.losses.build_contexts import build_context, toy_build_context
 from tests.reference.contrastive import cosine, numeric_gradient
 from tests.tiny import tiny_bert
@@ -45,7 +45,7 @@ def world():
     """The term, its context and an encoder with a projector, all in fp64."""
     torch.manual_seed(0)
     encoder, projector = nn.Sequential(Part()).double(), nn.Linear(D, D).double()
-    term = MomentumContrastive(queue_size=6, momentum=0.9)
+    term = MomentumContrastiveLoss(queue_size=6, momentum=0.9)
     module = term.module(replace(toy_build_context(encoder, D), projector=projector)).double()
     return term, Context(modules={term.name: module}), encoder, projector
 
@@ -82,7 +82,7 @@ def test_an_empty_queue_leaves_the_contrastive_loss(world) -> None:
     term, context, _, _ = world
     arrays, _, loss, _ = feed(term, context, 0, 0)
     tensors = {v: torch.tensor(a) for v, a in arrays.items()}
-    plain = Contrastive().compute(tensors, {v: torch.ones(N, dtype=torch.bool) for v in tensors}, Context()).value
+    plain = InfoNCELoss().compute(tensors, {v: torch.ones(N, dtype=torch.bool) for v in tensors}, Context()).value
     assert loss == pytest.approx(plain.item(), rel=1e-12)
 
 
@@ -126,7 +126,7 @@ def test_it_is_saved_whole_and_stays_in_evaluation_mode(world) -> None:
 
 def test_of_a_real_encoder(tmp_path) -> None:
     facts = build_context(tiny_bert(tmp_path))
-    term = MomentumContrastive(queue_size=6)
+    term = MomentumContrastiveLoss(queue_size=6)
     texts = ["the cat sits", "a dog", "a bird sings"]
     encoded = facts.tokenizer(texts, padding=True, return_tensors="pt")
     tokens = {"anchor": (encoded["input_ids"], encoded["attention_mask"])}

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from opencse.encoder.packing import prepare_for_training
-from opencse.losses import Context, ReplacedTokenDetection
+from opencse.losses import Context, ReplacedTokenDetectionLoss
 from opencse.losses import replaced_tokens as module
 from opencse.losses.conditional import ConditionalTransformer, TokenGenerator, sample_classes
 from tests.losses.build_contexts import build_context
@@ -34,7 +34,7 @@ def _seed() -> None:
 
 def build(facts, **settings):
     """The term, its context with the tokens of TEXTS, and random vectors."""
-    term = ReplacedTokenDetection(**settings)
+    term = ReplacedTokenDetectionLoss(**settings)
     encoded = {view: facts.tokenizer(TEXTS[view], padding=True, return_tensors="pt") for view in term.tokens}
     tokens = {view: (each["input_ids"], each["attention_mask"]) for view, each in encoded.items()}
     context = Context(modules={term.name: term.module(facts).double().train()}, tokens=tokens)
@@ -50,14 +50,14 @@ def everything(term) -> dict[str, torch.Tensor]:
 def watch(monkeypatch) -> dict:
     """What the discriminator reads and what counts, as the term goes along."""
     seen = {}
-    original = ReplacedTokenDetection._edit
+    original = ReplacedTokenDetectionLoss._edit
 
     def riddle(self, ids, mask, parts):
         edit, labels, counted = original(self, ids, mask, parts)
         seen.update(ids=ids, mask=mask, edit=edit, labels=labels, counted=counted)
         return edit, labels, counted
 
-    monkeypatch.setattr(ReplacedTokenDetection, "_edit", riddle)
+    monkeypatch.setattr(ReplacedTokenDetectionLoss, "_edit", riddle)
     return seen
 
 
@@ -253,14 +253,14 @@ def test_draws_follow_the_generators_distribution(facts) -> None:
 
 def test_the_generators_mode_is_its_own(facts) -> None:
     for dropout in (False, True):
-        term = ReplacedTokenDetection(generator_dropout=dropout)
+        term = ReplacedTokenDetectionLoss(generator_dropout=dropout)
         parts = term.module(facts).train().eval().train()
         assert parts.generator.module.training is dropout
 
 
 def test_an_encoder_that_cannot_be_told_a_vector_is_refused(facts) -> None:
     with pytest.raises(ValueError, match="no transformer"):
-        ReplacedTokenDetection().module(replace(facts, transformer=None))
+        ReplacedTokenDetectionLoss().module(replace(facts, transformer=None))
     with pytest.raises(ValueError, match="no embedding layer"):
         ConditionalTransformer(torch.nn.Linear(2, 2), 2, 2)
 

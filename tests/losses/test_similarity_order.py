@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.losses import SimilarityOrder, TwoWayMargin
+from opencse.losses import SimilarityOrder, TwoWayMarginLoss
 from tests.losses.checks import check, draw, run
 from tests.reference.preservation import similarity_order
 
@@ -30,7 +30,7 @@ def test_value_and_gradient_equal_the_transcription(margin, seed) -> None:
 def test_one_pair_each_is_the_lower_half_of_the_two_way_margin() -> None:
     arrays = draw(("anchor", "paraphrase", "negation"), 8)
     order = SimilarityOrder(closer=(("anchor", "paraphrase"),), farther=(("anchor", "negation"),), margin=0.3)
-    band = TwoWayMargin(closer="paraphrase", farther="negation", margin=(0.3, float("inf")))
+    band = TwoWayMarginLoss(closer="paraphrase", farther="negation", margin=(0.3, float("inf")))
     (loss, gradients, _), (expected, wanted, _) = run(order, arrays), run(band, arrays)
     assert loss == pytest.approx(expected)
     for view, gradient in gradients.items():

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.losses import Margin
 from opencse.recipes import FAMILIES, dump_recipe, family_of, load_recipe, recipe_names
 
 
@@ -25,7 +24,7 @@ def test_published_settings_follow_the_family() -> None:
     assert load_recipe("byop-c", family="roberta-base").training.batch_size == 128
     assert load_recipe("simcse", family="minilm").encoder.pooling == "backbone"
     faithful = load_recipe("byop-c", family="bert-large", variant="faithful")
-    assert faithful.terms[0].margin == Margin(signs="p-n-", size=0.04)
+    assert (faithful.terms[0].signs, faithful.terms[0].size) == ("p-n-", 0.04)
     assert "plain InfoNCE" in faithful.warnings()[0]
     assert load_recipe("hince", family="roberta-large", variant="faithful").views["negative"].dropout == 0.25
 
@@ -43,7 +42,7 @@ def test_family(config, family) -> None:
 
 
 def test_overrides_win_and_reach_terms_by_name_or_number() -> None:
-    overrides = ["optimizer.lr=1e-6", "terms.contrastive.temperature=0.1", "training.precision=fp32"]
+    overrides = ["optimizer.lr=1e-6", "terms.info_nce.temperature=0.1", "training.precision=fp32"]
     recipe = load_recipe("simcse", family="bert-large", overrides=overrides)
     assert (recipe.optimizer.lr, recipe.terms[0].temperature, recipe.training.precision) == (1e-6, 0.1, "fp32")
     assert load_recipe("simcse", overrides={"terms.0.weight": 2}).terms[0].weight == 2.0
@@ -59,7 +58,7 @@ lr = 1.0
     (tmp_path / "child.toml").write_text("""
 extends = "base.toml"
 title = "child"
-[terms.contrastive]
+[terms.info_nce]
 temperature = 0.2
 [training]
 batch_size = 8
@@ -82,17 +81,17 @@ batch_size = 8
         ('extends = "simcse"\n[encoder]\npooling = "max"', "'backbone' or 'cls' or 'mean'"),
         ('extends = "simcse"\n[[terms]]\nkind = "contrastiv"', r"terms\[0\]: unknown kind 'contrastiv'"),
         ('extends = "simcse"\n[[terms]]\npositive = "twin"', "the key 'kind' is missing"),
-        ('extends = "simcse"\n[[terms]]\nkind = "contrastive"\npositive = "x"', "needs the view 'x', which is not"),
-        ('extends = "simcse"\n[terms.contrastive]\ntemperature = -1', "temperatures must be positive"),
-        ('extends = "simcse"\n[terms.contrastive.margin]\nsigns = "p*"\nsize = 1.0', "must read like 'p"),
-        ('extends = "simcse"\n[terms.contrastive.margin]\nsigns = "p+"', "the key 'size' is missing"),
+        ('extends = "simcse"\n[[terms]]\nkind = "info_nce"\npositive = "x"', "needs the view 'x', which is not"),
+        ('extends = "simcse"\n[terms.info_nce]\ntemperature = -1', "temperatures must be positive"),
+        ('extends = "byop-c"\n[terms.info_nce]\nsigns = "p*"', "must read like 'p"),
+        ('extends = "simcse"\n[terms.info_nce]\nkind = "margin_info_nce"\nsigns = "p+"', "the key 'size' is missing"),
         ('extends = "simcse"\n[views.anchor]\nprompt = "no place"', "exactly once"),
         ('extends = "simcse"\n[views.anchor]\nprompt = "{} {mask}"', "set encoder.pooling to 'mask'"),
         ('extends = "debias"\n[corpus.parts.swapped]\nkeeps = ["anchor"]', "no view reads the column 'anchor'"),
         ('extends = "debias"\n[views.anchor]\ntext = "other"', "'other', which no part of the corpus has"),
         ('extends = "simcse"\n[views]\nanchor = 3', "views.anchor: expected a table"),
         ("[views]\n[[terms]]", "the key 'kind' is missing"),
-        ('[views]\na = {}\n[[terms]]\nkind="contrastive"\nanchor="a"\npositive="a"\n[[terms]]\nkind="contrastive"\n'
+        ('[views]\na = {}\n[[terms]]\nkind="info_nce"\nanchor="a"\npositive="a"\n[[terms]]\nkind="info_nce"\n'
          'anchor="a"\npositive="a"', "two terms share a name"),
     ],
 )  # fmt: skip
@@ -137,9 +136,9 @@ build.paraphrase = { kind = "candidate_table", path = "" }
 def test_what_the_user_brings_adds_views_and_terms(tmp_path) -> None:
     path = tmp_path / "extra.toml"
     path.write_text(EXTRA)
-    assert [t.name for t in load_recipe(path).terms] == ["contrastive"]
+    assert [t.name for t in load_recipe(path).terms] == ["info_nce"]
     recipe = load_recipe(path, having=["paraphrases"], overrides=["build.paraphrase.path=table.tsv"])
-    assert [t.name for t in recipe.terms] == ["contrastive", "near"]
+    assert [t.name for t in recipe.terms] == ["info_nce", "near"]
     assert recipe.build["paraphrase"].path == "table.tsv"
     with pytest.raises(OpencseError, match="no use for llm"):
         load_recipe(path, having=["llm"])
@@ -148,6 +147,6 @@ def test_what_the_user_brings_adds_views_and_terms(tmp_path) -> None:
 def test_a_weight_of_zero_leaves_a_term_out(tmp_path) -> None:
     path = tmp_path / "extra.toml"
     path.write_text(EXTRA)
-    recipe = load_recipe(path, having=["paraphrases"], overrides=["terms.contrastive.weight=0"])
+    recipe = load_recipe(path, having=["paraphrases"], overrides=["terms.info_nce.weight=0"])
     assert [t.name for t in recipe.terms] == ["near"]
     assert list(recipe.used_views) == ["anchor", "paraphrase"]

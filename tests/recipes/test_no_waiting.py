@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from opencse.losses import Contrastive
+from opencse.losses import InfoNCELoss
 from opencse.recipes import load_recipe, recipe_names
 from opencse.training.loop import TrainingLoop
 from tests.tiny import tiny_bert
@@ -57,22 +57,22 @@ def test_no_step_waits_for_a_gpu(tmp_path, backbone, monkeypatch, name: str) -> 
 
 def test_a_step_that_waits_is_found(tmp_path, backbone, monkeypatch) -> None:
     prepared = prepared_run(tmp_path, backbone, "simcse")
-    report = Contrastive._reports
+    report = InfoNCELoss.reports
 
-    def copies(self: Contrastive, cosines: torch.Tensor, *args: Any) -> Any:
+    def copies(self: InfoNCELoss, cosines: torch.Tensor, *args: Any) -> Any:
         return report(self, cosines + torch.tensor([1.0], device=cosines.device), *args)
 
-    def copies_rows(self: Contrastive, cosines: torch.Tensor, hard: Any, present: Any, rows: Any, context: Any) -> Any:
+    def copies_rows(self: InfoNCELoss, cosines: torch.Tensor, hard: Any, present: Any, rows: Any, context: Any) -> Any:
         return report(self, cosines, hard, present, torch.arange(len(rows)), context)
 
-    def reads(self: Contrastive, cosines: torch.Tensor, *args: Any) -> Any:
+    def reads(self: InfoNCELoss, cosines: torch.Tensor, *args: Any) -> Any:
         return report(self, cosines * float(cosines.sum()), *args)
 
     for wrong in (copies, copies_rows):
-        monkeypatch.setattr(Contrastive, "_reports", wrong)
+        monkeypatch.setattr(InfoNCELoss, "reports", wrong)
         found = blocking_copies(prepared, tmp_path)
         assert found
         assert all("test_no_waiting.py" in line for line in found)
-    monkeypatch.setattr(Contrastive, "_reports", reads)
+    monkeypatch.setattr(InfoNCELoss, "reports", reads)
     with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
         blocking_copies(prepared, tmp_path)

@@ -75,13 +75,13 @@ def test_scores_are_those_of_the_papers(name: str) -> None:
 
 def test_what_a_table_inherits_says_from_where() -> None:
     sources = {entry.key: entry.source for entry in published_settings("byop-c")}
-    assert sources["terms.contrastive.margin.size"] == "Table 6"
+    assert sources["terms.info_nce.size"] == "Table 6"
     assert sources["encoder.pooling"].startswith("simcse: ")
 
 
 def test_a_setting_is_found_by_its_key() -> None:
     recipe = load_recipe("san-simcse", family="roberta-base", variant="faithful")
-    assert setting_of(recipe, "terms.contrastive.negative_temperature") == 0.08
+    assert setting_of(recipe, "terms.info_nce.negative_temperature") == 0.08
     assert setting_of(recipe, "build.substitution.tag_scores.NOUN") == 9.0
     assert setting_of(recipe, "encoder.dropout") == 0.15
     assert setting_of(recipe, "terms.recall.gamma") == ABSENT

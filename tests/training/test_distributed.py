@@ -19,16 +19,18 @@ from torch.nn.parallel import DistributedDataParallel
 
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.losses import (
-    AlternatingNormalization,
-    Contrastive,
+    AlternatingNormalizationLoss,
+    AngularInfoNCELoss,
+    DCLRLoss,
     FalseNegatives,
-    ListMLE,
-    ListNet,
-    Margin,
+    InfoNCELoss,
+    ListMLELoss,
+    ListNetLoss,
+    MarginInfoNCELoss,
     NoiseNegatives,
     Objective,
-    RankingConsistency,
-    TwoWayMargin,
+    RankingConsistencyLoss,
+    TwoWayMarginLoss,
 )
 from opencse.training.batches import Assembler, ViewTokens
 from opencse.training.gather import gather_rows
@@ -39,26 +41,26 @@ from tests.trials.processes import free_port, of_two
 
 VIEWS = ("text", "positive", "negative")
 TERMS = {
-    "infonce": [Contrastive(positive="positive")],
-    "hince": [Contrastive(positive="positive", negatives=("negative",), negative_temperature=0.1)],
+    "infonce": [InfoNCELoss(positive="positive")],
+    "hince": [InfoNCELoss(positive="positive", negatives=("negative",), negative_temperature=0.1)],
     "two terms": [
-        Contrastive(positive="positive", margin=Margin(signs="p-n+", size="dynamic", mix=True)),
-        Contrastive(name="second", positive="negative", negatives=("positive",), negative_scope="own", weight=0.3),
+        MarginInfoNCELoss(positive="positive", signs="p-n+", size="dynamic"),
+        InfoNCELoss(name="second", positive="negative", negatives=("positive",), negative_scope="own", weight=0.3),
     ],
-    "margin": [TwoWayMargin(closer="positive", farther="negative", margin=(0.05, 0.2))],
-    "alternating": [AlternatingNormalization(positives=("positive",), negatives=("negative",))],
+    "margin": [TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))],
+    "alternating": [AlternatingNormalizationLoss(positives=("positive",), negatives=("negative",))],
     "ranking": [
-        RankingConsistency(positive="positive"),
-        ListNet(candidates="positive", teachers=("wise",)),
-        ListMLE(candidates="positive", teachers=("wise",), weight=0.1),
+        RankingConsistencyLoss(positive="positive"),
+        ListNetLoss(candidates="positive", teachers=("wise",)),
+        ListMLELoss(candidates="positive", teachers=("wise",), weight=0.1),
     ],
     "debiased": [
-        Contrastive(
+        DCLRLoss(
             positive="positive",
             false_negatives=FalseNegatives(teacher="wise", threshold=0.3),
             noise=NoiseNegatives(),
-            angular_margin=10.0,
-        )
+        ),
+        AngularInfoNCELoss(positive="positive", degrees=10.0),
     ],
     "teacher": [Imitate(other="positive")],
 }

@@ -18,14 +18,13 @@ from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.masked_lm import load_masked_lm
 from opencse.losses import (
-    Contrastive,
-    ListMLE,
-    ListNet,
-    MomentumContrastive,
+    InfoNCELoss,
+    ListMLELoss,
+    MomentumContrastiveLoss,
     Objective,
     PairPreserving,
-    Recall,
-    ReplacedTokenDetection,
+    RecallLoss,
+    ReplacedTokenDetectionLoss,
     TermBuildContext,
 )
 from opencse.losses import replaced_tokens as module
@@ -36,20 +35,19 @@ from tests.tiny import tiny_bert
 from tests.training.helpers import token_store, write_corpus
 
 VIEWS = ("text", "positive", "negative")
-CONTRASTIVE = Contrastive(positive="positive")
-DETECTION = ReplacedTokenDetection(sentences=("anchor", "positive"), temperature=0.0)
-RANKING = ListMLE(candidates="positive", teachers=("a", "b"), reduction="position")
+CONTRASTIVE = InfoNCELoss(positive="positive")
+DETECTION = ReplacedTokenDetectionLoss(sentences=("anchor", "positive"), temperature=0.0)
+RANKING = ListMLELoss(candidates="positive", teachers=("a", "b"), reduction="position")
 CASES = {
-    "recall": [CONTRASTIVE, Recall(gamma=0.5)],
+    "recall": [CONTRASTIVE, RecallLoss(gamma=0.5)],
     "detection": [CONTRASTIVE, DETECTION],
     "detection alone": [replace(DETECTION, fill="all")],
     "insertion": [replace(DETECTION, task="insert")],
     "deletion": [replace(DETECTION, task="delete", sentences=("anchor",), texts=("negative",))],
     "corrective lm": [replace(DETECTION, task="corrective_lm")],
-    "queue": [MomentumContrastive(positive="positive", queue_size=20, queued="negative")],
-    "learned": [ListNet(candidates="positive", teachers=("a", "b"), weighting="learned")],
+    "queue": [MomentumContrastiveLoss(positive="positive", queue_size=20)],
     "policy": [
-        ListMLE(
+        ListMLELoss(
             candidates="positive",
             teachers=("a", "b"),
             weighting="rlrd",

@@ -231,7 +231,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path, backbone, corpus) -> N
 
 def test_accumulated_parts_and_gradient_norms(tmp_path, backbone, corpus) -> None:
     run(corpus, backbone, tmp_path / "out", "training.accumulate=2", "training.gradient_norms_every=1")
-    assert all(line["contrastive/grad_norm"] > 0 for line in metrics(tmp_path / "out"))
+    assert all(line["info_nce/grad_norm"] > 0 for line in metrics(tmp_path / "out"))
 
 
 def test_what_is_seen_at_some_steps_only_is_a_mean_over_those(tmp_path, backbone, corpus) -> None:
@@ -239,7 +239,7 @@ def test_what_is_seen_at_some_steps_only_is_a_mean_over_those(tmp_path, backbone
     run(corpus, backbone, tmp_path / "a", every, "training.max_steps=2", "training.gradient_norms_every=1")
     run(corpus, backbone, tmp_path / "b", second, "training.max_steps=2", "training.gradient_norms_every=2")
     first, both = metrics(tmp_path / "a")[0], metrics(tmp_path / "b")[0]
-    assert both["contrastive/grad_norm"] == pytest.approx(first["contrastive/grad_norm"])
+    assert both["info_nce/grad_norm"] == pytest.approx(first["info_nce/grad_norm"])
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first_last", "mask"])

@@ -25,7 +25,7 @@ FILES = {
     "open string": TEXT + b'title = "',
     "larger than 1 MiB": TEXT + b"# comment\n" * 200_000,
     "a line of 10 MB": b"#" * 10_000_000,
-    "no views": b'[[terms]]\nkind = "contrastive"\n',
+    "no views": b'[[terms]]\nkind = "info_nce"\n',
     "terms of numbers": b"terms = [1, 2]\n",
     "kind unknown": b'[[terms]]\nkind = "magic"\n',
 }
@@ -44,7 +44,7 @@ TABLES = (
     *("[corpus.parts.x]\nrows = -3\n", "[published]\nother = nan\n", '[views.""]\ntext = 3\n', "[with]\nx = 3\n"),
 )
 NUMBERS = ("nan", "inf", "-1", "1e308", "1" * 5000, '"1"', "[nan]", "{}")
-KEYS = ("optimizer.lr", "training.batch_size", "terms.contrastive.temperature", "encoder.max_length", "encoder.dropout")
+KEYS = ("optimizer.lr", "training.batch_size", "terms.info_nce.temperature", "encoder.max_length", "encoder.dropout")
 OVERRIDES = (
     *("", "=", "x", "x=", ".=1", "a..b=1", "terms=3", "training.seed=4294967296", "optimizer.betas=[nan, 0.9]"),
     *(".".join(["a"] * 2000) + "=1", "x=" + "[" * 2000, "views.anchor.text=../../x", "views.anchor.text=a\0b"),

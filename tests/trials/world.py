@@ -14,7 +14,7 @@ RECIPE = """
 [views.anchor]
 [views.twin]
 [[terms]]
-kind = "contrastive"
+kind = "info_nce"
 anchor = "anchor"
 positive = "twin"
 [encoder]

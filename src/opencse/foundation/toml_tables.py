@@ -54,7 +54,7 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Return a table with the values of another laid over it, key by key.
 
     Lists are replaced, with one exception: a table under the key `terms` changes terms of the list by name or position,
-    or adds new ones.
+    or adds new ones. A term whose kind is changed keeps its name.
 
     Args:
         base: The table below.
@@ -96,7 +96,8 @@ def _patch_terms(terms: list[Table], patches: Mapping[str, Any], where: str) -> 
             raise unknown_name_error("term", name, [str(n) for n in names], f"{where}: terms")
         if not isinstance(patched[index], Mapping):
             raise OpencseError(f"{where}: terms[{index}]: expected a table")
-        patched[index] = merge_tables(patched[index], patch, where)
+        kept_name = {"name": names[index]} if "kind" in patch else {}
+        patched[index] = merge_tables(kept_name | patched[index], patch, where)
     return patched
 
 

@@ -8,36 +8,40 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
-    from opencse.losses.alternating_normalization import AlternatingNormalization
-    from opencse.losses.contrastive import Contrastive
-    from opencse.losses.distillation import Distillation, ListMLE, ListNet
-    from opencse.losses.false_negatives import FalseNegatives, NoiseNegatives
-    from opencse.losses.margin import Margin
-    from opencse.losses.masked_language_model import MaskedLanguageModel
-    from opencse.losses.momentum import MomentumContrastive
+    from opencse.losses.alternating_normalization import AlternatingNormalizationLoss
+    from opencse.losses.angular_info_nce import AngularInfoNCELoss
+    from opencse.losses.dclr import DCLRLoss, FalseNegatives, NoiseNegatives
+    from opencse.losses.distillation import DistillationLoss, ListMLELoss, ListNetLoss
+    from opencse.losses.info_nce import InfoNCELoss
+    from opencse.losses.margin_info_nce import MarginInfoNCELoss
+    from opencse.losses.masked_language_model import MaskedLanguageModelLoss
+    from opencse.losses.momentum import MomentumContrastiveLoss
     from opencse.losses.objective import Objective
     from opencse.losses.pair_preserving import PairPreserving
     from opencse.losses.preservation import SimilarityPreserving
-    from opencse.losses.ranking_consistency import RankingConsistency
-    from opencse.losses.recall import Recall
-    from opencse.losses.replaced_tokens import ReplacedTokenDetection
+    from opencse.losses.ranking_consistency import RankingConsistencyLoss
+    from opencse.losses.recall import RecallLoss
+    from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
     from opencse.losses.similarity_bound import SimilarityBound
     from opencse.losses.similarity_order import SimilarityOrder
     from opencse.losses.term import Context, Embeddings, LossOutput, Processes, Term, TermBuildContext, TermModule
-    from opencse.losses.two_way_margin import TwoWayMargin
+    from opencse.losses.two_way_margin import TwoWayMarginLoss
 
 TERMS: MutableMapping[str, type[Term]] = Kinds(
     {
-        "contrastive": "opencse.losses.contrastive:Contrastive",
-        "momentum_contrastive": "opencse.losses.momentum:MomentumContrastive",
-        "two_way_margin": "opencse.losses.two_way_margin:TwoWayMargin",
-        "alternating_normalization": "opencse.losses.alternating_normalization:AlternatingNormalization",
-        "recall": "opencse.losses.recall:Recall",
-        "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetection",
-        "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModel",
-        "ranking_consistency": "opencse.losses.ranking_consistency:RankingConsistency",
-        "list_net": "opencse.losses.distillation:ListNet",
-        "list_mle": "opencse.losses.distillation:ListMLE",
+        "info_nce": "opencse.losses.info_nce:InfoNCELoss",
+        "margin_info_nce": "opencse.losses.margin_info_nce:MarginInfoNCELoss",
+        "angular_info_nce": "opencse.losses.angular_info_nce:AngularInfoNCELoss",
+        "dclr": "opencse.losses.dclr:DCLRLoss",
+        "momentum_contrastive": "opencse.losses.momentum:MomentumContrastiveLoss",
+        "two_way_margin": "opencse.losses.two_way_margin:TwoWayMarginLoss",
+        "alternating_normalization": "opencse.losses.alternating_normalization:AlternatingNormalizationLoss",
+        "recall": "opencse.losses.recall:RecallLoss",
+        "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
+        "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModelLoss",
+        "ranking_consistency": "opencse.losses.ranking_consistency:RankingConsistencyLoss",
+        "list_net": "opencse.losses.distillation:ListNetLoss",
+        "list_mle": "opencse.losses.distillation:ListMLELoss",
         "pair_preserving": "opencse.losses.pair_preserving:PairPreserving",
         "similarity_preserving": "opencse.losses.preservation:SimilarityPreserving",
         "similarity_bound": "opencse.losses.similarity_bound:SimilarityBound",
@@ -48,32 +52,34 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
 
 __all__ = [
     "TERMS",
-    "AlternatingNormalization",
+    "AlternatingNormalizationLoss",
+    "AngularInfoNCELoss",
     "Context",
-    "Contrastive",
-    "Distillation",
+    "DCLRLoss",
+    "DistillationLoss",
     "Embeddings",
     "FalseNegatives",
-    "ListMLE",
-    "ListNet",
+    "InfoNCELoss",
+    "ListMLELoss",
+    "ListNetLoss",
     "LossOutput",
-    "Margin",
-    "MaskedLanguageModel",
-    "MomentumContrastive",
+    "MarginInfoNCELoss",
+    "MaskedLanguageModelLoss",
+    "MomentumContrastiveLoss",
     "NoiseNegatives",
     "Objective",
     "PairPreserving",
     "Processes",
-    "RankingConsistency",
-    "Recall",
-    "ReplacedTokenDetection",
+    "RankingConsistencyLoss",
+    "RecallLoss",
+    "ReplacedTokenDetectionLoss",
     "SimilarityBound",
     "SimilarityOrder",
     "SimilarityPreserving",
     "Term",
     "TermBuildContext",
     "TermModule",
-    "TwoWayMargin",
+    "TwoWayMarginLoss",
 ]
 
 __getattr__ = public_names(__name__)

@@ -18,7 +18,7 @@ _EPSILON = 1e-5  # that of batch_norm
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlternatingNormalization(Term):
+class AlternatingNormalizationLoss(Term):
     r"""Alternating normalisation with mined positives and negatives (DebCSE eq. 7-9).
 
     With h the vectors, z their batch normalisation, c the cosine and t the temperature, the loss of an anchor and one

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from opencse.foundation.tensors import move
-from opencse.losses.teacher_weights import LearnedWeights, Policy, PolicyWeights, TeacherWeights
+from opencse.losses.teacher_weights import Policy, PolicyWeights
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
 
 
@@ -32,7 +32,7 @@ class Lists:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distillation(Term):
+class DistillationLoss(Term):
     """Distil the ranking of candidates by one or several frozen teachers.
 
     For each anchor, all candidates of the batch are ranked. With several teachers, the target list is
@@ -43,8 +43,7 @@ class Distillation(Term):
         candidates: View of the ranked candidates.
         teachers: Names of the teachers.
         teacher_weights: w, one for each teacher, scaled to sum to 1; by default equal.
-        weighting: `fixed` weights; `learned`, inverse to the separate loss against each teacher; or `rlrd`, sampled by
-            RLRD's policy, whose reward is a low loss.
+        weighting: `fixed` weights, or `rlrd`, sampled by RLRD's policy, whose reward is a low loss.
         policy: Settings of RLRD's policy.
         weights_from: Name of an earlier term with the same teachers whose weights are reused.
         temperature: t, temperature of the student.
@@ -58,7 +57,7 @@ class Distillation(Term):
     candidates: str = "twin"
     teachers: tuple[str, ...] = ("a",)
     teacher_weights: tuple[float, ...] = ()
-    weighting: Literal["fixed", "learned", "rlrd"] = "fixed"
+    weighting: Literal["fixed", "rlrd"] = "fixed"
     policy: Policy = field(default_factory=Policy)
     weights_from: str = ""
     temperature: float = 0.05
@@ -82,8 +81,6 @@ class Distillation(Term):
 
     def module(self, build: TermBuildContext) -> TermModule | None:
         """Return the module that weighs the teachers; None if the weights are fixed."""
-        if self.weighting == "learned":
-            return LearnedWeights(len(self.teachers))
         return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None
 
     def list_loss(self, lists: Lists) -> Tensor:
@@ -93,7 +90,7 @@ class Distillation(Term):
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
         all_lists = self.lists(embeddings, present, context)
-        module: TeacherWeights | None = context.modules.get(self.name)
+        module: PolicyWeights | None = context.modules.get(self.name)
         if all_lists is None:
             zero = self.zero(embeddings)
             return zero if module is None else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
@@ -154,7 +151,7 @@ def _centred(lists: Tensor, kept: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListNet(Distillation):
+class ListNetLoss(DistillationLoss):
     r"""Cross-entropy between the top-1 distributions of teacher and student (Cao et al., ICML 2007; RankCSE).
 
     .. math:: L_i = -\sum_{j \ne i} \mathrm{softmax}(T_i)_j \log \mathrm{softmax}(S_i)_j
@@ -178,7 +175,7 @@ _FAR_BELOW = -1e4  # its exponential is exactly 0, and unlike -inf it leaves no 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListMLE(Distillation):
+class ListMLELoss(DistillationLoss):
     r"""Negative log-likelihood of the teacher's permutation π under Plackett-Luce (Xia et al., ICML 2008; RankCSE).
 
     .. math:: L_i = \sum_k \Big[ \log \sum_{l \ge k} e^{S_{i,\pi(l)}} - S_{i,\pi(k)} \Big]

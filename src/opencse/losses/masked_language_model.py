@@ -15,7 +15,7 @@ from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuild
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedLanguageModel(Term):
+class MaskedLanguageModelLoss(Term):
     r"""Masked language modelling with the trained encoder.
 
     .. math:: L = -\frac{1}{|M|} \sum_{t \in M} \log p_\theta(x_t \mid \tilde{x})

@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.foundation.tensors import true_cells
-from opencse.losses.contrastive import Contrastive
+from opencse.losses.info_nce import InfoNCELoss
 from opencse.losses.term import Context, Embeddings, LossOutput, TermBuildContext, TermModule
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentumContrastive(Contrastive):
-    r"""Contrastive loss with a queue of negatives from previous batches.
+class MomentumContrastiveLoss(InfoNCELoss):
+    r"""InfoNCE loss with a queue of negatives from previous batches.
 
     .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_m e^{c(a_i, q_m)/t}}
 
@@ -28,16 +28,12 @@ class MomentumContrastive(Contrastive):
     Attributes:
         queue_size: Number of vectors in the queue; ESimCSE's best size is 2.5 batches.
         momentum: λ.
-        queued: View that enters the queue; by default the anchor, as in ESimCSE's code.
     """
 
     kind: ClassVar[str] = "momentum_contrastive"
 
-    view_fields: ClassVar[tuple[str, ...]] = (*Contrastive.view_fields, "queued")
-
     queue_size: int = 160
     momentum: float = 0.995
-    queued: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,13 +41,11 @@ class MomentumContrastive(Contrastive):
             raise ValueError("queue_size must be at least 1")
         if not 0 <= self.momentum <= 1:
             raise ValueError("momentum must lie between 0 and 1")
-        if self.margin is not None:
-            raise ValueError("a margin is not defined for the queue")
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The view that the momentum encoder reads."""
-        return (self.queued or self.anchor,)
+        """The anchors, whose momentum vectors enter the queue, as in ESimCSE's code."""
+        return (self.anchor,)
 
     def module(self, build: TermBuildContext) -> TermModule:
         """Return the momentum encoder with its queue."""
@@ -61,21 +55,21 @@ class MomentumContrastive(Contrastive):
         """See the class; one more forward pass over one view."""
         module: MomentumQueue = context.modules[self.name]
         module.follow(context.step)
-        (view,) = self.tokens
         loss = super().compute(embeddings, present, context)
-        module.enqueue(self._encoded(module, context.rows(present, view), view, context))
+        module.enqueue(self._encoded(module, context.rows(present, self.anchor), context))
         queued = module.vectors.new_full((), float(len(module.vectors)))
         return LossOutput(loss.value, {**loss.reports, "queue": queued})
 
-    def _noise(self, anchors: Tensor, rows: Tensor, context: Context) -> list[Tensor]:
+    def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
+        """Return the queue."""
         queue = context.modules[self.name].vectors.clone()  # the queue changes before the gradient is computed
-        return [*super()._noise(anchors, rows, context), F.normalize(queue, dim=-1).to(anchors.dtype)]
+        return [F.normalize(queue, dim=-1).to(anchors.dtype)]
 
     @torch.no_grad()
-    def _encoded(self, module: MomentumQueue, present: Tensor, view: str, context: Context) -> Tensor:
+    def _encoded(self, module: MomentumQueue, present: Tensor, context: Context) -> Tensor:
         """Return the vectors of the momentum encoder for rows of the global batch, given their numbers."""
-        ids, mask = context.tokens[view]
-        nonempty = true_cells(context.tokens_on_host(view)[1].any(dim=1), ids.device)
+        ids, mask = context.tokens[self.anchor]
+        nonempty = true_cells(context.tokens_on_host(self.anchor)[1].any(dim=1), ids.device)
         with context.precision():
             vectors = module.encode(ids[nonempty], mask[nonempty])
         rows = vectors.new_zeros(len(ids), vectors.shape[1], dtype=module.vectors.dtype)

@@ -16,7 +16,7 @@ _CODE_FLOOR = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingConsistency(Term):
+class RankingConsistencyLoss(Term):
     r"""Jensen-Shannon divergence between the two top-1 distributions of a sentence's views (RankCSE eq. 5-6).
 
     With p_i = softmax_j c(a_i, p_j)/t and q_i = softmax_j c(p_i, a_j)/t over the rows that have both views,

@@ -12,7 +12,7 @@ from opencse.losses.term import Context, Embeddings, Frozen, LossOutput, Term, T
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recall(Term):
+class RecallLoss(Term):
     r"""L2 penalty on the distance of the encoder's weights from their initial values (L2-SP).
 
     .. math:: L = \frac{\gamma}{2} \sum_k (\theta_k - \theta^*_k)^2

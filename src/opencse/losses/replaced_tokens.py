@@ -25,7 +25,7 @@ _LANGUAGE_TASKS = ("masked_lm", "corrective_lm")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplacedTokenDetection(Term):
+class ReplacedTokenDetectionLoss(Term):
     r"""Replaced-token detection conditioned on the sentence vector.
 
     A frozen masked language model G edits the sentence x to x''. A discriminator D, initialised as a copy of the

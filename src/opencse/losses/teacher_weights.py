@@ -1,6 +1,6 @@
-"""Weights of several teachers, adapted during training: learned directly, or chosen by a policy (RLRD).
+"""Weights of several teachers, chosen by a policy during training (RLRD).
 
-Both depend on the student's separate loss against each teacher, and send no gradient to the student.
+They depend on the student's separate loss against each teacher, and send no gradient to the student.
 """
 
 from __future__ import annotations
@@ -15,60 +15,6 @@ from torch.distributions import Dirichlet
 from opencse.losses.term import TermModule
 
 _FEATURES = 2  # of each teacher: relative loss, correlation with the student
-
-
-class TeacherWeights(TermModule):
-    """Base class of modules that choose the weights of K teachers at each step and learn from its loss."""
-
-    def choose(self, features: Tensor) -> Tensor:
-        """Return non-negative weights (K,) that sum to 1.
-
-        Args:
-            features: For each teacher, the student's loss against it relative to the mean of these losses, and the
-                correlation of their lists, (K, 2).
-        """
-        raise NotImplementedError
-
-    def learn(self, loss: Tensor) -> Tensor:
-        """Return the loss of this module's parameters, each of which gets a gradient (which may be 0).
-
-        Args:
-            loss: Loss of the step with the chosen weights.
-        """
-        raise NotImplementedError
-
-    def zero_loss(self) -> Tensor:
-        """Return 0 with a zero gradient for every parameter."""
-        return torch.stack([p.sum() for p in self.parameters()]).sum() * 0
-
-
-class LearnedWeights(TeacherWeights):
-    r"""Learned weights, inverse to the loss against each teacher.
-
-    .. math:: \min_s \sum_k e^{-s_k} L_k + s_k, \qquad w_k \propto e^{-s_k}
-
-    as in uncertainty weighting of tasks (Kendall, Gal and Cipolla, CVPR 2018); at the minimum, w_k is inverse to L_k.
-    (Weights that minimise the student's loss itself would choose only the easiest teacher.)
-
-    Args:
-        teachers: Number of teachers, K.
-    """
-
-    learning_rate = 1e-3
-
-    def __init__(self, teachers: int) -> None:
-        super().__init__()
-        self.scores = nn.Parameter(torch.zeros(teachers))
-        self._losses = torch.ones(teachers)
-
-    def choose(self, features: Tensor) -> Tensor:
-        """See the base class."""
-        self._losses = features[:, 0].to(self.scores)
-        return (-self.scores.detach()).softmax(0)
-
-    def learn(self, loss: Tensor) -> Tensor:
-        """See the base class."""
-        return ((-self.scores).exp() * self._losses + self.scores).sum()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +49,7 @@ class Policy:
             raise ValueError("discount and trace must lie between 0 and 1")
 
 
-class PolicyWeights(TeacherWeights):
+class PolicyWeights(TermModule):
     r"""Weights sampled by a policy whose reward is a low loss of the student (RLRD, in a sound form).
 
     An actor maps the features of each teacher to the concentration of a Dirichlet distribution, from which the weights
@@ -147,7 +93,12 @@ class PolicyWeights(TeacherWeights):
 
     @torch.no_grad()
     def choose(self, features: Tensor) -> Tensor:
-        """See the base class."""
+        """Return non-negative weights (K,) that sum to 1.
+
+        Args:
+            features: For each teacher, the student's loss against it relative to the mean of these losses, and the
+                correlation of their lists, (K, 2).
+        """
         counts = self.get_buffer("counts")
         state = features.to(self.get_buffer("new_states"))
         if counts[1] == self.policy.horizon:
@@ -161,7 +112,11 @@ class PolicyWeights(TeacherWeights):
         return action
 
     def learn(self, loss: Tensor) -> Tensor:
-        """See the base class."""
+        """Return the loss of this module's parameters, each of which gets a gradient (which may be 0).
+
+        Args:
+            loss: Loss of the step with the chosen weights.
+        """
         assert self._chosen is not None
         counts = self.get_buffer("counts")
         at = int(counts[1])
@@ -173,6 +128,10 @@ class PolicyWeights(TeacherWeights):
             return self.zero_loss()
         counts[2] -= 1
         return self._surrogate()
+
+    def zero_loss(self) -> Tensor:
+        """Return 0 with a zero gradient for every parameter."""
+        return torch.stack([p.sum() for p in self.parameters()]).sum() * 0
 
     def _end_horizon(self, following: Tensor) -> None:
         """End a horizon: store its experience with advantages and returns for the next updates."""

@@ -151,7 +151,7 @@ class Term:
     """A loss as a pure function of embeddings, from which it returns its value and reports.
 
     In a training loop of your own, call it with tensors in the order of `views`:
-    `Contrastive(temperature=0.05)(anchor, twin).value.backward()`.
+    `InfoNCELoss(temperature=0.05)(anchor, twin).value.backward()`.
 
     A term neither owns nor calls the encoder, so it can be tested against a plain transcription of its paper, computed
     on gathered embeddings of all processes, and combined with any other term. If a term has parameters or a memory,

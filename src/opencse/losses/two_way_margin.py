@@ -12,7 +12,7 @@ from opencse.losses.term import Context, Embeddings, LossOutput, Term
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoWayMargin(Term):
+class TwoWayMarginLoss(Term):
     r"""Keep one view closer to the anchor than another, by at least α and at most β.
 
     With c the cosine and d = c(a, farther) - c(a, closer),

@@ -50,7 +50,7 @@ def load_recipe(
         variant: `sound` (the default) or `faithful`, the system as published, quirks included.
         having: Which of the recipe's `[with.NAME]` tables apply.
         overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,
-            `terms.contrastive.temperature=0.1`), or a mapping of such keys to values.
+            `terms.info_nce.temperature=0.1`), or a mapping of such keys to values.
 
     Raises:
         OpencseError: There is no such recipe, or it has an unknown key, a wrong type or an impossible value.

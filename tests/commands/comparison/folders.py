@@ -9,8 +9,8 @@ from pathlib import Path
 RECIPE = """title = "A remark"
 
 [[terms]]
-kind = "contrastive"
-name = "contrastive"
+kind = "info_nce"
+name = "info_nce"
 temperature = {temperature}
 
 [training]

@@ -29,10 +29,10 @@ def test_what_differs_makes_another_group_and_is_named(tmp_path):
     assert [len(group.runs) for group in groups] == [2, 1, 1, 1]
     name = "simcse on bert-base-uncased"
     assert [group.label for group in groups] == [
-        f"{name}, terms.contrastive.temperature=0.05, corpus c0ffee of 1,000 rows",
-        f"{name}, terms.contrastive.temperature=0.1, corpus c0ffee of 1,000 rows",
+        f"{name}, terms.info_nce.temperature=0.05, corpus c0ffee of 1,000 rows",
+        f"{name}, terms.info_nce.temperature=0.1, corpus c0ffee of 1,000 rows",
         "simcse (faithful) on bert-base-uncased",
-        f"{name}, terms.contrastive.temperature=0.05, corpus beef01 of 1,000 rows",
+        f"{name}, terms.info_nce.temperature=0.05, corpus beef01 of 1,000 rows",
     ]
 
 

@@ -22,7 +22,7 @@ from sentence_transformers import (
 import opencse
 from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
-from opencse.losses import Contrastive
+from opencse.losses import InfoNCELoss
 from tests.tiny import WORDS, tiny_bert
 
 
@@ -97,7 +97,7 @@ def test_the_value_is_that_of_the_terms(folder) -> None:
     }
     present = {"anchor": torch.ones(6).bool(), "twin": torch.ones(6).bool(), "negative": there}
     (term,) = loss.recipe.terms
-    assert isinstance(term, Contrastive)
+    assert isinstance(term, InfoNCELoss)
     expected = term(embeddings, present=present).value
     assert loss(features).item() == pytest.approx(expected.item(), rel=1e-5)
 

@@ -119,12 +119,12 @@ def test_the_pairs_of_san_table_3_differ_in_sans_own_settings_alone(family: str)
 def test_osscse_without_its_losses_keeps_both_prompts() -> None:
     prompt, recall = load_entry("osscse/table-5").systems[1], load_entry("osscse/table-5").systems[3]
     recipe = load_recipe(prompt.recipe, overrides=list(prompt.set))
-    assert [term.name for term in recipe.terms] == ["contrastive"]
+    assert [term.name for term in recipe.terms] == ["info_nce"]
     assert [view.prompt for view in recipe.used_views.values()] == [
         *('This sentence : "{}" means {mask}.', 'This sentence of "{}" means {mask}.')
     ]
     assert recall.printed == {"roberta-base": (87.12,)}
-    assert [term.name for term in load_recipe("osscse", overrides=list(recall.set)).terms] == ["contrastive", "recall"]
+    assert [term.name for term in load_recipe("osscse", overrides=list(recall.set)).terms] == ["info_nce", "recall"]
 
 
 def test_all_five_papers_have_tables_and_an_average_is_the_mean_of_its_row() -> None:

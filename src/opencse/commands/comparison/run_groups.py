@@ -196,7 +196,7 @@ def _labels(first_runs: list[RunRecord]) -> list[str]:
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that affect the result as a flat table, with names like `terms.contrastive.temperature`."""
+    """Return the settings that affect the result as a flat table, with names like `terms.info_nce.temperature`."""
     ignored = ("title", "paper", "differs", "published", "training.seed", "training.log_every")
     return {key: value for key, value in _flat("", recipe) if not key.startswith(ignored)}
 

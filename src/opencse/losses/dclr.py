@@ -1,0 +1,161 @@
+"""DCLR: InfoNCE without the false negatives that another model finds, and with noise as further negatives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.foundation.tensors import move
+from opencse.losses.info_nce import InfoNCELoss
+from opencse.losses.term import Context, Embeddings
+
+
+@dataclass(frozen=True, kw_only=True)
+class FalseNegatives:
+    """Lower weights for in-batch negatives that a complementary model finds too similar (DCLR eq. 5).
+
+    Attributes:
+        teacher: Name of the complementary model.
+        threshold: φ; in-batch candidates with at least this cosine to the anchor count as false negatives.
+        weight: Their weight in the denominator; 0 leaves them out, as published.
+        center: Subtract the mean vector of the anchors of the batch first. Otherwise a model that was never trained for
+            similarity finds nearly all sentences similar.
+    """
+
+    teacher: str
+    threshold: float = 0.9
+    weight: float = 0.0
+    center: bool = False
+
+    def __post_init__(self) -> None:
+        if not -1 < self.threshold <= 1:
+            raise ValueError("threshold must be a cosine above -1")
+        if not 0 <= self.weight <= 1:
+            raise ValueError("weight must be between 0 and 1")
+
+    def mask(self, anchors: Tensor, candidates: Tensor, rows: Tensor) -> Tensor:
+        """Return which in-batch candidates are false negatives, (B, B).
+
+        Args:
+            anchors: The teacher's vectors of the anchors, (B, d_t).
+            candidates: Those of the positives, (B, d_t).
+            rows: Numbers of the rows that have an anchor.
+        """
+        mean = anchors[rows].mean(dim=0) if self.center else 0.0
+        a, b = (F.normalize(vectors - mean, dim=-1) for vectors in (anchors, candidates))
+        cosines = a @ b.T
+        return (cosines >= self.threshold) & ~torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseNegatives:
+    """Noise vectors as additional negatives, moved towards the anchors by gradient ascent (DCLR eq. 6-8).
+
+    The vectors start as standard normal noise. Each step of gradient ascent on Σ_i log Σ_k exp(c(a_i, v_k)/t) moves
+    each by `step_size` in the direction of its gradient. They depend only on the training step and the anchors, so that
+    all processes have the same vectors.
+
+    Attributes:
+        times: Number of vectors, as a multiple of the batch size.
+        steps: Number of gradient ascent steps.
+        step_size: Length of a step relative to the length of the vector.
+        temperature: t in that objective.
+        seed: Seed of the noise, together with the training step.
+    """
+
+    times: float = 1.0
+    steps: int = 4
+    step_size: float = 0.1
+    temperature: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.times <= 0 or self.steps < 0 or self.step_size < 0 or self.temperature <= 0:
+            raise ValueError("times and temperature must be positive, steps and step_size not negative")
+
+    def draw(self, anchors: Tensor, step: int) -> Tensor:
+        """Return unit vectors (K, d) without a gradient.
+
+        Args:
+            anchors: Unit vectors (n, d).
+            step: The training step.
+        """
+        generator = torch.Generator("cpu").manual_seed((self.seed * 0x9E3779B1 + step) % 2**32)  # a 32-bit seed
+        count = max(1, round(self.times * len(anchors)))
+        # On the CPU, so that the noise is the same on every device.
+        drawn = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu")
+        noise = move(F.normalize(drawn, dim=-1).to(anchors.dtype), anchors.device)
+        anchors = anchors.detach()
+        for _ in range(self.steps):
+            noise = F.normalize(noise + self.step_size * F.normalize(self._gradient(anchors, noise), dim=-1), dim=-1)
+        return noise
+
+    def _gradient(self, anchors: Tensor, noise: Tensor) -> Tensor:
+        """Return the gradient of the objective with respect to the noise on the unit sphere, (K, d) (no autograd)."""
+        cosines = anchors @ noise.T
+        shares = torch.softmax(cosines / self.temperature, dim=1)
+        pull = shares.T @ anchors
+        return pull - (shares * cosines).sum(dim=0, keepdim=True).T * noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class DCLRLoss(InfoNCELoss):
+    r"""InfoNCE with weighted in-batch negatives and noise negatives v (Zhou et al., ACL 2022, eq. 9).
+
+    .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j w_{ij} e^{c(a_i, p_j)/t} + \sum_k e^{c(a_i, v_k)/t}}
+
+    Attributes:
+        false_negatives: Weights w of in-batch candidates from another model's similarities; by default all are 1.
+        noise: Random vectors v as additional negatives; by default none.
+
+    Example:
+        >>> vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+        >>> teachers = {"a": {"anchor": vectors, "twin": vectors}}
+        >>> loss = DCLRLoss(false_negatives=FalseNegatives(teacher="a", threshold=0.9))
+        >>> output = loss(vectors, vectors, context=Context(teachers=teachers))
+        >>> f"{output.value:.3f}, {output.reports['false_negatives']:.2f} of the pairs left out"
+        '0.000, 0.33 of the pairs left out'
+    """
+
+    kind: ClassVar[str] = "dclr"
+
+    false_negatives: FalseNegatives | None = None
+    noise: NoiseNegatives | None = None
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The model that identifies false negatives."""
+        return () if self.false_negatives is None else (self.false_negatives.teacher,)
+
+    def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
+        """See the base class; a weight is a summand of t · log w."""
+        if self.false_negatives is None:
+            return cosines, 0.0
+        weight = self.false_negatives.weight
+        shift = self.temperature * math.log(weight) if weight else -math.inf
+        return cosines + torch.zeros_like(cosines).masked_fill(self._mask(present, context), shift), 0.0
+
+    def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
+        """Return the noise."""
+        return [] if self.noise is None else [self.noise.draw(anchors, context.step)]
+
+    def reports(
+        self, cosines: Tensor, hard: dict[str, Tensor], present: Embeddings, rows: Tensor, context: Context
+    ) -> dict[str, Tensor]:
+        """See the base class; `false_negatives` is their share of the in-batch negatives."""
+        reports = super().reports(cosines, hard, present, rows, context)
+        if self.false_negatives is not None:
+            mask = self._mask(present, context)
+            reports["false_negatives"] = mask.sum() / max(mask.numel() - len(mask), 1)
+        return reports
+
+    def _mask(self, present: Embeddings, context: Context) -> Tensor:
+        assert self.false_negatives is not None
+        vectors = context.teachers[self.false_negatives.teacher]
+        anchors, candidates = vectors[self.anchor], vectors[self.positive]
+        return self.false_negatives.mask(anchors, candidates, context.rows(present, self.anchor))

@@ -1,0 +1,124 @@
+"""InfoNCE: each anchor has to find its positive among the candidates of the batch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfoNCELoss(Term):
+    r"""InfoNCE loss over in-batch negatives (also NT-Xent, MultipleNegativesRankingLoss), with hard negatives.
+
+    With c the cosine, t the temperature and t' that of the hard negatives,
+
+    .. math:: L_i = -\log \frac{e^{c(a_i, p_i)/t}}{\sum_j e^{c(a_i, p_j)/t} + \sum_j e^{c(a_i, n_j)/t'}}
+
+    averaged over the rows that have both anchor and positive. Missing candidates and negatives are left out of every
+    sum. Sources: SimCSE (Gao et al., EMNLP 2021) eq. 1 and 5; HiNCE (SAN paper) eq. 2 for t'.
+
+    Attributes:
+        anchor: View of the anchors.
+        positive: View of the positives, which are in-batch negatives of the other rows.
+        negatives: Views with hard negatives.
+        temperature: t, in units of cosine similarity.
+        negative_temperature: t', for the hard negatives only (HiNCE), or one for each of `negatives`; by default t.
+        negative_scope: Whether each anchor is contrasted with the hard negatives of `all` rows or only of its `own`.
+
+    Example:
+        >>> anchor, twin = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+        >>> output = InfoNCELoss(temperature=0.5)(anchor, twin)
+        >>> f"{output.value:.3f}, accuracy {output.reports['accuracy']:.1f}"
+        '0.330, accuracy 1.0'
+    """
+
+    kind: ClassVar[str] = "info_nce"
+    view_fields: ClassVar[tuple[str, ...]] = ("anchor", "positive", "negatives")
+
+    anchor: str = "anchor"
+    positive: str = "twin"
+    negatives: tuple[str, ...] = ()
+    temperature: float = 0.05
+    negative_temperature: float | tuple[float, ...] | None = None
+    negative_scope: Literal["all", "own"] = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        temperature = self.negative_temperature
+        if isinstance(temperature, tuple) and len(temperature) != len(self.negatives):
+            raise ValueError(f"{len(temperature)} values of negative_temperature, but {len(self.negatives)} negatives")
+        if not self.negatives and temperature is not None:
+            raise ValueError("negative_temperature without negatives has no effect: name the view in `negatives`")
+        if min((self.temperature, *self._negative_temperatures)) <= 0:
+            raise ValueError("temperatures must be positive")
+
+    @property
+    def _negative_temperatures(self) -> tuple[float, ...]:
+        temperature = self.temperature if self.negative_temperature is None else self.negative_temperature
+        return temperature if isinstance(temperature, tuple) else (temperature,) * len(self.negatives)
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; needs O(B² d) time and O(B²) memory."""
+        rows = context.rows(present, self.anchor, self.positive)
+        if not len(rows):
+            return self.zero(embeddings)
+        unit = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
+        anchors = unit[self.anchor]
+        cosines = anchors @ unit[self.positive].T
+        hard = {view: anchors @ unit[view].T for view in self.negatives}
+        reports = self.reports(cosines, hard, present, rows, context)
+        shared = self.shared_negatives(anchors[rows], context)
+        in_batch, shift = self.adjusted(cosines, present, context)
+        logits = [(in_batch / self.temperature).masked_fill(~present[self.positive], -math.inf)]
+        logits += [anchors @ vectors.T / self.temperature for vectors in shared]
+        for (view, block), temperature in zip(hard.items(), self._negative_temperatures, strict=True):
+            allowed = present[view].expand_as(block)
+            if self.negative_scope == "own":
+                allowed = allowed & torch.eye(len(block), dtype=torch.bool, device=block.device)
+            logits.append(((block + shift) / temperature).masked_fill(~allowed, -math.inf))
+        # The positives are on the diagonal of the first block.
+        return LossOutput(F.cross_entropy(torch.cat(logits, dim=1)[rows], rows), reports)
+
+    def adjusted(self, cosines: Tensor, present: Embeddings, context: Context) -> tuple[Tensor, Tensor | float]:
+        """Return the cosines (B, B) of anchors and in-batch candidates as the softmax should see them.
+
+        Returns:
+            The cosines, and what is added to those of hard negatives, which broadcasts to (B, B).
+        """
+        return cosines, 0.0
+
+    def shared_negatives(self, anchors: Tensor, context: Context) -> list[Tensor]:
+        """Return unit vectors (k, d) that are further negatives of all anchors (n, d)."""
+        return []
+
+    @torch.no_grad()
+    def reports(
+        self, cosines: Tensor, hard: dict[str, Tensor], present: Embeddings, rows: Tensor, context: Context
+    ) -> dict[str, Tensor]:
+        """Return the accuracy over in-batch candidates, and mean cosines of positives, other pairs and hard negatives.
+
+        Args:
+            cosines: Of anchors and in-batch candidates, (B, B).
+            hard: Of anchors and hard negatives by view, (B, B).
+            present: The masks given to the term.
+            rows: Numbers of the rows that have anchor and positive.
+            context: As given to the term.
+        """
+        block, count = cosines[rows][:, rows], len(rows)
+        nearest = block.argmax(dim=1) == torch.arange(count, device=block.device)
+        reports = {
+            "accuracy": nearest.sum() / count,
+            "cos_positive": block.diagonal().sum() / count,
+            "cos_other": (block.sum() - block.diagonal().sum()) / max(count * (count - 1), 1),
+        }
+        for view, cosine in hard.items():
+            both = context.rows(present, self.anchor, self.positive, view)
+            reports[f"cos_{view}"] = cosine.diagonal()[both].sum() / max(len(both), 1)
+        return reports
