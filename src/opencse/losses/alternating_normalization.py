@@ -44,6 +44,12 @@ class AlternatingNormalizationLoss(Term):
         stop_gradient: Stop the gradient through z.
         min_rows: A view present in fewer rows of the batch is normalised with the statistics of all views, because z
             over two rows would be ±1 in every feature. With 2, a view's own statistics are used, as published.
+
+    Example:
+        >>> anchor = torch.tensor([[1.0, 0.1], [-0.9, 0.2], [0.1, -1.0]])
+        >>> loss = AlternatingNormalizationLoss(positives=("twin",), temperature=0.5)
+        >>> f"{loss(anchor, anchor).value:.2f}, {loss(anchor, -anchor).value:.2f}"
+        '0.21, 7.55'
     """
 
     kind: ClassVar[str] = "alternating_normalization"

@@ -158,6 +158,14 @@ class ListNetLoss(DistillationLoss):
 
     averaged over the anchors. For a fixed teacher it is minimal if the student's list equals the teacher's up to a
     constant.
+
+    Example:
+        >>> teacher = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> context = Context(teachers={"a": {"anchor": teacher, "twin": teacher}})
+        >>> for student in (teacher, teacher[[0, 2, 1]]):
+        ...     print(f"{ListNetLoss(temperature=0.5)(student, student, context=context).value:.3f}")
+        0.556
+        1.106
     """
 
     kind: ClassVar[str] = "list_net"
@@ -189,6 +197,14 @@ class ListMLELoss(DistillationLoss):
     Attributes:
         reduction: `list` sums over the positions of a list, `position` averages over them.
         epsilon: Summand inside the logarithm (1e-7 in the public code); 0 for the exact likelihood.
+
+    Example:
+        >>> teacher = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> context = Context(teachers={"a": {"anchor": teacher, "twin": teacher}})
+        >>> for student in (teacher, teacher[[0, 2, 1]]):
+        ...     print(f"{ListMLELoss(temperature=0.5)(student, student, context=context).value:.3f}")
+        0.921
+        1.988
     """
 
     kind: ClassVar[str] = "list_mle"

@@ -29,6 +29,11 @@ class MaskedLanguageModelLoss(Term):
         ratio: Probability of masking a content token.
         masking: `bert` for BERT's 80/10/10, or `mask`.
         head: The masked language model that initialises the head.
+
+    Example:
+        >>> loss = MaskedLanguageModelLoss(sentences=("anchor",), weight=0.1)
+        >>> loss.tokens  # it reads token ids beside the vectors, and builds its head with `module`
+        ('anchor',)
     """
 
     kind: ClassVar[str] = "masked_language_model"

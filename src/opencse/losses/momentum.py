@@ -28,6 +28,14 @@ class MomentumContrastiveLoss(InfoNCELoss):
     Attributes:
         queue_size: Number of vectors in the queue; ESimCSE's best size is 2.5 batches.
         momentum: λ.
+
+    Example:
+        >>> encoder = nn.Sequential(nn.Linear(2, 2))
+        >>> queue = MomentumQueue(encoder, nn.Identity(), width=2, size=4, momentum=0.9)
+        >>> queue.enqueue(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        >>> queue.enqueue(torch.tensor([[3.0, 0.0], [0.0, 3.0], [5.0, 5.0]]))
+        >>> queue.vectors.tolist()  # the oldest has left
+        [[0.0, 1.0], [3.0, 0.0], [0.0, 3.0], [5.0, 5.0]]
     """
 
     kind: ClassVar[str] = "momentum_contrastive"

@@ -32,6 +32,12 @@ class RankingConsistencyLoss(Term):
         positive: The other view of the same sentences.
         temperature: t.
         form: `jensen_shannon`, or `entropy` for the form of the public code.
+
+    Example:
+        >>> anchor = torch.eye(3)
+        >>> loss = RankingConsistencyLoss(temperature=0.5)
+        >>> f"{loss(anchor, anchor).value:.3f}, {loss(anchor, anchor.roll(1, 0)).value:.3f}"
+        '0.000, 0.293'
     """
 
     kind: ClassVar[str] = "ranking_consistency"

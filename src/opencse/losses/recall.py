@@ -28,6 +28,14 @@ class RecallLoss(Term):
         gamma: γ, the strength of the penalty.
         exclude: Parts of the names of excluded encoder weights. By default the pooler is excluded, because it is not
             pre-trained and these systems do not use it.
+
+    Example:
+        >>> encoder = nn.Linear(2, 1, bias=False)
+        >>> loss, weights = RecallLoss(gamma=0.5), InitialWeights(dict(encoder.named_parameters()))
+        >>> encoder.weight.data += torch.tensor([[3.0, 4.0]])
+        >>> output = loss(context=Context(modules={"recall": weights}))
+        >>> f"{output.value:.2f}, distance {output.reports['distance']:.1f}"
+        '6.25, distance 5.0'
     """
 
     kind: ClassVar[str] = "recall"

@@ -57,6 +57,11 @@ class ReplacedTokenDetectionLoss(Term):
         temperature: Sampling temperature of the generator; 0 for its most probable token.
         counted: `content` counts content tokens only; `all` also counts padding and special tokens.
         generator_dropout: Keep the dropout of the generator on.
+
+    Example:
+        >>> loss = ReplacedTokenDetectionLoss(sentences=("anchor",), texts=("next",), weight=0.005)
+        >>> loss.views, loss.tokens  # vectors of both, token ids of the second
+        (('anchor', 'next'), ('next',))
     """
 
     kind: ClassVar[str] = "replaced_token_detection"

@@ -29,6 +29,16 @@ class TwoWayMarginLoss(Term):
         closer: View that should be closer to the anchor.
         farther: View that should be farther from the anchor, though related to it.
         margin: α and β, in cosine units; β may be `inf`.
+
+    Example:
+        >>> anchor, paraphrase = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.8, 0.6]])
+        >>> loss = TwoWayMarginLoss(closer="paraphrase", farther="negation", margin=(0.05, 0.2))
+        >>> for cosine in (0.7, 0.8, 0.0):  # of anchor and negation
+        ...     negation = torch.tensor([[cosine, (1 - cosine**2) ** 0.5]])
+        ...     print(f"{loss(anchor, paraphrase, negation).value:.2f}")
+        0.00
+        0.05
+        0.60
     """
 
     kind: ClassVar[str] = "two_way_margin"
