@@ -16,7 +16,7 @@ from opencse.text.views.registry import CONSTRUCTORS
 def test_the_example_of_a_kind_loads(kind: str, tmp_path: Path) -> None:
     docstring = inspect.getdoc(CONSTRUCTORS[kind]) or ""
     assert "Example:\n" in docstring, kind
-    example = textwrap.dedent(docstring.split("Example:\n")[1])
+    example = textwrap.dedent(docstring.split("Example:\n")[1]).split(">>>")[0]
     path = tmp_path / "example.toml"
     path.write_text(f'extends = "simcse"\n{example}', encoding="utf-8")
     assert kind in {spec.kind for spec in load_recipe(path).build.values()}

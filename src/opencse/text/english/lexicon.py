@@ -8,6 +8,7 @@
 | `particles` | `particles.tsv` | written for this project: verbs with a particle, and their opposites |
 | `collocations` | `collocations.tsv` | written for this project: opposites of verbs that depend on the object |
 | `names` | `names.tsv` | written for this project: countries, cities, first names, months, … |
+| `claims`, `hyponyms`, `units` | `claims.tsv`, … | written for this project: expressions that decide what is claimed |
 
 The others belong to the rules and change with the code: `classes.tsv` (words by what they have in common),
 `contexts.tsv` (where a word has its opposite), `infinitives.tsv`, `irregular_verbs.tsv`, `negative_words.tsv` and
@@ -24,7 +25,10 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Literal
 
-LexiconTable = Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names"] | Traversable
+LexiconTable = (
+    Literal["antonyms", "opposites", "affixes", "particles", "collocations", "names", "claims", "units", "hyponyms"]
+    | Traversable
+)
 """A bundled word list, or the file of one that a language pack brings."""
 OPPOSITE_TABLES: tuple[LexiconTable, ...] = ("opposites", "antonyms", "affixes", "particles", "collocations")
 """The lists from which opposites are found."""

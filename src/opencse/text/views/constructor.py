@@ -6,7 +6,7 @@ import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from opencse.text.views.sentence_store import CorpusAccess
@@ -149,6 +149,11 @@ class ConstructorSpec:
             workers: Number of processes that open the same specification; they share a limit on requests.
         """
         raise NotImplementedError
+
+    def preview(self, *texts: str, seed: int = 0) -> list[Any]:
+        """Return the views of some sentences, to try a kind: for each a text or None, or a list of one per column."""
+        views = self.open(seed=seed)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
+        return [[one.text for one in view] if isinstance(view, list) else view.text for view in views]
 
 
 def row_seed(seed: int, kind: str, row: SourceRow) -> int:

@@ -12,6 +12,7 @@
 | `phrase_swap` | `PhraseSwap` | the same words with another meaning: two phrases exchanged | after PAWS |
 | `negated_antonym` | `NegatedAntonym` | a paraphrase: the opposite, negated | |
 | `antonym_quadruple` | `AntonymQuadruple` | a paraphrase and two contradictions of the same predicate | |
+| `claim` | `Claim` | quantifiers, comparatives, conditions, amounts: the same, the opposite, and another one | |
 | `passive` | `Passive` | a paraphrase: the other voice | |
 | `reordering` | `Reordering` | a paraphrase: an adverbial moved, or conjuncts exchanged | |
 | `question` | `Question` | a question that the sentence answers | |
@@ -43,6 +44,7 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
+    from opencse.text.english.claims import Claim
     from opencse.text.english.names import EntitySwap
     from opencse.text.english.negation import Negation
     from opencse.text.english.negative_word import NegativeWord
@@ -82,6 +84,7 @@ CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(
         "role_swap": "opencse.text.english.roles:RoleSwap",
         "role_pair": "opencse.text.english.roles:RolePairs",
         "antonym_quadruple": "opencse.text.english.predicates:AntonymQuadruple",
+        "claim": "opencse.text.english.claims:Claim",
         "passive": "opencse.text.english.transitive:Passive",
         "number_swap": "opencse.text.english.numbers:NumberSwap",
         "entity_swap": "opencse.text.english.names:EntitySwap",
@@ -111,6 +114,7 @@ __all__ = [
     "BackTranslation",
     "BuiltView",
     "CandidateTable",
+    "Claim",
     "Constructor",
     "ConstructorSpec",
     "DebiasedNegatives",
