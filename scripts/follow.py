@@ -1,10 +1,11 @@
-"""Follow one argument through the code: how many files it stops at, and how often it climbs back up.
+"""Follow one argument through the code: at how many files it stops, and how often it climbs back up.
 
     python scripts/follow.py opencse.commands.run:run:corpus [CHECKOUT]
 
 The argument is followed from call to call in the order of the source, branches one after another and each function
-once. A stop is a stay in a file; a climb is a move to a package further up. A package stands above all packages that it
-imports.
+once. A *stop* is a call into another file; a return is none, for whoever reads the caller is there already. A *climb*
+is a call into a package further up: of a function, or a closure over the argument, that a caller handed down. A package
+stands above all packages that it imports. Stops in the package where the walk starts are counted apart.
 
 Followed are the argument itself, under whatever name, its `path`, an attribute of its name, and a path or an object of
 its kind that a function makes of it (`rows = prepare_rows(recipe, corpus)`). Methods of objects are not followed: who
@@ -15,13 +16,22 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from structure import circles, imports, name_of, package_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function of a file; or, as `closure`, a function within it."""
+
+    module: str
+    name: str
+    closure: bool = False
 
 
 @dataclass
@@ -66,25 +76,45 @@ def floors(files: dict[str, Path]) -> dict[str, int]:
     return {package: depth(joined.get(package, package)) for package in graph}
 
 
+@dataclass(frozen=True)
+class Stop:
+    """A call into another file."""
+
+    module: str
+    caller: str
+
+
 class Walk:
     """The files that an argument visits, in order."""
 
     def __init__(self, modules: dict[str, Module], argument: str) -> None:
         self.modules = modules
         self.argument = argument
-        self.visits: list[str] = []
+        self.stops: list[Stop] = []
         self._seen: set[tuple[str, str, frozenset[str]]] = set()
 
-    def enter(self, module: str, name: str, names: frozenset[str]) -> None:
-        """Visit a function that has the argument under some names, and what it calls with it."""
-        self.visits.append(module)
+    def enter(self, module: str, name: str, names: frozenset[str], handed: Mapping[str, Target]) -> None:
+        """Visit a function that has the argument under some names, and what it calls with it.
+
+        Args:
+            module: The function's file.
+            name: The function.
+            names: Its parameters that hold the argument.
+            handed: Its parameters that hold a function, and that function.
+        """
         if (module, name, names) in self._seen:
             return
         self._seen.add((module, name, names))
         known = set(names)
-        for node in in_order(self.modules[module].functions[name]):
+        function = self.modules[module].functions[name]
+        closures = {
+            node.name: Target(module, name, closure=True)
+            for node in ast.walk(function)
+            if isinstance(node, Function) and node is not function and known & names_in(node)
+        }
+        for node in in_order(function):
             if isinstance(node, ast.Call):
-                self._call(module, name, node, known)
+                self._call(Target(module, name), node, known, {**handed, **closures})
             elif isinstance(node, ast.Assign) and self._is(node.value, known, module, name):
                 known |= {target.id for target in node.targets if isinstance(target, ast.Name)}
 
@@ -112,19 +142,35 @@ class Walk:
         returns = self.modules[found[0]].functions[found[1]].returns if found else None
         return isinstance(returns, ast.Name) and returns.id in ("Path", self.argument.capitalize())
 
-    def _call(self, module: str, caller: str, call: ast.Call, known: set[str]) -> None:
-        found = self._target(module, caller, call.func)
-        if found is None:
+    def _call(self, here: Target, call: ast.Call, known: set[str], handed: Mapping[str, Target]) -> None:
+        target = self._function(here, call.func, handed)
+        if target is None:
             return
-        parameters = self.modules[found[0]].functions[found[1]].args
+        if target.closure:
+            self._stop(target.module, here.module)
+            return
+        parameters = self.modules[target.module].functions[target.name].args
         positional = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
-        positional = positional[1:] if "." in found[1] and positional[:1] in (["self"], ["cls"]) else positional
-        names = {
-            name for name, value in zip(positional, call.args, strict=False) if self._is(value, known, module, caller)
-        }
-        names |= {each.arg for each in call.keywords if each.arg and self._is(each.value, known, module, caller)}
-        if names:
-            self.enter(*found, frozenset(names))
+        positional = positional[1:] if "." in target.name and positional[:1] in (["self"], ["cls"]) else positional
+        values = dict(zip(positional, call.args, strict=False))
+        values |= {each.arg: each.value for each in call.keywords if each.arg}
+        names = {name for name, value in values.items() if self._is(value, known, here.module, here.name)}
+        functions = {name: self._function(here, value, handed) for name, value in values.items()}
+        down = {name: function for name, function in functions.items() if function is not None}
+        if names or any(function.closure for function in down.values()):
+            self._stop(target.module, here.module)
+            self.enter(target.module, target.name, frozenset(names), down)
+
+    def _stop(self, module: str, caller: str) -> None:
+        if module != caller:
+            self.stops.append(Stop(module, caller))
+
+    def _function(self, here: Target, func: ast.expr, handed: Mapping[str, Target]) -> Target | None:
+        """Return the function that an expression names: handed down, a closure, or one of a module."""
+        if isinstance(func, ast.Name) and func.id in handed:
+            return handed[func.id]
+        target = self._target(here.module, here.name, func)
+        return None if target is None else Target(*target)
 
     def _target(self, module: str, caller: str, func: ast.expr) -> tuple[str, str] | None:
         """Return module and qualified name of the function that a call reaches, if the source tells."""
@@ -155,26 +201,30 @@ def in_order(node: ast.AST) -> Iterator[ast.AST]:
         yield child
 
 
-def stays(visits: list[str]) -> list[str]:
-    """Return the visits without those that stay in the same file."""
-    return [each for each, before in zip(visits, [None, *visits], strict=False) if each != before]
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names that occur in some source."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def walk(start: str, source: Path) -> tuple[list[Stop], dict[str, int]]:
+    """Return the stops of an argument (`MODULE:FUNCTION:ARGUMENT`), and the floor of each package."""
+    files = {name_of(path, source): path for path in sorted((source / "opencse").rglob("*.py"))}
+    module, function, argument = start.split(":")
+    walked = Walk({name: read(path) for name, path in files.items()}, argument)
+    walked.enter(module, function, frozenset({argument}), {})
+    return walked.stops, floors(files)
 
 
 def main(start: str, checkout: Path) -> None:
     """Print the stops, and how many of them are climbs."""
-    source = checkout / "src"
-    files = {name_of(path, source): path for path in sorted((source / "opencse").rglob("*.py"))}
-    module, function, argument = start.split(":")
-    walk = Walk({name: read(path) for name, path in files.items()}, argument)
-    walk.enter(module, function, frozenset({argument}))
-    level, route = floors(files), stays(walk.visits)
-    climbs = 0
-    for number, (name, before) in enumerate(zip(route, [route[0], *route], strict=False), 1):
-        up = level[package_of(name)] > level[package_of(before)]
+    stops, level = walk(start, checkout / "src")
+    climbs, top = 0, package_of(start.split(":")[0])
+    for number, stop in enumerate(stops, 1):
+        up = level[package_of(stop.module)] > level[package_of(stop.caller)]
         climbs += up
-        print(f"{number:4}  {'up' if up else '  '}  {name}")
-    packages = stays([package_of(name) for name in route])
-    print(f"{len(route)} stops in {len(set(route))} files, {len(packages)} between packages, {climbs} climbs")
+        print(f"{number:4}  {'up' if up else '  '}  {stop.module:40} from {stop.caller}")
+    below = [stop for stop in stops if package_of(stop.module) != top]
+    print(f"{len(below)} stops below {top}, {len(stops) - len(below)} in it, {climbs} climbs")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.stores import cached_store
+from opencse.foundation.stores import CachedStore
 from tests.tiny import tiny_bert
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -38,8 +38,8 @@ def test_a_model_without_pooling_is_saved_with_one(tmp_path) -> None:
 def test_a_cache_that_cannot_be_written_names_its_variable(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(OpencseError, match="OPENCSE_CACHE=FOLDER"):
-        cached_store("tokens", "0", {}, lambda writer: None)
+    with pytest.raises(OpencseError, match="OPENCSE_CACHE=FOLDER"), CachedStore("tokens", "0").writer({}):
+        pass
 
 
 def test_prompts_without_a_default_are_said_once(tmp_path, capsys) -> None:

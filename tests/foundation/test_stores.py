@@ -14,7 +14,7 @@ import pytest
 
 from opencse.foundation.cache import cache_root
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.stores import Store, StoreWriter, cached_store
+from opencse.foundation.stores import CachedStore, Store, StoreWriter
 
 COLUMNS = {"text": pa.large_string(), "list": pa.large_list(pa.uint16()), "vector": pa.list_(pa.float16(), 3)}
 TEXTS, LISTS = ["a", "", "é 😀 b", "c"], [[1, 2], None, [], [65535]]
@@ -76,7 +76,11 @@ def cache(tmp_path, monkeypatch):
 
 
 def cached(fill=None):
-    return cached_store("tokens", ["key"], COLUMNS, fill or (lambda writer: writer.add(TEXTS, LISTS, VECTORS)))
+    entry = CachedStore("tokens", ["key"])
+    if entry.missing:
+        with entry.writer(COLUMNS) as writer:
+            (fill or (lambda writer: writer.add(TEXTS, LISTS, VECTORS)))(writer)
+    return entry.open()
 
 
 def test_a_damaged_entry_is_made_anew(cache) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
-from opencse.foundation.stores import cached_store
+from opencse.foundation.stores import CachedStore
 
 
 def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
@@ -24,6 +24,8 @@ def cached_vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
         data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
     key = [weights_hash(embedder.model), embedder.prompt, embedder.precision, digest.hexdigest()]
-    columns = {"vectors": pa.list_(pa.float32(), embedder.dimension)}
-    store = cached_store("vectors", key, columns, lambda writer: writer.add(embedder.encode(texts)))
-    return store.columns["vectors"].values.copy()
+    cached = CachedStore("vectors", key)
+    if cached.missing:
+        with cached.writer({"vectors": pa.list_(pa.float32(), embedder.dimension)}) as writer:
+            writer.add(embedder.encode(texts))
+    return cached.open().columns["vectors"].values.copy()

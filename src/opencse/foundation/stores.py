@@ -9,7 +9,8 @@ import hashlib
 import json
 import mmap
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,28 +145,48 @@ class StoreWriter:
             writer.write_batch(batch)
 
 
-def cached_store(
-    kind: str, key: object, columns: Mapping[str, pa.DataType], fill: Callable[[StoreWriter], None]
-) -> Store:
-    """Open a store in the cache; it is written first if it is missing or damaged.
+class CachedStore:
+    """The place of a store in the cache.
 
     Args:
         kind: One of `opencse.foundation.cache.KINDS`.
         key: Everything that the content depends on; JSON.
-        columns: As for `StoreWriter`.
-        fill: Adds all rows.
 
     Raises:
-        OpencseError: The cache cannot be written, or OPENCSE_CACHE_GIB is not a size.
+        OpencseError: OPENCSE_CACHE_GIB is not a size.
+
+    Example:
+        cached = CachedStore("sentences", digest)
+        if cached.missing:
+            with cached.writer({"texts": pa.large_string()}) as writer:
+                writer.add(["A sentence."])
+        store = cached.open()
     """
-    folder = cache_place(kind, key_hash([_VERSION, key]))
-    if not folder.is_dir() or find_damage(folder):
-        with replaced_folder(folder) as temporary:
+
+    def __init__(self, kind: str, key: object) -> None:
+        self._folder = cache_place(kind, key_hash([_VERSION, key]))
+
+    @property
+    def missing(self) -> bool:
+        """Whether the store is not in the cache, or is damaged."""
+        return not self._folder.is_dir() or bool(find_damage(self._folder))
+
+    @contextmanager
+    def writer(self, columns: Mapping[str, pa.DataType]) -> Iterator[StoreWriter]:
+        """Yield a writer, with columns as in `StoreWriter`; the store is saved at the end, whole or not at all.
+
+        Raises:
+            OpencseError: The cache cannot be written.
+        """
+        with replaced_folder(self._folder) as temporary:
             writer = StoreWriter(temporary, columns)
-            fill(writer)
+            yield writer
             writer.save(temporary / _FILE)
             write_checksums(temporary)
-    return Store(folder / _FILE)
+
+    def open(self) -> Store:
+        """Open the store."""
+        return Store(self._folder / _FILE)
 
 
 def key_hash(key: object) -> str:

@@ -10,9 +10,8 @@ among the first million distinct ones.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,7 +22,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
-from opencse.foundation.stores import StoreWriter, cached_store, key_hash
+from opencse.foundation.stores import CachedStore, StoreWriter, key_hash
 from opencse.recipes import Recipe, Teacher
 from opencse.recipes.rows.token_store import UsableRows
 from opencse.text.corpus import chunks
@@ -137,10 +136,15 @@ def teacher_vectors(
         for column in dict.fromkeys(recipe.views[view].text for view in recipe.used_teachers[name]):
             first: dict[int, int] = {}
             cells = (row[column] for row in rows)
-            phase = partial(Phase, f"teacher {name}, {column}", total=count, unit="sentences", show=progress)
-            fill = partial(_write_vectors, teacher, cells, known, first, phase)
-            store = cached_store("teachers", [teacher.digest, texts[column]], kind, fill)
-            by_column[column] = vectors = store.columns["vectors"].values
+            cached = CachedStore("teachers", [teacher.digest, texts[column]])
+            if cached.missing:
+                title = f"teacher {name}, {column}"
+                with (
+                    cached.writer(kind) as writer,
+                    Phase(title, total=count, unit="sentences", show=progress) as phase,
+                ):
+                    _write_vectors(teacher, cells, known, first, phase, writer)
+            by_column[column] = vectors = cached.open().columns["vectors"].values
             for key, row in first.items():
                 known.setdefault(key, vectors[row])
         found[name] = {view: by_column[recipe.views[view].text] for view in recipe.used_teachers[name]}
@@ -165,7 +169,7 @@ def _write_vectors(
     texts: Iterable[str | None],
     known: Mapping[int, np.ndarray],
     first: dict[int, int],
-    phase: Callable[[], Phase],
+    phase: Phase,
     writer: StoreWriter,
 ) -> None:
     """Write the vectors of one column.
@@ -175,31 +179,30 @@ def _write_vectors(
         texts: The cells of the column.
         known: Vectors of the texts of other columns, by their hash.
         first: Receives the first row of each text, by its hash.
-        phase: Begins to show the progress.
+        phase: Shows the progress.
         writer: Receives the vectors.
     """
-    with phase() as shown:
-        for chunk in chunks(texts, _CHUNK):
-            done = writer.rows
-            block = np.zeros((len(chunk), teacher.embedder.dimension), dtype=np.float32)
-            keys = {i: _text_key(text) for i, text in enumerate(chunk) if text is not None}
-            first_row: dict[int, int] = {}
-            for i, key in keys.items():
-                first_row[i] = first.get(key, done + i)
-                if len(first) < _MAX_REMEMBERED:
-                    first[key] = first_row[i]
-            own = [i for i, row in first_row.items() if row == done + i]
-            new = [i for i in own if keys[i] not in known]
-            if new:
-                block[new] = teacher.encode([str(chunk[i]) for i in new])
-            for i in own:
-                if keys[i] in known:
-                    block[i] = known[keys[i]]
-            added = writer.added("vectors")
-            for i, row in first_row.items():
-                block[i] = block[row - done] if row >= done else added[row]
-            writer.add(block)
-            shown.update(len(chunk))
+    for chunk in chunks(texts, _CHUNK):
+        done = writer.rows
+        block = np.zeros((len(chunk), teacher.embedder.dimension), dtype=np.float32)
+        keys = {i: _text_key(text) for i, text in enumerate(chunk) if text is not None}
+        first_row: dict[int, int] = {}
+        for i, key in keys.items():
+            first_row[i] = first.get(key, done + i)
+            if len(first) < _MAX_REMEMBERED:
+                first[key] = first_row[i]
+        own = [i for i, row in first_row.items() if row == done + i]
+        new = [i for i in own if keys[i] not in known]
+        if new:
+            block[new] = teacher.encode([str(chunk[i]) for i in new])
+        for i in own:
+            if keys[i] in known:
+                block[i] = known[keys[i]]
+        added = writer.added("vectors")
+        for i, row in first_row.items():
+            block[i] = block[row - done] if row >= done else added[row]
+        writer.add(block)
+        phase.update(len(chunk))
 
 
 def _text_key(text: str) -> int:

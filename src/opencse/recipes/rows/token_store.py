@@ -15,7 +15,7 @@ import numpy as np
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
-from opencse.foundation.stores import Store, StoreWriter, cached_store, key_hash
+from opencse.foundation.stores import CachedStore, Store, key_hash
 from opencse.text.corpus import Corpus, chunks
 
 _CHUNK = 4096
@@ -143,20 +143,18 @@ def open_token_store(
         "sources": [(s.column, s.prompt, s.optional, s.window) for s in sources],
         "max_length": max_length,
     }
-    ids = pa.large_list(pa.uint16() if len(tokenizer) <= 1 << 16 else pa.int32())
-
-    def fill(writer: StoreWriter) -> None:
-        skipped = 0
-        with Phase("tokenising", unit="sentences", show=progress) as phase:
+    cached = CachedStore("tokens", key)
+    if cached.missing:
+        ids = pa.large_list(pa.uint16() if len(tokenizer) <= 1 << 16 else pa.int32())
+        kinds = {str(i): ids for i in range(len(sources))}
+        with cached.writer(kinds) as writer, Phase("tokenising", unit="sentences", show=progress) as phase:
+            writer.meta["skipped"] = 0
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
                 kept = [row for row in chunk if row is not None]
                 writer.add(*(_tokenise(kept, source, tokenizer, max_length) for source in sources))
-                skipped += len(chunk) - len(kept)
+                writer.meta["skipped"] += len(chunk) - len(kept)
                 phase.update(len(chunk))
-        writer.meta["skipped"] = skipped
-
-    kinds = {str(i): ids for i in range(len(sources))}
-    store = TokenStore(cached_store("tokens", key, kinds, fill), corpus.content_hash)
+    store = TokenStore(cached.open(), corpus.content_hash)
     if store.rows < 2:
         raise OpencseError(
             f"{corpus.path}: holds {store.rows} usable sentences ({store.skipped} blank rows)",

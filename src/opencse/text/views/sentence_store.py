@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opencse.foundation.stores import Store, StoreWriter, cached_store
+from opencse.foundation.stores import CachedStore, Store
 from opencse.foundation.workers import Engine
 from opencse.text.corpus import chunks
 
@@ -81,12 +81,12 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
     """
     import pyarrow as pa
 
-    def fill(writer: StoreWriter) -> None:
-        for chunk in chunks(texts, _CHUNK):
-            writer.add([text.encode("utf-8", "replace") for text in chunk], _keys(chunk))
-
-    columns = {"texts": pa.large_string(), "keys": pa.uint64()}
-    return SentenceStore(cached_store("sentences", texts_hash, columns, fill), texts_hash)
+    cached = CachedStore("sentences", texts_hash)
+    if cached.missing:
+        with cached.writer({"texts": pa.large_string(), "keys": pa.uint64()}) as writer:
+            for chunk in chunks(texts, _CHUNK):
+                writer.add([text.encode("utf-8", "replace") for text in chunk], _keys(chunk))
+    return SentenceStore(cached.open(), texts_hash)
 
 
 def _keys(texts: Sequence[str]) -> np.ndarray:
