@@ -47,7 +47,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def quads() -> dict[str, list[Quad]]:
     """The antonym quadruples of `opencse probe`, by what the anchor is."""
-    from opencse.evaluation.probes.negated_antonyms import antonym_choices
+    from opencse.evaluation.probes.triplet_sets import antonym_choices
 
     names = {"affirmed": "affirmed", "negated": "denied", "verbs": "verbs"}
     return {

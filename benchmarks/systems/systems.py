@@ -38,7 +38,7 @@ from systems_table import TABLES, folder_of, peak, write_table
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import dump_recipe, family_of, load_recipe, recipe_names
-from opencse.recipes.stand_ins import stand_ins
+from opencse.recipes.changes import stand_ins
 
 COST_STEPS, COST_WARM = 30, 10
 
@@ -98,7 +98,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     import pyarrow.parquet as pq
 
     from opencse.encoder import backbone_config
-    from opencse.recipes.rows.columns import add_columns, missing_specs
+    from opencse.recipes.rows.prepare import add_columns, missing_specs
     from opencse.text.corpus import Corpus, column_names, read_rows
     from opencse.text.views.registry import build_views
 

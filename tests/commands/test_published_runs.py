@@ -14,8 +14,7 @@ from opencse.commands import reproduced_runs
 from opencse.commands.main import app
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reproduce import FULL, reproduce
-from opencse.commands.reproduced_models import StoredRun
-from opencse.commands.reproduced_runs import Reproduction, Start
+from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun
 from opencse.commands.reproduction import Entry, System, load_entry
 from opencse.commands.train import train
 from opencse.evaluation.probes import load_probe_data

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.commands import reproduce as module
-from opencse.commands import reproduced_models, reproduced_runs
+from opencse.commands import reproduced_runs
 from opencse.commands.reproduce import reproduce
-from opencse.commands.reproduced_models import StoredRun
+from opencse.commands.reproduced_runs import StoredRun
 from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.errors import OpencseError
@@ -72,12 +72,12 @@ def test_queries_are_searched_among_the_sentences_of_stsb(options, tmp_path, mon
     texts = [f"{text} {number}" for number in range(140) for text in SENTENCES]
     pairs = ScoredPairs(name="STS-B", sentence1=texts, sentence2=texts[1:] + texts[:1], scores=[2.0] * len(texts))
     asked = []
-    monkeypatch.setattr(reproduced_models, "load_sts", lambda data, **settings: asked.append(settings) or [pairs])
+    monkeypatch.setattr(reproduced_runs, "load_sts", lambda data, **settings: asked.append(settings) or [pairs])
     with pytest.raises(OpencseError, match="STS-B"):
         reproduce("diffcse/table-9", **options)
     monkeypatch.setattr(module, "load_probe_data", lambda **_: load_probe_data())
     monkeypatch.setattr(reproduced_runs, "_trained", lambda *_: StoredRun(folder=tmp_path, scores={}))
-    monkeypatch.setattr(reproduced_models, "_embedder", lambda *_: letters)
+    monkeypatch.setattr(reproduced_runs, "_embedder", lambda *_: letters)
     table = reproduce("diffcse/table-9", **options, data="sts")
     assert asked[0] == {"text": "raw", "tasks": ["STS-B"], "split": "test"}
     assert all(1 <= cell.values[0] <= len(texts) for cell in table.rows["DiffCSE"])

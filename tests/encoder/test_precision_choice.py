@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from opencse.encoder import precision_choice
+from opencse.encoder import precision
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.precision_choice import PrecisionChoice, choose_precision, matrix_widths, resolve_precision
+from opencse.encoder.precision import PrecisionChoice, choose_precision, matrix_widths, resolve_precision
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def _empty_cache(tmp_path, monkeypatch):
 def machine(monkeypatch, ratio):
     """A machine on which bf16 takes `ratio` times as long as fp32; returns the list of probes."""
     probes = []
-    monkeypatch.setattr(precision_choice, "bf16_time_ratio", lambda *widths: probes.append(widths) or ratio)
+    monkeypatch.setattr(precision, "bf16_time_ratio", lambda *widths: probes.append(widths) or ratio)
     return probes
 
 
@@ -43,7 +43,7 @@ def test_a_machine_is_probed_once_for_a_models_shapes(monkeypatch, tmp_path):
 def test_another_processor_is_probed_anew(monkeypatch):
     probes = machine(monkeypatch, 0.5)
     choose_precision({}, "cpu")
-    monkeypatch.setattr(precision_choice, "processor_id", lambda: "another")
+    monkeypatch.setattr(precision, "processor_id", lambda: "another")
     choose_precision({}, "cpu")
     assert len(probes) == 2
 
@@ -78,7 +78,7 @@ def test_what_was_asked_for_is_taken(monkeypatch):
 
 def test_the_probe_is_short_and_leaves_the_threads_alone():
     before = torch.get_num_threads()
-    assert precision_choice.bf16_time_ratio(64, 128) > 0
+    assert precision.bf16_time_ratio(64, 128) > 0
     assert torch.get_num_threads() == before
 
 
@@ -90,8 +90,8 @@ def test_a_processor_without_bf16_is_not_probed_for_long(monkeypatch):
         tokens.append(len(inputs))
         return 0.2 if inputs.dtype == torch.bfloat16 else 0.001
 
-    monkeypatch.setattr(precision_choice, "_seconds", seconds)
-    assert precision_choice.bf16_time_ratio(64, 128) == pytest.approx(200)
+    monkeypatch.setattr(precision, "_seconds", seconds)
+    assert precision.bf16_time_ratio(64, 128) == pytest.approx(200)
     assert set(tokens) == {16}  # the larger products were never tried
 
 

@@ -8,8 +8,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-from opencse.encoder.embedder import Embedder
-from opencse.encoder.vector_cache import cached_vectors
+from opencse.encoder.embedder import Embedder, cached_vectors
 from tests.tiny import tiny_bert
 
 TEXTS = ["a dog", "The cat sits on the red house.", "a dog", "the red house"]

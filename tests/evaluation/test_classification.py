@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import ClassificationTask, LabelledSet, LabelledTexts, evaluate_tasks
-from opencse.evaluation.classification import few_shot_draws
+from opencse.evaluation.labelled import few_shot_draws
 from opencse.foundation.errors import OpencseError
 
 

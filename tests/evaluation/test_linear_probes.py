@@ -5,12 +5,14 @@ import pytest
 import torch
 
 from opencse.evaluation.cross_validation import (
+    ClassifierTraining,
     CrossValidation,
+    Fit,
     cross_validation,
     nested_cross_validation,
     train_dev_test,
+    train_probes,
 )
-from opencse.evaluation.linear_probes import ClassifierTraining, Fit, train_probes
 from tests.reference import senteval
 
 SHORT = ClassifierTraining(epochs_per_round=2, patience=1, max_epochs=8)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import PairsTask, ScoredPairs, evaluate_tasks
-from opencse.evaluation.mteb_format import write_mteb
+from opencse.evaluation.results_table import write_mteb
 from opencse.foundation.errors import OpencseError
 
 

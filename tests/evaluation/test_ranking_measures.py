@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencse.evaluation.ranking_measures import measures, relevant_ranks
+from opencse.evaluation.retrieval import measures, relevant_ranks
 
 
 @given(st.integers(1, 30), st.integers(0, 2**31), st.booleans())

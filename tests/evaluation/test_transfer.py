@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import f1_score
 
 from opencse.evaluation import CrossValidation, LabelledSet, LabelledTexts, TextEmbeddings, TransferTask, evaluate_tasks
+from opencse.evaluation.cross_validation import ClassifierTraining
 from opencse.evaluation.labelled import features
-from opencse.evaluation.linear_probes import ClassifierTraining
 from opencse.foundation.errors import OpencseError
 
 HOW = CrossValidation(folds=3, training=ClassifierTraining(epochs_per_round=1, patience=0, max_epochs=2))

@@ -9,7 +9,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from opencse.encoder import load_encoder, precision_choice
+from opencse.encoder import load_encoder, precision
 from opencse.encoder.backbone import Backbone
 from opencse.encoder.packing import prepare_for_training
 from opencse.foundation.measure import UNMEASURED
@@ -29,7 +29,7 @@ def _empty_cache(tmp_path, monkeypatch):
 
 
 def machine(monkeypatch, ratio):
-    monkeypatch.setattr(precision_choice, "bf16_time_ratio", lambda *_: ratio)
+    monkeypatch.setattr(precision, "bf16_time_ratio", lambda *_: ratio)
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(0.4, "bf16"), (1.6, "fp32")])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from opencse.commands.command_line import takes
 from opencse.commands.display import statistics_tables
-from opencse.commands.option_fields import takes
 from opencse.commands.options import BuildCommand, BuildOptions
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
@@ -17,7 +17,7 @@ from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
-from opencse.recipes.rows.columns import chosen_specs, with_models
+from opencse.recipes.rows.prepare import chosen_specs, with_models
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import choose_language
 from opencse.text.user_text import open_corpus

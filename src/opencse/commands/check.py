@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import typer
 
+from opencse.commands.command_line import takes
 from opencse.commands.measuring_options import CheckOptions
-from opencse.commands.option_fields import takes
 from opencse.commands.reports.templates import output_folder, render_template, write_page
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.evaluation.check.text_check import TextCheck
-from opencse.evaluation.probes.probe_models import short_names
+from opencse.evaluation.probes.probe_suite import short_names
 from opencse.foundation.numbers import check_minutes, check_seed
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import typer
 
+from opencse.commands.command_line import takes
 from opencse.commands.compare_search import compare_search
 from opencse.commands.comparison.compare_groups import Comparison, compare_groups, pair_cosines
 from opencse.commands.comparison.run_groups import RunRecord, find_runs, group_runs, read_run
 from opencse.commands.measuring_options import CompareCommand, CompareOptions
-from opencse.commands.option_fields import takes
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs

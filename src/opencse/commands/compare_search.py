@@ -13,8 +13,8 @@ from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
 from rich.text import Text
 
+from opencse.commands.command_line import takes
 from opencse.commands.measuring_options import SearchOptions
-from opencse.commands.option_fields import takes
 from opencse.commands.reports.templates import output_folder, render_template, write_page
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.given import model_source
@@ -22,7 +22,7 @@ from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode
 from opencse.evaluation.compatibility import StoredVectors, stored_vectors
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
-from opencse.evaluation.probes.probe_models import short_names
+from opencse.evaluation.probes.probe_suite import short_names
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.unit_rows import unit_rows

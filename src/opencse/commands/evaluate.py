@@ -8,17 +8,15 @@ from pathlib import Path
 
 import typer
 
+from opencse.commands.command_line import takes
 from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
-from opencse.commands.option_fields import takes
 from opencse.encoder import load_encoder
 from opencse.encoder.given import model_source
-from opencse.encoder.precision_choice import describe, model_config
+from opencse.encoder.precision import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
-from opencse.evaluation.development import sts_text
-from opencse.evaluation.mteb_format import write_mteb
-from opencse.evaluation.results_table import Evaluation, as_json
-from opencse.evaluation.run_suites import evaluate_model
-from opencse.evaluation.suites import load_suites
+from opencse.evaluation.results_table import Evaluation, as_json, write_mteb
+from opencse.evaluation.sts_sources import sts_text
+from opencse.evaluation.suites import evaluate_model, load_suites
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json

@@ -9,10 +9,9 @@ from pathlib import Path
 from opencse.commands.options import RunOptions, TrainOptions
 from opencse.encoder.backbone import Backbone
 from opencse.recipes import Recipe, shortened
-from opencse.recipes.rows.columns import missing_specs
 from opencse.recipes.rows.labels import Labels, read_labels, with_labels
 from opencse.recipes.rows.paraphrases import Paraphrases
-from opencse.recipes.rows.prepare import recipe_for_corpus
+from opencse.recipes.rows.prepare import missing_specs, recipe_for_corpus
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import ChosenLanguage, choose_language

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opencse.commands.option_fields import argument, option, options_class, python_only
+from opencse.commands.command_line import argument, option, options_class, python_only
 from opencse.commands.options import COLUMN, OUT, SET, VARIANT, Notified, Notify, Precision, TextVariant, Variant
 
 _MODEL = "A model folder, a run, a hub id, or `minilm`."

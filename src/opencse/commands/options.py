@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opencse.commands.option_fields import argument, option, options_class, python_only
+from opencse.commands.command_line import argument, option, options_class, python_only
 
 Precision = Literal["auto", "fp32", "bf16"]
 TextVariant = Literal["senteval", "raw"]

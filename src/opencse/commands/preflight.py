@@ -14,8 +14,7 @@ from opencse.commands.comparison.run_groups import find_runs, parse_seeds, seed_
 from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeCommand, ReproduceOptions
 from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, TrainCommand, TrainOptions
 from opencse.encoder.names import resolve
-from opencse.evaluation.development import development_file
-from opencse.evaluation.sts_sources import sts_folder
+from opencse.evaluation.sts_sources import development_file, sts_folder
 from opencse.foundation.lock import locked
 from opencse.foundation.reading import existing_path, regular_file
 from opencse.foundation.toml_tables import parse_override

@@ -9,13 +9,13 @@ from typing import Any
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
+from opencse.commands.command_line import takes
 from opencse.commands.display import probe_tables
 from opencse.commands.measuring_options import ProbeCommand, ProbeOptions
-from opencse.commands.option_fields import takes
 from opencse.commands.reports.page import write_report
 from opencse.encoder.given import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
-from opencse.evaluation.probes.probe_models import probe_models
+from opencse.evaluation.probes.probe_suite import probe_models
 from opencse.foundation.result_table import show
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import typer
 
+from opencse.commands.command_line import takes
 from opencse.commands.comparison.run_groups import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
-from opencse.commands.option_fields import takes
 from opencse.commands.reports.curves import draw_curves
 from opencse.commands.reports.drawing import save
-from opencse.commands.reproduced_models import model_measure
-from opencse.commands.reproduced_runs import Measured, Reproduction, Start
+from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
 from opencse.commands.reproduction import (
     Entry,
     ReproducedTable,
@@ -25,10 +24,9 @@ from opencse.commands.reproduction import (
     split_scores_table,
     splits_table,
 )
-from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing
-from opencse.commands.reproduction.figures import draw_table
-from opencse.evaluation.development import sts_text
+from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing, draw_table
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
+from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text

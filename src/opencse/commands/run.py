@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
+from opencse.commands.command_line import takes
 from opencse.commands.inputs import RunInputs, resolve_inputs
-from opencse.commands.option_fields import takes
 from opencse.commands.options import RunCommand, RunOptions
 from opencse.commands.plan import plan
 from opencse.commands.run_report import RunResult, measure_and_report, read_probe_data

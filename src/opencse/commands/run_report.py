@@ -16,12 +16,11 @@ from opencse.commands.reports.outcome import Outcome, compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.summary import add_scores
 from opencse.encoder import load_encoder
-from opencse.encoder.embedder import Embedder, Precision
-from opencse.encoder.vector_cache import cached_vectors
+from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
 from opencse.evaluation.compatibility import compared_texts, stored_vectors
-from opencse.evaluation.development import sts_text
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite, load_probe_data
+from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.files import write_json
 from opencse.foundation.progress import timed
 from opencse.text import demo

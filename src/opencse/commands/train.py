@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
+from opencse.commands.command_line import takes
 from opencse.commands.comparison.run_groups import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
 from opencse.commands.inputs import resolve_recipe
-from opencse.commands.option_fields import takes
 from opencse.commands.options import TrainCommand, TrainOptions
 from opencse.commands.validation import read_validation
 from opencse.encoder.backbone import Backbone

@@ -8,8 +8,8 @@ from pathlib import Path
 from opencse.commands.options import TrainOptions
 from opencse.encoder.embedder import Precision
 from opencse.evaluation import PairsTask, ScoredPairs, Task, load_guard
-from opencse.evaluation.development import development_sets
 from opencse.evaluation.measures import PairGeometry, TaskScores
+from opencse.evaluation.sts_sources import development_sets
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
 from opencse.recipes import Recipe

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
-    from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
     from opencse.evaluation.cross_validation import CrossValidation
     from opencse.evaluation.geometry import GeometryTask
     from opencse.evaluation.guard import GUARD_TASKS, load_guard
-    from opencse.evaluation.labelled import LabelledSet, LabelledTexts
+    from opencse.evaluation.labelled import (
+        CLASSIFICATION_TASKS,
+        TRANSFER_TASKS,
+        ClassificationTask,
+        LabelledSet,
+        LabelledTexts,
+        TransferTask,
+    )
     from opencse.evaluation.labelled_sources import load_labelled
     from opencse.evaluation.neighbours import NeighbourTask, nearest_rows
     from opencse.evaluation.pairs import ScoredPairs, read_pairs
@@ -31,7 +37,6 @@ if TYPE_CHECKING:
         evaluate_tasks,
         score,
     )
-    from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
     from opencse.evaluation.triplets import (
         DEVELOPMENT_SETS,
         DEVELOPMENT_TASKS,

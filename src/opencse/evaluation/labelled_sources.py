@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from opencse.evaluation.classification import CLASSIFICATION_TASKS
-from opencse.evaluation.labelled import LabelledSet, LabelledTexts
+from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, LabelledSet, LabelledTexts
 from opencse.evaluation.sts_sources import TextVariant, check_count, fetch, labelled_cells, respaced
-from opencse.evaluation.transfer import TRANSFER_TASKS
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import TABLES, read_lines, read_table, table_columns
 

@@ -1,23 +1,31 @@
-"""Tasks by name: suites, single tasks, and the user's folders."""
+"""Tasks by name (suites, single tasks, the user's folders), and the evaluation of a loaded model on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opencse.evaluation.classification import CLASSIFICATION_TASKS, ClassificationTask
+from opencse.encoder.embedder import Embedder, Precision
+from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.evaluation.cross_validation import Classifier, CrossValidation
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
+from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, ClassificationTask, TransferTask
 from opencse.evaluation.labelled_sources import load_labelled
 from opencse.evaluation.ranking_sources import RERANKING_TASKS, RETRIEVAL_TASKS, load_reranking, load_retrieval
+from opencse.evaluation.results_table import Evaluation
 from opencse.evaluation.sts import STS_TASKS, PairsTask
 from opencse.evaluation.sts_sources import TextVariant, load_sts
-from opencse.evaluation.task import Task
-from opencse.evaluation.transfer import TRANSFER_TASKS, TransferTask
+from opencse.evaluation.task import Task, distinct_texts, evaluate_suites
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
+from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import read_lines
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 SUITES: Mapping[str, tuple[str, ...]] = {
     "sts": STS_TASKS,
@@ -106,4 +114,60 @@ def _suite_of(name: str, source: str | Path | None) -> str:
     raise OpencseError(
         f"there is no task {name!r}, and no such folder in {source or 'the data (there is no --data)'}",
         f"Known: {known}.",
+    )
+
+
+def evaluate_model(
+    model: SentenceTransformer,
+    suites: Mapping[str, Sequence[Task]],
+    *,
+    name: str = "",
+    precision: Precision = "auto",
+    whiten: Path | None = None,
+    whiten_dimension: int | None = None,
+) -> Evaluation:
+    """Score a `SentenceTransformer` on any tasks.
+
+    Args:
+        model: Any `SentenceTransformer`.
+        suites: The tasks, such as those of `load_suites`.
+        name: Name of the model in the results.
+        precision: See `Embedder`.
+        whiten: Corpus (one sentence per line, plain or `.gz`) to fit a whitening on; None for no whitening.
+        whiten_dimension: Output dimension of the whitening.
+    """
+    embedder = Embedder(model, precision=precision, progress="encode")
+    revision, whitening, whitened = weights_hash(model), None, None
+    dimension = embedder.dimension
+    if whiten is not None:
+        sentences = (line for _, line in read_lines(whiten) if line.strip())
+        whitening = Whitening.fit(embedder, sentences, dimension=whiten_dimension)
+        dimension = whitening.projection.shape[1]
+        whitened = {"corpus": whiten.name, "dimension": dimension, "sha256": whitening.sha256}
+        revision += f"-whitened-{whitening.sha256[:16]}"
+    elif whiten_dimension is not None:
+        raise OpencseError("--whiten-dimension without --whiten", "Name the corpus to fit the whitening on.")
+    tasks = [task for members in suites.values() for task in members]
+    results = evaluate_suites(embedder if whitening is None else lambda each: whitening(embedder(each)), suites)
+    texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
+    return Evaluation(
+        results=results,
+        texts=len(distinct_texts(tasks)),
+        asked=sum(1 for task in tasks for _ in task.texts()),
+        settings={
+            "model": name,
+            "weights_sha256": revision[:64],
+            "revision": revision,
+            "text": texts.pop() if len(texts) == 1 else "mixed",
+            "aggregation": "all",
+            "similarity": "cosine",
+            "correlation": "spearman",
+            "pooling": pooling_name(model),
+            "prompt": embedder.prompt,
+            "max_seq_length": model.max_seq_length,
+            "whitening": whitened,
+            "precision": embedder.precision,
+            "device": str(model.device),
+            "dimension": dimension,
+        },
     )

@@ -1,8 +1,8 @@
 """Recipes: training systems as short TOML files that read like the papers' formulas."""
 
 from opencse.encoder.families import FAMILIES, family_of
+from opencse.recipes.changes import shortened
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
-from opencse.recipes.quick import shortened
 from opencse.recipes.schema import (
     CorpusSettings,
     Encoder,

@@ -18,7 +18,7 @@ from accelerate import Accelerator
 from accelerate.utils import InitProcessGroupKwargs, set_seed
 
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.precision_choice import describe, resolve_precision
+from opencse.encoder.precision import describe, resolve_precision
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text

@@ -18,7 +18,7 @@ from opencse.evaluation import (
     evaluate_tasks,
     load_sts,
 )
-from opencse.evaluation.mteb_format import mteb_name
+from opencse.evaluation.results_table import mteb_name
 from tests.evaluation.toy import sentences
 
 mteb = pytest.importorskip("mteb", reason="the extra `mteb` is not installed")

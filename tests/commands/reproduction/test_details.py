@@ -5,12 +5,15 @@ import pytest
 
 from opencse.commands.reports.palette import LIGHT
 from opencse.commands.reproduction import Entry, System
-from opencse.commands.reproduction.details import detail_figures, detail_listing
+from opencse.commands.reproduction.details import (
+    detail_figures,
+    detail_listing,
+    find_neighbours,
+    project,
+    searched_texts,
+)
 from opencse.commands.reproduction.entries import Query
-from opencse.commands.reproduction.neighbours import find_neighbours, searched_texts
-from opencse.commands.reproduction.pair_cosines import pair_cosines, texts_of
-from opencse.commands.reproduction.pair_groups import PairGroup, SentencePairs
-from opencse.commands.reproduction.projection import project
+from opencse.commands.reproduction.pairs import PairGroup, SentencePairs, pair_cosines, texts_of
 from opencse.evaluation import ScoredPairs, TextEmbeddings
 
 GROUPS = {

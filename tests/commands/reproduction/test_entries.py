@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from opencse.commands.reproduction import Cell, Entry, System, entry_names, load_entry, scores_table
-from opencse.commands.reproduction.pair_cosines import pair_cosines
-from opencse.commands.reproduction.pair_groups import PairGroup, SentencePairs
-from opencse.commands.reproduction.projection import project
+from opencse.commands.reproduction.details import project
+from opencse.commands.reproduction.pairs import PairGroup, SentencePairs, pair_cosines
 from opencse.evaluation import STS_TASKS, TextEmbeddings
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.suites import SUITES

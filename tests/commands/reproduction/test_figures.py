@@ -4,7 +4,7 @@ import pytest
 
 from opencse.commands.reports.palette import LIGHT
 from opencse.commands.reproduction import Cell, ReproducedTable
-from opencse.commands.reproduction.figures import draw_table
+from opencse.commands.reproduction.details import draw_table
 
 
 def drawn(*columns: str, joined: bool = True):

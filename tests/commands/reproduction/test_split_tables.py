@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from opencse.commands.reproduction import load_entry, split_scores_table, splits_table
-from opencse.evaluation.probes.published import SPLITS
+from opencse.evaluation.probes.scored_pairs import SPLITS
 
 
 def test_splits_that_are_not_there_are_named() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from opencse.encoder import load_encoder, save_encoder
 from opencse.evaluation.probes.probe_data import load_probe_data
-from opencse.evaluation.probes.probe_models import probe_models, short_names
+from opencse.evaluation.probes.probe_suite import probe_models, short_names
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert
 
@@ -27,7 +27,7 @@ def test_a_pooling_is_for_encoders_that_have_none(tmp_path, monkeypatch):
     pooled = tmp_path / "pooled"
     save_encoder(load_encoder(plain, pooling="cls"), pooled, "")
     data = load_probe_data()
-    monkeypatch.setattr("opencse.evaluation.probes.probe_models.ProbeSuite", lambda _: Nothing())
+    monkeypatch.setattr("opencse.evaluation.probes.probe_suite.ProbeSuite", lambda _: Nothing())
     _, settings = probe_models([str(plain), str(pooled)], data, pooling="mean")
     assert [each["pooling"] for each in settings.values()] == ["mean", "cls"]
 

@@ -5,8 +5,12 @@ import pytest
 
 from opencse.evaluation import load_sts
 from opencse.evaluation.probes import SplitProbe, load_probe_sts
-from opencse.evaluation.probes.published import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
-from opencse.evaluation.probes.splits import published_averages
+from opencse.evaluation.probes.scored_pairs import (
+    SPLITS,
+    WEIGHTED_SUPERVISED,
+    WEIGHTED_UNSUPERVISED,
+    published_averages,
+)
 from opencse.evaluation.sts_sources import PUBLISHED_ROWS
 from tests.evaluation.probes.helpers import bag_of_words, embedded, pairs
 

@@ -8,7 +8,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
-from opencse.recipes.rows.columns import add_columns, built_by_opencse, chosen_specs, missing_specs, with_models
+from opencse.recipes.rows.prepare import add_columns, built_by_opencse, chosen_specs, missing_specs, with_models
 from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
     CandidateTable,

@@ -13,7 +13,7 @@ import numpy as np
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import weights_hash
-from opencse.evaluation.mteb_format import mteb_name
+from opencse.evaluation.results_table import mteb_name
 from opencse.foundation.errors import OpencseError
 
 if TYPE_CHECKING:

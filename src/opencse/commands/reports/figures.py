@@ -12,7 +12,7 @@ from opencse.commands.reports.drawing import LEGEND_ROW, Draw, figure, legend
 from opencse.commands.reports.palette import MODELS, Palette
 from opencse.commands.reports.text import short, shown
 from opencse.evaluation.probes import ProbeScores
-from opencse.evaluation.probes.published import SPLITS
+from opencse.evaluation.probes.scored_pairs import SPLITS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from opencse.commands.reports.text import shown
 from opencse.evaluation.compatibility import StoredVectors
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
-from opencse.evaluation.probes.published import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.evaluation.probes.scored_pairs import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.foundation.files import write_text
 from opencse.foundation.result_table import Cell, Number, Table
 

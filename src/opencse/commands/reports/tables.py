@@ -9,7 +9,7 @@ from typing import Any
 from opencse.commands.reports.text import shown
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
-from opencse.evaluation.probes.published import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.foundation.result_table import Cell, Number, Table
 

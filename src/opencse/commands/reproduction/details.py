@@ -1,16 +1,175 @@
-"""Measurements of a model beside its scores, and figures and texts of several models."""
+"""Measurements of a model beside its scores, and the figures and texts of a reproduction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from opencse.commands.reports.drawing import Draw
+import numpy as np
+from matplotlib.figure import Figure
+
+from opencse.commands.reports.drawing import LEGEND_ROW, WIDTH, Draw, figure, legend
 from opencse.commands.reports.figures import counted, histogram, scatter
-from opencse.commands.reproduction.entries import Entry
-from opencse.commands.reproduction.neighbours import Neighbours, list_neighbours
-from opencse.commands.reproduction.pair_cosines import Listing, PairCosines, list_pairs, list_training_pairs
-from opencse.commands.reproduction.projection import Projection, draw_projections
+from opencse.commands.reports.palette import MODELS, Palette
+from opencse.commands.reports.text import short
+from opencse.commands.reproduction.entries import Entry, Query
+from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs, list_training_pairs
+from opencse.commands.reproduction.tables import ReproducedTable
+from opencse.evaluation import ScoredPairs, TextEmbeddings
+from opencse.foundation.unit_rows import unit_rows
+
+TOP = 3
+"""Nearest sentences that are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """The nearest sentences that one model finds.
+
+    Attributes:
+        ranks: The rank of the answer, from 1, by query number from 1; queries without an answer are left out.
+        nearest: The nearest sentences of each query, with their cosines.
+    """
+
+    ranks: Mapping[int, int]
+    nearest: Sequence[Sequence[tuple[str, float]]]
+
+    def scores(self) -> dict[str, float]:
+        """Return the ranks by column."""
+        return {f"query {number}: rank": float(rank) for number, rank in self.ranks.items()}
+
+
+def searched_texts(pairs: ScoredPairs, queries: Sequence[Query]) -> list[str]:
+    """Return the distinct sentences of the pairs, and the queries."""
+    return list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2, *(query.text for query in queries)]))
+
+
+def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], embeddings: TextEmbeddings) -> Neighbours:
+    """Search for each query; it does not find itself.
+
+    Args:
+        pairs: The pairs whose sentences are searched.
+        queries: The queries.
+        embeddings: The vectors of `searched_texts`.
+    """
+    corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
+    vectors = unit_rows(embeddings(corpus), np.float64)
+    ranks, nearest = {}, []
+    for number, query in enumerate(queries, 1):
+        own = query.text.strip().lower()
+        cosines = vectors @ unit_rows(embeddings([query.text]), np.float64)[0]
+        order = [row for row in np.argsort(-cosines, kind="stable") if corpus[row].strip().lower() != own]
+        nearest.append([(corpus[row], float(cosines[row])) for row in order[:TOP]])
+        if query.answer:
+            row, side = query.answer
+            answer = (pairs.sentence1, pairs.sentence2)[side - 1][row]
+            ranks[number] = 1 + [corpus[each] for each in order].index(answer)
+    return Neighbours(ranks=ranks, nearest=nearest)
+
+
+def list_neighbours(found: Mapping[str, Neighbours], queries: Sequence[Query]) -> Listing:
+    """Return the nearest sentences of each query, a column for each model."""
+    rows = [("query", "rank", *found)]
+    for index, query in enumerate(queries):
+        for rank in range(TOP):
+            texts = [
+                f"{text} ({cosine:.3f})" for text, cosine in (each.nearest[index][rank] for each in found.values())
+            ]
+            rows.append((query.text, str(rank + 1), *texts))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projection:
+    """The first two principal components of unit vectors.
+
+    Attributes:
+        points: Coordinates, shape (n, 2).
+        share: Share of the variance that they hold.
+        mean_cosine: Mean cosine of two distinct sentences; 1 is a single direction.
+    """
+
+    points: np.ndarray
+    share: float
+    mean_cosine: float
+
+    def scores(self) -> dict[str, float]:
+        """Return the measures by column."""
+        return {"mean cosine": self.mean_cosine, "variance shown, %": 100 * self.share}
+
+
+def project(vectors: np.ndarray) -> Projection:
+    """Project n vectors of shape (n, d), made unit vectors, on their first two principal components."""
+    unit = unit_rows(vectors, np.float64)
+    n = len(unit)
+    left, values, _ = np.linalg.svd(unit - unit.mean(axis=0), full_matrices=False)
+    cosines = (np.linalg.norm(unit.sum(axis=0)) ** 2 - n) / (n * (n - 1))
+    return Projection(
+        points=left[:, :2] * values[:2],
+        share=float((values[:2] ** 2).sum() / (values**2).sum()),
+        mean_cosine=float(cosines),
+    )
+
+
+def draw_projections(projections: Mapping[str, Projection], palette: Palette) -> Figure:
+    """Draw the sentences of each model in its first two principal components, all on one scale (BYOP Figure 1)."""
+    rows = -(-len(projections) // 2)
+    plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained", facecolor="none")
+    panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
+    for index, (axes, (label, each)) in enumerate(zip(panels, projections.items(), strict=False)):
+        axes.set_facecolor("none")
+        axes.grid(True, color=palette.grid, linewidth=0.8)
+        axes.tick_params(colors=palette.muted)
+        for spine in axes.spines.values():
+            spine.set_color(palette.grid)
+        axes.scatter(*each.points.T, s=2, alpha=0.4, color=palette.series[index % MODELS], linewidths=0)
+        title = f"{short(label)}\nmean cosine {each.mean_cosine:.2f}"
+        axes.set_title(title, fontsize="small", color=palette.ink)
+    if len(projections) % 2:
+        panels[-1].set_visible(False)
+        panels[-3 if rows > 1 else 0].tick_params(labelbottom=True)  # nothing is below it
+    return plot
+
+
+_ASIDE = 0.12
+"""Distance of two rows' points, in columns."""
+
+
+def draw_table(table: ReproducedTable, palette: Palette, *, joined: bool = True) -> Figure:
+    """Draw the means of a table in the colour of their row; what the paper has is hollow.
+
+    Args:
+        table: The table.
+        palette: Its colours.
+        joined: Whether a line joins the points of a row, because the columns follow each other, such as steps.
+            Otherwise the rows' points stand side by side.
+    """
+    plot, axes = figure(palette, 2.4 + LEGEND_ROW * len(table.rows))
+    tasks = {column.rpartition(": ")[0] for column in table.columns}
+    ticks = [column.rpartition(": ")[2] if len(tasks) == 1 else column for column in table.columns]
+    measured_line, printed_line = ("-", ":") if joined else ("none", "none")
+    for index, (label, cells) in enumerate(table.rows.items()):
+        colour = palette.series[index % MODELS]
+        aside = 0.0 if joined else _ASIDE * (index - (len(table.rows) - 1) / 2)
+        places = np.arange(len(ticks)) + aside
+        measured = [float(np.mean(cell.values)) if cell.values else np.nan for cell in cells]
+        printed = [np.nan if cell.printed is None else cell.printed for cell in cells]
+        axes.plot(
+            places, measured, marker="o", color=colour, linestyle=measured_line, linewidth=1.6, label=short(label, 56)
+        )
+        if not np.isnan(printed).all():
+            axes.plot(places, printed, marker="o", color=colour, linestyle=printed_line, fillstyle="none", linewidth=1)
+    axes.set_xticks(range(len(ticks)), ticks)
+    if max(map(len, ticks)) > 8:
+        axes.set_xticks(range(len(ticks)), ticks, rotation=30, ha="right", rotation_mode="anchor")
+    if not joined:
+        axes.set_xlim(-0.5, len(ticks) - 0.5)
+    if len(tasks) == 1:
+        axes.set_ylabel(next(iter(tasks)))
+    legend(axes, palette, columns=1)
+    return plot
+
 
 Detail = PairCosines | Neighbours | Projection
 """The measurement of one model; `scores()` returns its part of the table."""

@@ -6,7 +6,7 @@ import importlib.resources
 from dataclasses import dataclass, field
 from typing import Literal
 
-from opencse.commands.reproduction.pair_groups import PairGroup
+from opencse.commands.reproduction.pairs import PairGroup
 from opencse.foundation.decode import decode, unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.toml_tables import parse_toml

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from opencse.commands.reproduction.entries import Entry, System
-from opencse.commands.reproduction.pair_cosines import Listing
+from opencse.commands.reproduction.pairs import Listing
 from opencse.evaluation import ScoredPairs
-from opencse.evaluation.probes.published import SPLITS, PublishedSplit
+from opencse.evaluation.probes.scored_pairs import SPLITS, PublishedSplit
 from opencse.foundation.result_table import Cell as TableCell
 from opencse.foundation.result_table import Number, Table
 from opencse.text.surface.consistency import consistency_opposition

@@ -12,15 +12,36 @@
 """
 
 from opencse.evaluation.probes.estimates import Estimate
-from opencse.evaluation.probes.length import LengthBias, LengthProbe
-from opencse.evaluation.probes.pair_retrieval import Retrieval, RetrievalProbe
-from opencse.evaluation.probes.probe_data import ProbeData, ProbeSets, by_subset, load_probe_data, load_probe_sts
+from opencse.evaluation.probes.probe_data import (
+    KINDS,
+    ProbeData,
+    ProbeSentences,
+    ProbeSets,
+    by_subset,
+    load_probe_data,
+    load_probe_sts,
+    packaged_sentences,
+    read_sentences,
+)
 from opencse.evaluation.probes.probe_suite import ProbeScores, ProbeSuite, probe_encoders
-from opencse.evaluation.probes.sentences import KINDS, ProbeSentences, packaged_sentences, read_sentences
-from opencse.evaluation.probes.splits import SplitAverage, SplitProbe, SplitResult, SplitResults
-from opencse.evaluation.probes.suppression import Suppression, SuppressionProbe
-from opencse.evaluation.probes.training_pairs import PairKind, TrainingPairsProbe
-from opencse.evaluation.probes.transformations import TransformationProbe, Transformations
+from opencse.evaluation.probes.scored_pairs import (
+    LengthBias,
+    LengthProbe,
+    SplitAverage,
+    SplitProbe,
+    SplitResult,
+    SplitResults,
+    Suppression,
+    SuppressionProbe,
+)
+from opencse.evaluation.probes.sentence_versions import (
+    PairKind,
+    Retrieval,
+    RetrievalProbe,
+    TrainingPairsProbe,
+    TransformationProbe,
+    Transformations,
+)
 from opencse.evaluation.probes.triplet_sets import TripletGroup, TripletProbe, TripletResult
 
 __all__ = [

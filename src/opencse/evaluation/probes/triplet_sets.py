@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from opencse.evaluation import TextEmbeddings, TripletSet, TripletTask
+from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
+from opencse.foundation.reading import ASSETS
+from opencse.foundation.tables import read_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +87,105 @@ def triplet_result(name: str, right: np.ndarray, groups: Mapping[tuple[str, str]
         ),
         rows_right=tuple(right.tolist()),
     )
+
+
+NAME = "negated antonyms"
+_CONTRACTIONS_SEED = 5
+_CONTRACTED = ("is", "are", "was", "were")
+
+
+@dataclass(frozen=True, slots=True)
+class AntonymChoice:
+    """A sentence, its paraphrase, and two sentences that contradict it.
+
+    Attributes:
+        sentence: "The soup is hot."
+        paraphrase: "The soup isn't cold."
+        contradictions: "The soup isn't hot." and "The soup is cold."
+    """
+
+    sentence: str
+    paraphrase: str
+    contradictions: tuple[str, str]
+
+
+@cache
+def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
+    """Return the quadruples by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
+    rng = random.Random(_CONTRACTIONS_SEED)
+    found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
+    for _, row in read_table(ASSETS / "probe" / "antonym_predicates.tsv"):
+        said, other, *negated = _predicate(row, rng)
+        _add(found, ("affirmed", "negated"), said, other, *negated)
+    for _, row in read_table(ASSETS / "probe" / "antonym_verbs.tsv"):
+        _add(found, ("verbs", "verbs"), *_verb(row))
+    return {form: tuple(rows) for form, rows in found.items()}
+
+
+def _add(
+    found: dict[str, list[AntonymChoice]],
+    forms: tuple[str, str],
+    said: str,
+    other: str,
+    not_said: str,
+    not_other: str,
+) -> None:
+    found[forms[0]] += [
+        AntonymChoice(said, not_other, (not_said, other)),
+        AntonymChoice(other, not_said, (not_other, said)),
+    ]
+    found[forms[1]] += [
+        AntonymChoice(not_said, other, (said, not_other)),
+        AntonymChoice(not_other, said, (other, not_said)),
+    ]
+
+
+def _predicate(row: Mapping[str, object], rng: random.Random) -> tuple[str, str, str, str]:
+    """Return a predicate and its opposite, each affirmed and negated; half of the negations are contracted."""
+    subject, be, rest, word, opposite = (str(row[name] or "") for name in ("subject", "be", "rest", "word", "opposite"))
+    rest = rest and f" {rest}"
+    start = subject + be if be.startswith("'") else f"{subject} {be}"
+
+    def negated(predicate: str) -> str:
+        contracted = be in _CONTRACTED and rng.random() < 0.5
+        return f"{subject} {be}n't {predicate}{rest}." if contracted else f"{start} not {predicate}{rest}."
+
+    return f"{start} {word}{rest}.", f"{start} {opposite}{rest}.", negated(word), negated(opposite)
+
+
+def _verb(row: Mapping[str, object]) -> tuple[str, str, str, str]:
+    """Return a verb and its opposite, each affirmed and negated."""
+    cells = {name: str(cell or "") for name, cell in row.items()}
+    subject, rest = cells["subject"], cells["rest"] and f" {cells['rest']}"
+    do = "do" if cells["verb"] == cells["verb_stem"] else "did"
+    return (
+        f"{subject} {cells['verb']}{rest}.",
+        f"{subject} {cells['opposite']}{rest}.",
+        f"{subject} {do}n't {cells['verb_stem']}{rest}.",
+        f"{subject} {do} not {cells['opposite_stem']}{rest}.",
+    )
+
+
+class NegatedAntonymProbe:
+    """Share of sentences whose negated antonym is nearer than both contradictions, with 95 % intervals."""
+
+    def __init__(self) -> None:
+        self._forms = antonym_choices()
+        self._rows = [row for rows in self._forms.values() for row in rows]
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text whose vector `measure` needs."""
+        for row in self._rows:
+            yield from (row.sentence, row.paraphrase, *row.contradictions)
+
+    def measure(self, embeddings: TextEmbeddings) -> TripletResult:
+        """Return the accuracy over all sentences and for each form."""
+        sentences = embeddings([row.sentence for row in self._rows])
+        paraphrase = paired_cosine(sentences, embeddings([row.paraphrase for row in self._rows]))
+        nearest = np.max(
+            [paired_cosine(sentences, embeddings([row.contradictions[i] for row in self._rows])) for i in (0, 1)],
+            axis=0,
+        )
+        form_of = np.repeat(list(self._forms), [len(rows) for rows in self._forms.values()])
+        groups = {("form", form): np.flatnonzero(form_of == form) for form in self._forms}
+        return triplet_result(NAME, paraphrase > nearest, groups)

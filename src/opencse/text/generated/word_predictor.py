@@ -30,7 +30,7 @@ class WordPredictor:
         import torch
 
         from opencse.encoder.device import choose_device
-        from opencse.encoder.precision_choice import resolve_precision
+        from opencse.encoder.precision import resolve_precision
 
         self.model, self.tokenizer = load_masked_lm(name)
         self.device = device or str(choose_device())

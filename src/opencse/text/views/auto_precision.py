@@ -31,7 +31,7 @@ def _settled(spec: Any, begun: Mapping[str, Any]) -> str:
     """Return "bf16" or "fp32" for one specification."""
     from opencse.encoder import backbone_config
     from opencse.encoder.device import choose_device
-    from opencse.encoder.precision_choice import choose_precision
+    from opencse.encoder.precision import choose_precision
 
     if begun.get("kind") == spec.kind and begun.get("precision") in ("bf16", "fp32"):
         return str(begun["precision"])

@@ -1,10 +1,12 @@
-"""A trial of a recipe: the same views, terms and reports, in a few steps on a few sentences."""
+"""Changes of a whole recipe: shortened for a trial, or with the backbone in place of models that it names."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from opencse.recipes.schema import Recipe
+from opencse.text.generated.likely_words import Insertion, WordSubstitution
+from opencse.text.generated.substitution import Substitution
 
 STEPS = 20
 SENTENCES = 400
@@ -34,3 +36,20 @@ def shortened(recipe: Recipe) -> Recipe:
         training=replace(training, max_steps=min(training.max_steps or STEPS, STEPS)),
         selection=replace(recipe.selection, every=min(recipe.selection.every, STEPS)),
     )
+
+
+def stand_ins(recipe: Recipe, backbone: str) -> list[str]:
+    """Return the settings with which the backbone takes the place of other models, which would not fit it.
+
+    These are the generators of terms, the teachers, and the masked language models that write columns.
+
+    Args:
+        recipe: The recipe with the settings of a family that the backbone does not belong to.
+        backbone: A folder or name.
+    """
+    writers = (Insertion, WordSubstitution, Substitution)
+    return [
+        *(f"terms.{term.name}.generator=backbone" for term in recipe.terms if hasattr(term, "generator")),
+        *(f"teachers.{name}.model=backbone" for name in recipe.teachers),
+        *(f"build.{name}.model='{backbone}'" for name, spec in recipe.build.items() if isinstance(spec, writers)),
+    ]

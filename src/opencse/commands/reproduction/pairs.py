@@ -1,0 +1,234 @@
+"""Groups of sentence pairs, those that a system trains on among them, and their cosines and wording by a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
+from opencse.evaluation.correlation import paired_cosine
+from opencse.evaluation.probes import ProbeData
+from opencse.evaluation.sts_sources import sts_text
+from opencse.foundation.errors import OpencseError
+from opencse.recipes import Recipe
+from opencse.text.corpus import Corpus
+from opencse.text.surface import lexical_overlap, match_error_rate
+
+Listing = tuple[tuple[str, ...], ...]
+"""Rows of texts to be read, the headings first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairCosines:
+    """Cosines and match error rates of groups of pairs, under one model.
+
+    Attributes:
+        pairs: The pairs, by group.
+        cosines: Their cosines.
+        error_rates: Their match error rates, the share of words that changed.
+    """
+
+    pairs: Mapping[str, SentencePairs]
+    cosines: Mapping[str, np.ndarray]
+    error_rates: Mapping[str, np.ndarray]
+
+    def scores(self) -> dict[str, float]:
+        """Return by `GROUP: MEASURE` the mean cosine, its deviation, the mean wording and the number of pairs."""
+        found: dict[str, float] = {}
+        for name, pairs in self.pairs.items():
+            cosines = self.cosines[name]
+            found |= {
+                f"{name}: count": float(len(cosines)),
+                f"{name}: cosine": float(cosines.mean()),
+                f"{name}: deviation": float(cosines.std(ddof=1)) if len(cosines) > 1 else 0.0,
+                f"{name}: error rate": float(self.error_rates[name].mean()),
+                f"{name}: overlap": float(lexical_overlap(pairs.first, pairs.second).mean()),
+            }
+        return found
+
+
+def texts_of(groups: Mapping[str, SentencePairs]) -> list[str]:
+    """Return the distinct sentences of all pairs."""
+    return list(dict.fromkeys(text for pairs in groups.values() for text in (*pairs.first, *pairs.second)))
+
+
+def pair_cosines(groups: Mapping[str, SentencePairs], embeddings: TextEmbeddings) -> PairCosines:
+    """Measure groups of pairs.
+
+    Args:
+        groups: The pairs, by group.
+        embeddings: The vectors of their sentences.
+    """
+    return PairCosines(
+        pairs=groups,
+        cosines={name: paired_cosine(embeddings(p.first), embeddings(p.second)) for name, p in groups.items()},
+        error_rates={name: match_error_rate(p.first, p.second) for name, p in groups.items()},
+    )
+
+
+def list_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
+    """Return the first pairs of each group with their cosines under each model.
+
+    Args:
+        measured: By label, the same pairs under several models.
+        count: Number of pairs of each group.
+    """
+    groups = next(iter(measured.values())).pairs
+    scored = any(pairs.scores for pairs in groups.values())
+    rows = [("", "sentence", "compared with", *(["human score"] if scored else []), *measured)]
+    for name, pairs in groups.items():
+        for row in range(min(count, len(pairs.first))):
+            score = [f"{pairs.scores[row]:g}" if pairs.scores else ""] if scored else []
+            cosines = [f"{each.cosines[name][row]:.4f}" for each in measured.values()]
+            rows.append((name, pairs.first[row], pairs.second[row], *score, *cosines))
+    return tuple(rows)
+
+
+def list_training_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
+    """Return the first pairs of each group of each label, whose pairs are its own."""
+    rows = [("", "", "sentence", "compared with", "cosine")]
+    for label, each in measured.items():
+        for name, pairs in each.pairs.items():
+            for row in range(min(count, len(pairs.first))):
+                rows.append((label, name, pairs.first[row], pairs.second[row], f"{each.cosines[name][row]:.4f}"))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairGroup:
+    """A group of sentence pairs: from opencse's own sentences, from the STS tasks, or written out.
+
+    Attributes:
+        name: What its columns begin with.
+        transformation: Sentences of the probe with this transformation, such as `negation`.
+        least_score: Pairs of the STS tasks with at least this human score …
+        below_score: … below this one …
+        below_overlap: … and with a lexical overlap below this …
+        task: … of this task alone; empty for all.
+        place: A single pair of the STS data: its task, its part, and its row from 0.
+        sentence: One sentence …
+        versions: … and its versions.
+    """
+
+    name: str
+    transformation: str = ""
+    least_score: float | None = None
+    below_score: float = 5.01
+    below_overlap: float = 1.01
+    task: str = ""
+    place: tuple[str, str, int] | None = None
+    sentence: str = ""
+    versions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sources = (self.transformation, self.least_score is not None, self.versions, self.place)
+        if sum(map(bool, sources)) != 1:
+            raise ValueError("a group has a transformation, a least score, a place, or a sentence with versions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencePairs:
+    """n sentence pairs.
+
+    Attributes:
+        first: The sentences.
+        second: What each is compared with.
+        scores: Human scores; empty if there are none.
+    """
+
+    first: Sequence[str]
+    second: Sequence[str]
+    scores: Sequence[float] = ()
+
+
+def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = None) -> SentencePairs:
+    """Return the pairs of a group, each distinct pair once; scored pairs with the highest scores first.
+
+    Args:
+        group: Which pairs.
+        data: The sentences with transformations, and the STS tasks or the user's scored pairs.
+        source: The STS files, for a group with a place.
+
+    Raises:
+        OpencseError: There is no such pair.
+    """
+    if group.versions:
+        return SentencePairs(first=[group.sentence] * len(group.versions), second=group.versions)
+    if group.transformation:
+        if data.sentences is None or group.transformation not in data.sentences.kinds:
+            raise OpencseError(f"no sentences with the transformation {group.transformation!r}")
+        _, first, second = data.sentences.pairs(group.transformation)
+        return SentencePairs(first=first, second=second)
+    if group.place is not None:
+        task, split, row = group.place
+        if source is None:
+            raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
+        (pairs,) = load_sts(source, text=sts_text(source), tasks=[task], split=split)
+        return SentencePairs(first=[pairs.sentence1[row]], second=[pairs.sentence2[row]], scores=[pairs.scores[row]])
+    found: dict[tuple[str, str], float] = {}
+    for each in data.sts or data.pairs:
+        if 1 < each.gold.max() <= 5 and (not group.task or group.task == each.name or not data.sts):
+            found |= _high_scored(each, group)
+    if not found:
+        raise OpencseError(f"no pair has a score of at least {group.least_score:g} and so little overlap")
+    ranked = sorted(found, key=lambda pair: -found[pair])
+    return SentencePairs(
+        first=[a for a, _ in ranked], second=[b for _, b in ranked], scores=[found[pair] for pair in ranked]
+    )
+
+
+def _high_scored(pairs: ScoredPairs, group: PairGroup) -> dict[tuple[str, str], float]:
+    overlap = lexical_overlap(pairs.sentence1, pairs.sentence2)
+    scored = (pairs.gold >= (group.least_score or 0)) & (pairs.gold < group.below_score)
+    rows = np.flatnonzero(scored & (overlap < group.below_overlap)).tolist()
+    return {(pairs.sentence1[row], pairs.sentence2[row]): pairs.scores[row] for row in rows}
+
+
+PAIRS = 2000
+"""Pairs of each group: those of the first rows."""
+
+
+def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str, SentencePairs]:
+    """Return the `positive` and `negative` pairs of a system, as its terms name them.
+
+    Without views of negatives, the negative of a sentence is the next sentence, as of a batch.
+
+    Args:
+        recipe: The resolved recipe.
+        rows: What it is trained on.
+        limit: Number of pairs of each kind.
+    """
+    found: dict[str, list[tuple[str, str]]] = {"positive": [], "negative": []}
+    columns = {role: _columns(recipe, role) for role in found}
+    anchor = recipe.views[next(str(term.anchor) for term in recipe.terms if hasattr(term, "anchor"))].text
+    wanted = list(dict.fromkeys([anchor, *columns["positive"], *columns["negative"]]))
+    previous = ""
+    for row in rows.rows(wanted):
+        cells = dict(zip(wanted, row, strict=True))
+        sentence = cells[anchor]
+        if not sentence:
+            continue
+        for role, names in columns.items():
+            found[role] += [(sentence, text) for name in names if (text := cells[name])]
+        if not columns["negative"] and previous:
+            found["negative"].append((previous, sentence))
+        previous = sentence
+        if all(len(pairs) >= limit for pairs in found.values()):
+            break
+    return {
+        role: SentencePairs(first=[a for a, _ in pairs[:limit]], second=[b for _, b in pairs[:limit]])
+        for role, pairs in found.items()
+        if pairs
+    }
+
+
+def _columns(recipe: Recipe, role: str) -> list[str]:
+    """Return the text columns of a role, `positive` or `negative`, in all terms."""
+    views = []
+    for term in recipe.terms:
+        named = [getattr(term, role, ""), *getattr(term, f"{role}s", ())]
+        views += [view for view in named if view in recipe.views]
+    return list(dict.fromkeys(recipe.views[view].text for view in views))
