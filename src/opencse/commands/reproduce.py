@@ -13,7 +13,7 @@ from opencse.commands.command_line import takes
 from opencse.commands.comparison.run_groups import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.curves import draw_curves
-from opencse.commands.reports.drawing import save
+from opencse.commands.reports.drawing import NO_FIGURES, can_draw, save
 from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
 from opencse.commands.reproduction import (
     Entry,
@@ -105,7 +105,10 @@ def reproduce(options: ReproduceOptions) -> ReproducedTable:
         if not isinstance(runs, str)
     }
     details = {label: runs[0].detail for label, runs in done.items() if runs[0].detail is not None}
-    _draw(entry, reproduced, done, details, out)
+    if can_draw():
+        _draw(entry, reproduced, done, details, out)
+    elif entry.plot or entry.kind in ("curves", "projection"):
+        options.notify(NO_FIGURES)
     return _written(replace(reproduced, listing=detail_listing(entry, details)), out)
 
 

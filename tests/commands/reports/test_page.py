@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from html.parser import HTMLParser
@@ -54,6 +55,15 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def models():
     return probe_scores("first", NAME)
+
+
+def test_a_report_without_matplotlib_says_what_to_install(models, tmp_path, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
+    page = write_report(models, tmp_path).read_text(encoding="utf-8")
+    assert "opencse[figures]" in page
+    assert "<svg" not in page
+    assert not (tmp_path / "figures").exists()
 
 
 def test_the_page_refers_to_nothing_outside_and_holds_no_script(models):

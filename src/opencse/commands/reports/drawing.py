@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import logging
 import re
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write
 Draw = Callable[[Palette], "Figure"]
 
+NO_FIGURES = 'No figures: matplotlib is not installed (pip install "opencse[figures]").'
+
 WIDTH = 4.6
 """Width of all figures in inches of 72 units: about that of a phone, so that texts stay readable."""
 
@@ -39,6 +42,11 @@ _SETTINGS: Any = {
     "svg.hashsalt": "opencse",  # the same figure gives the same bytes
     "figure.dpi": 72,
 }
+
+
+def can_draw() -> bool:
+    """Return whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def figure(palette: Palette, height: float) -> tuple[Figure, Axes]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from opencse.commands.reports.drawing import LEGEND_ROW, Draw, figure, legend
+from opencse.commands.reports.drawing import LEGEND_ROW, Draw, can_draw, figure, legend
 from opencse.commands.reports.palette import MODELS, Palette
 from opencse.commands.reports.text import short, shown
 from opencse.evaluation.probes import ProbeScores
@@ -33,7 +33,12 @@ class Picture(NamedTuple):
 
 
 def pictures(models: Models) -> Iterator[Picture]:
-    """Yield the figures for which the first of the models has data, the most informative first."""
+    """Yield the figures for which the first of the models has data, the most informative first.
+
+    Without matplotlib there are none.
+    """
+    if not can_draw():
+        return
     first = next(iter(models.values()))
     if first.transformations is not None and first.transformations.kinds:
         yield Picture(

@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from opencse.commands.reports.drawing import NO_FIGURES, can_draw
 from opencse.commands.reports.palette import DARK, LIGHT
 from opencse.commands.reports.text import shown
 from opencse.foundation.errors import OpencseError
@@ -20,7 +21,7 @@ def render_template(name: str, **values: Any) -> str:
 
     Args:
         name: Template file in this folder.
-        **values: Variables of the template, beside `light`, `dark` and `version`.
+        **values: Variables of the template, beside `light`, `dark`, `version` and `no_figures`.
     """
     environment = Environment(
         loader=PackageLoader("opencse.commands.reports", "."),
@@ -31,7 +32,8 @@ def render_template(name: str, **values: Any) -> str:
     )
     environment.filters["shown"] = shown
     palettes = {"light": LIGHT.variables(), "dark": DARK.variables()}
-    return environment.get_template(name).render(**palettes, version=__version__, **values)
+    fixed = {"version": __version__, "no_figures": "" if can_draw() else NO_FIGURES}
+    return environment.get_template(name).render(**palettes, **fixed, **values)
 
 
 def output_folder(out: str | Path) -> Path:

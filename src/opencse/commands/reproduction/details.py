@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from opencse.commands.reports.drawing import LEGEND_ROW, WIDTH, Draw, figure, legend
 from opencse.commands.reports.figures import counted, histogram, scatter
@@ -18,6 +18,9 @@ from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs
 from opencse.commands.reproduction.tables import ReproducedTable
 from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.foundation.unit_rows import unit_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TOP = 3
 """Nearest sentences that are listed."""
@@ -114,6 +117,8 @@ def project(vectors: np.ndarray) -> Projection:
 
 def draw_projections(projections: Mapping[str, Projection], palette: Palette) -> Figure:
     """Draw the sentences of each model in its first two principal components, all on one scale (BYOP Figure 1)."""
+    from matplotlib.figure import Figure
+
     rows = -(-len(projections) // 2)
     plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained", facecolor="none")
     panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
