@@ -10,10 +10,9 @@ import torch
 
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import set_dropout
-from opencse.encoder.families import family_of
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled
-from opencse.encoder.names import resolve
+from opencse.encoder.names import family_of, resolve
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

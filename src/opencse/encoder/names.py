@@ -7,9 +7,10 @@ import importlib.resources
 import importlib.util
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from opencse.foundation.errors import OpencseError
 
@@ -110,3 +111,20 @@ def _mini_mlm() -> Path:
 
 
 BUNDLED: dict[str, Callable[[], Path]] = {"minilm": _minilm, "mini-mlm": _mini_mlm}
+
+
+# family: (model type, hidden size, layers)
+FAMILIES: dict[str, tuple[str, int, int]] = {
+    "bert-base": ("bert", 768, 12),
+    "bert-large": ("bert", 1024, 24),
+    "roberta-base": ("roberta", 768, 12),
+    "roberta-large": ("roberta", 1024, 24),
+    "minilm": ("bert", 384, 6),
+    "mini-mlm": ("bert", 256, 4),
+}
+
+
+def family_of(config: Mapping[str, Any]) -> str:
+    """Return the family of a transformers configuration, or `other`."""
+    shape = (config.get("model_type"), config.get("hidden_size"), config.get("num_hidden_layers"))
+    return next((name for name, known in FAMILIES.items() if known == shape), "other")

@@ -1,6 +1,6 @@
 """Recipes: training systems as short TOML files that read like the papers' formulas."""
 
-from opencse.encoder.families import FAMILIES, family_of
+from opencse.encoder.names import FAMILIES, family_of
 from opencse.recipes.changes import shortened
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
 from opencse.recipes.schema import (

@@ -46,7 +46,7 @@ def load_recipe(
 
     Args:
         name: The name of a shipped recipe (`simcse`) or the path of a TOML file.
-        family: The backbone's family (`opencse.encoder.families`), whose published settings are applied.
+        family: The backbone's family (`opencse.encoder.names`), whose published settings are applied.
         variant: `sound` (the default) or `faithful`, the system as published, quirks included.
         having: Which of the recipe's `[with.NAME]` tables apply.
         overrides: `key=value` strings as on the command line (`optimizer.lr=1e-5`,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from opencse.text.surface import edit_distance
-from opencse.text.surface.pool_distances import pool_distance
-from opencse.text.surface.symbols import symbols
+from opencse.text.surface.alignment import pool_distance, symbols
 
 texts = st.lists(st.text(alphabet="ab cD\tÉé\n\u3000😀 \ud800", max_size=30), min_size=1, max_size=6)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from opencse.text.syntax import parse_cache
-from opencse.text.syntax.parse_cache import CachedParser
+from opencse.text.syntax import spacy_parser
+from opencse.text.syntax.spacy_parser import CachedParser
 from opencse.text.syntax.tokens import Token
 
 
@@ -20,7 +20,7 @@ class Counting:
 
 
 def test_each_text_is_parsed_once_while_it_is_recent(monkeypatch) -> None:
-    monkeypatch.setattr(parse_cache, "_KEPT", 4)
+    monkeypatch.setattr(spacy_parser, "_KEPT", 4)
     behind = Counting()
     parser = CachedParser(behind)
     for texts in (["a", "b", "a"], ["b", "c"], [], ["d", "e", "a"], ["a", "b"], list("vwxyz")):

@@ -110,7 +110,7 @@ class Substituter:
     def __init__(self, spec: Substitution, *, seed: int = 0) -> None:
         import numpy as np
 
-        from opencse.text.generated.word_predictor import WordPredictor
+        from opencse.text.generated.likely_words import WordPredictor
         from opencse.text.syntax import load_parser
         from opencse.text.syntax.vocabulary_tags import static_lexicon
 

@@ -12,8 +12,7 @@ from opencse.text.mined import selection
 from opencse.text.mined.candidate_pools import CandidatePools, in_window, random_block, scoring_memory, without_copies
 from opencse.text.mined.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, check_cosine_window, open_bounds
 from opencse.text.mined.selection import Mode
-from opencse.text.surface.pool_distances import pool_distance
-from opencse.text.surface.symbols import symbols
+from opencse.text.surface.alignment import pool_distance, symbols
 from opencse.text.views.constructor import SourceRow, row_seed
 
 SOUND_TEMPERATURE = 0.1

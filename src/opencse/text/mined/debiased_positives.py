@@ -16,8 +16,7 @@ from opencse.text.mined.debiased_negatives import check_draw, temperature
 from opencse.text.mined.mined_spec import SCORES, check_cosine_window, open_bounds, surface_scores
 from opencse.text.mined.selection import Mode
 from opencse.text.mined.vectors import Embedding, Pooling
-from opencse.text.surface.pool_distances import pool_distance
-from opencse.text.surface.symbols import symbols
+from opencse.text.surface.alignment import pool_distance, symbols
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
 
 

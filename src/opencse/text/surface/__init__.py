@@ -9,8 +9,13 @@
 """
 
 from opencse.text.surface.alignment import Alignment, align
-from opencse.text.surface.consistency import Split, consistency_opposition
-from opencse.text.surface.measures import edit_distance, lexical_overlap, match_error_rate
+from opencse.text.surface.measures import (
+    Split,
+    consistency_opposition,
+    edit_distance,
+    lexical_overlap,
+    match_error_rate,
+)
 
 __all__ = [
     "Alignment",

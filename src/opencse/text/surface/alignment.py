@@ -1,19 +1,79 @@
-"""Word alignment of many pairs of texts: the numbers of substituted, deleted, inserted and correct words.
-
-The counts depend on the choice among the shortest alignments. Here the back-trace, from the last words to the first,
-prefers match, then substitution, then insertion, then deletion, which reproduces the medians and counts of OssCSE
-(Table 2). rapidfuzz and jiwer choose differently, so the dynamic programme is implemented here.
-"""
+"""Word alignment of many pairs of sentences at once, and edit distances between pools of them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
 
 import numpy as np
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.surface.symbols import Symbols, symbols
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbols:
+    """The words or characters of n texts, text after text.
+
+    Attributes:
+        keys: int64; equal words or characters have equal keys, and different ones differ but for a chance of 2^-64.
+        offsets: int64 (n + 1,); the keys of text i are `keys[offsets[i]:offsets[i + 1]]`.
+    """
+
+    keys: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Number of words or characters of each text, int64 (n,)."""
+        return np.diff(self.offsets)
+
+
+def symbols(texts: Sequence[str], *, unit: Literal["word", "character"] = "word", lower: bool = True) -> Symbols:
+    """Return the keys of the words (those of `str.split()`) or characters (code points) of texts.
+
+    Args:
+        texts: n texts.
+        unit: Unit of an edit.
+        lower: Ignore case.
+    """
+    folded = [text.lower() if lower else text for text in texts]
+    cut: Sequence[Sequence[str]] = [text.split() for text in folded] if unit == "word" else folded
+    keys = np.fromiter(map(hash, chain.from_iterable(cut)), dtype=np.int64)
+    return Symbols(keys=keys, offsets=np.concatenate(([0], np.cumsum([len(one) for one in cut], dtype=np.int64))))
+
+
+def pool_distance(texts: Symbols, anchors: np.ndarray, pools: np.ndarray) -> np.ndarray:
+    """Return the edit distance of each anchor to every text of its pool (DebCSE, Eq. 1).
+
+    Args:
+        texts: Symbols of all texts.
+        anchors: Indices of texts, int64 (a,).
+        pools: Indices of texts, int64 (a, n); negative if a pool has fewer than n members.
+
+    Returns:
+        int32 (a, n); 0 without a member.
+    """
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cdist
+
+    words, ids = np.unique(texts.keys, return_inverse=True)
+    # rapidfuzz compares strings fastest: each word becomes a character, unless there are more words than characters.
+    whole: Sequence = ids.tolist()
+    if len(words) <= sys.maxunicode:
+        whole = ids.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    cut = [
+        whole[start:stop] for start, stop in zip(texts.offsets[:-1].tolist(), texts.offsets[1:].tolist(), strict=True)
+    ]
+    out = np.zeros(pools.shape, dtype=np.int32)
+    for anchor, members, distances in zip(anchors.tolist(), pools, out, strict=True):
+        valid = members >= 0
+        pool = [cut[member] for member in members[valid].tolist()]
+        distances[valid] = cdist([cut[anchor]], pool, scorer=Levenshtein.distance, dtype=np.int32, workers=1)[0]
+    return out
+
 
 _PIECE = 1 << 14  # pairs whose words are in memory at a time
 _CELLS = 1 << 14  # cells in a row of all pairs of a batch: its arrays fit in a core's cache

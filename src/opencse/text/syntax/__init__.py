@@ -17,7 +17,6 @@ def load_parser(name: str = "syntax", *, batch_size: int = 256) -> Parser:
         name: "syntax", the name or folder of a spaCy pipeline, or "blank:de" for the tokenizer of a language.
         batch_size: Number of texts that are parsed together.
     """
-    from opencse.text.syntax.parse_cache import CachedParser
-    from opencse.text.syntax.spacy_parser import SpacyParser
+    from opencse.text.syntax.spacy_parser import CachedParser, SpacyParser
 
     return CachedParser(SpacyParser(name, batch_size=batch_size))
