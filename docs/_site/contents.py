@@ -74,7 +74,7 @@ def term_rows(link: Link) -> list[str]:
     """Return a row for each term."""
     rows = ["| term | code | tests | transcription |", "|---|---|---|---|"]
     for kind, cls in TERMS.items():
-        tests = tests_of(cls, ROOT / "tests" / "objectives")
+        tests = tests_of(cls, ROOT / "tests" / "losses")
         checked, literal = (", ".join(map(link, paths)) or "–" for paths in (tests, transcriptions(tests)))
         rows.append(f"| `{kind}` | {link(source(cls))} | {checked} | {literal} |")
     return rows
