@@ -1,7 +1,8 @@
-"""Random changes: word repetition (ESimCSE), word deletion, and another sentence (OssCSE §3.2)."""
+"""Random changes: words repeated, removed or masked, and another sentence."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,42 @@ from typing import ClassVar
 
 from opencse.text.views.constructor import UNIT, BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
 
+Changed = tuple[str | None, str]
+"""The changed text, or None, and the rule or the reason."""
 _WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordRepetition(ConstructorSpec):
+class _RandomChange(ConstructorSpec):
+    """A kind that changes each row by a generator of its own."""
+
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChanger:
+        """Return the constructor; there is nothing to load."""
+        return RandomChanger(self, seed)
+
+    def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
+        """Change one row's text; `rows` are those that are built together."""
+        raise NotImplementedError
+
+
+class RandomChanger:
+    """An opened kind of this module."""
+
+    digest = ""
+
+    def __init__(self, spec: _RandomChange, seed: int) -> None:
+        self._spec, self._seed = spec, seed
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Change each row's text."""
+        spec = self._spec
+        return with_error_rate(rows, [spec.changed(row, rows, row_random(self._seed, spec.kind, row)) for row in rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordRepetition(_RandomChange):
     """Repeat random words in place; their number is uniform in [0, max(2, share x words)].
 
     Source: Wu et al., ESimCSE (COLING 2022), §3.1.
@@ -28,7 +60,6 @@ class WordRepetition(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "word_repetition"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
     share: float = 0.32
 
@@ -36,26 +67,19 @@ class WordRepetition(ConstructorSpec):
         if not 0 <= self.share <= 1:
             raise ValueError(f"share must lie in [0, 1], not {self.share} (ESimCSE: 0.32)")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChange:
-        """Return the constructor; there is nothing to load."""
-        return RandomChange(lambda row, rows: self._repeated(row, seed))
-
-    def _repeated(self, row: SourceRow, seed: int) -> tuple[str | None, str]:
-        words = list(_WORD.finditer(row.text))
-        if not words:
+    def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
+        """Repeat some words."""
+        count = len(row.text.split())
+        if not count:
             return None, "empty"
-        rng = row_random(seed, self.kind, row)
-        count = min(rng.randint(0, max(2, int(self.share * len(words)))), len(words))
-        chosen = set(rng.sample(range(len(words)), count))
-        out, place = [], 0
-        for i, word in enumerate(words):
-            out.append(row.text[place : word.end()] + (" " + word.group() if i in chosen else ""))
-            place = word.end()
-        return "".join(out) + row.text[place:], "repeated" if count else "unchanged"
+        repeated = min(rng.randint(0, max(2, int(self.share * count))), count)
+        chosen = set(rng.sample(range(count), repeated))
+        text = _each_word(row.text, lambda i, word: f"{word} {word}" if i in chosen else word)
+        return text, "repeated" if repeated else "unchanged"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deletion(ConstructorSpec):
+class Deletion(_RandomChange):
     """Remove random words.
 
     Source: Shi et al., OssCSE (EMNLP 2023), §3.2, which removes one.
@@ -70,7 +94,6 @@ class Deletion(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "deletion"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
     words: int = 1
     share: float = 0.0
@@ -79,28 +102,61 @@ class Deletion(ConstructorSpec):
         if self.words < 1 or not 0 <= self.share < 1:
             raise ValueError("words must be at least 1 (OssCSE: 1), and share at least 0 and below 1 (DiffCSE: 0.15)")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChange:
-        """Return the constructor; there is nothing to load."""
-        return RandomChange(lambda row, rows: self._deleted(row, seed))
-
-    def _deleted(self, row: SourceRow, seed: int) -> tuple[str | None, str]:
-        words = list(_WORD.finditer(row.text))
+    def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
+        """Remove some words, each with the space before it."""
+        words = re.findall(r"\s*\S+", row.text)
         count = max(1, round(self.share * len(words))) if self.share else self.words
         if len(words) <= count:
             return None, "too short"
-        chosen = set(row_random(seed, self.kind, row).sample(range(len(words)), count))
-        starts = [0, *(word.end() for word in words[:-1])]  # each word goes with the space before it
-        kept = [
-            row.text[start : word.end()]
-            for i, (start, word) in enumerate(zip(starts, words, strict=True))
-            if i not in chosen
-        ]
-        text = "".join(kept) + row.text[words[-1].end() :]
+        chosen = set(rng.sample(range(len(words)), count))
+        end = row.text[len(row.text.rstrip()) :]
+        text = "".join(word for i, word in enumerate(words) if i not in chosen) + end
         return (text.lstrip() if 0 in chosen else text), "deleted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomSentence(ConstructorSpec):
+class SpanMask(_RandomChange):
+    """Mask a span of consecutive words.
+
+    All spans of a row lie around the same place, so a column with a larger share masks all words that a column with a
+    smaller share masks. Source: Zhang et al., ArcCSE (ACL 2022), §3.3.
+
+    Attributes:
+        share: Share of the words that are masked (ArcCSE: 0.2 and 0.4); at least one word is.
+        token: The mask token of the encoder to be trained.
+        min_words: Shorter sentences give null, as too little would remain.
+
+    Example:
+        [build.part]
+        kind = "span_mask"
+        share = 0.2
+    """
+
+    kind: ClassVar[str] = "span_mask"
+
+    share: float
+    token: str = "[MASK]"
+    min_words: int = 10
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(f"share must lie between 0 and 1, not {self.share} (ArcCSE: 0.2 and 0.4)")
+        if self.min_words < 2:
+            raise ValueError("min_words must be at least 2")
+
+    def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
+        """Mask a span."""
+        words = len(row.text.split())
+        if words < self.min_words:
+            return None, "too short"
+        count = min(max(round(self.share * words), 1), words - 1)
+        start = int(rng.random() * (words - count + 1))  # the same relative place for all shares: spans are nested
+        masked = range(start, start + count)
+        return _each_word(row.text, lambda i, word: self.token if i in masked else word), "masked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomSentence(_RandomChange):
     """Draw another sentence at random from the rows that are built together (OssCSE §3.2), excluding copies.
 
     Example:
@@ -109,14 +165,10 @@ class RandomSentence(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "random"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChange:
-        """Return the constructor; there is nothing to load."""
-        return RandomChange(lambda row, rows: self._other(row, rows, seed))
-
-    def _other(self, row: SourceRow, rows: Sequence[SourceRow], seed: int) -> tuple[str | None, str]:
-        own, rng = _words(row.text), row_random(seed, self.kind, row)
+    def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
+        """Draw another row's text."""
+        own = _words(row.text)
         others = [other for other in rows if other.id != row.id]
         if others and _words((chosen := rng.choice(others)).text) != own:
             return chosen.text, f"row {chosen.id}"
@@ -127,24 +179,13 @@ class RandomSentence(ConstructorSpec):
         return chosen.text, f"row {chosen.id}"
 
 
+def _each_word(text: str, change: Callable[[int, str], str]) -> str:
+    """Return the text with each word changed by its number; white space stays."""
+    numbers = iter(range(len(text)))
+    return _WORD.sub(lambda match: change(next(numbers), match[0]), text)
+
+
 @lru_cache(maxsize=2 * UNIT)
 def _words(text: str) -> tuple[str, ...]:
     """Return the lower-cased words of a text, to find copies; cached because each row is compared with all others."""
     return tuple(text.lower().split())
-
-
-class RandomChange:
-    """An opened `WordRepetition`, `Deletion` or `RandomSentence`.
-
-    Args:
-        change: Maps a row and the rows that are built with it to a text, or None, and the rule.
-    """
-
-    digest = ""
-
-    def __init__(self, change: Callable[[SourceRow, Sequence[SourceRow]], tuple[str | None, str]]) -> None:
-        self._change = change
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Change each row's text."""
-        return with_error_rate(rows, [self._change(row, rows) for row in rows])

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.files import make_folder
 from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, divide, timed
 from opencse.foundation.workers import Engine, Local
-from opencse.text.views.auto_precision import begun_columns, settle_view_precision
-from opencse.text.views.built_rows import BuiltRows
+from opencse.text.corpus import read_texts
 from opencse.text.views.constructor import (
     UNIT,
     BuiltView,
@@ -28,6 +28,14 @@ from opencse.text.views.constructor import (
     SourceRow,
 )
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store
+from opencse.text.views.storage import (
+    BuiltColumns,
+    ViewFiles,
+    begun_columns,
+    build_header,
+    build_order,
+    texts_hash,
+)
 
 if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
@@ -36,8 +44,6 @@ REWRITING, MINING = "parsing and rewriting", "mining"
 """The parts of a build's time, for `opencse.foundation.progress.Timings`."""
 PART_ROWS = 16 * UNIT
 """Default number of rows per file, and so the maximum that each worker loses when it is killed."""
-
-BuiltColumns = dict[str, list[BuiltView]]
 
 
 def build_views(
@@ -87,90 +93,82 @@ def build_views(
 
         build_views("corpus.txt", {"negation": Negation(contract=True)}, "views/")
     """
-    with locked(Path(out_dir)):
-        specs, out_dir = _checked(specs, Path(out_dir), seed=seed, resume=resume), Path(out_dir)
-        corpus = _Corpus(corpus_path, column)
+    out_dir = Path(out_dir)
+    with locked(out_dir):
+        check_seed(seed)
+        ordered = {name: specs[name] for name in build_order(specs)}
+        specs = _with_precision(ordered, begun_columns(out_dir) if resume else {})
+        texts = partial(read_texts, corpus_path, column)
+        digest, rows = texts_hash(texts())
+        if rows == 0:
+            raise OpencseError(
+                f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank."
+            )
+        sentences = cache(lambda: open_sentence_store(texts(), digest))
         size = max((spec.unit for spec in specs.values()), default=UNIT)
         if engine is None or isinstance(engine, Local):  # no more processes than units
-            engine = Local(processes=min(-(-corpus.rows // size), (engine or Local(processes=workers)).workers))
+            engine = Local(processes=min(-(-rows // size), (engine or Local(processes=workers)).workers))
         openables: dict[str, Openable] = dict(specs)
         if any(spec.needs_corpus for spec in specs.values()):
             opened = {model.name: model for model in models}
-            access = CorpusAccess(corpus.sentences, engine, progress, notify, opened)
+            access = CorpusAccess(sentences(), engine, progress, notify, opened)
             with timed(MINING):
                 openables = {name: spec.prepare(access) for name, spec in specs.items()}
         unit = _UnitBuilder(specs, openables, seed=seed, workers=engine.workers)
-        parts = _Parts(out_dir, corpus.header(unit, max(1, rows_per_part // size) * size), resume=resume)
-        _build_missing(parts, unit, corpus, engine, progress=progress)
+        part_rows = max(1, rows_per_part // size) * size
+        header = build_header(specs, unit.open(), corpus=digest, rows=rows, seed=seed, part_rows=part_rows)
+        files = ViewFiles(out_dir, header, resume=resume)
+        if files.missing:
+            _build_missing(files, unit, texts, sentences, engine, progress=progress)
     return out_dir
 
 
-def _checked(
-    specs: Mapping[str, ConstructorSpec], folder: Path, *, seed: int, resume: bool
-) -> dict[str, ConstructorSpec]:
-    """Return the specifications in the order in which they are built, with the precision of this build."""
-    from opencse.text.views.storage import build_order
+def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, Any]) -> dict[str, ConstructorSpec]:
+    """Return the specifications with the faster precision of this machine for "auto", so that all workers use the same.
 
-    check_seed(seed)
-    ordered = {name: specs[name] for name in build_order(specs)}
-    return settle_view_precision(ordered, begun_columns(folder) if resume else {})
-
-
-class _Corpus:
-    """The corpus of a build: its texts, their number and their hash.
-
-    Args:
-        path: Sentences in any format that `opencse.text.corpus` reads.
-        column: Column that holds the sentence.
-
-    Raises:
-        OpencseError: The corpus cannot be read, or has no sentence.
+    Columns of a build that is resumed keep the precision in their options, `begun`.
     """
+    from opencse.encoder import backbone_config
+    from opencse.encoder.device import choose_device
+    from opencse.encoder.precision import choose_precision
 
-    def __init__(self, path: str | Path, column: str) -> None:
-        from opencse.text.views.storage import texts_hash
-
-        self._path, self._column = path, column
-        self.digest, self.rows = texts_hash(self.texts())
-        if self.rows == 0:
-            raise OpencseError(f"{path} has no sentence", "Give a corpus with at least one line that is not blank.")
-
-    def texts(self) -> Iterator[str]:
-        """Return the texts, in order."""
-        from opencse.text.corpus import read_texts
-
-        return read_texts(self._path, self._column)
-
-    @cached_property
-    def sentences(self) -> SentenceStore:
-        """The texts by number, from the cache on disk."""
-        return open_sentence_store(self.texts(), self.digest)
-
-    def header(self, unit: _UnitBuilder, part_rows: int) -> dict[str, Any]:
-        """Return the header of files with `part_rows` rows."""
-        from opencse.text.views.storage import build_header
-
-        digests = unit.open()
-        return build_header(
-            unit.specs, digests, corpus=self.digest, rows=self.rows, seed=unit.seed, part_rows=part_rows
-        )
+    out = dict(specs)
+    for name, spec in specs.items():
+        if getattr(spec, "precision", None) != "auto":
+            continue
+        before, model = begun.get(name, {}), spec.model  # type: ignore[attr-defined]
+        if before.get("kind") == spec.kind and before.get("precision") in ("bf16", "fp32"):
+            precision = before["precision"]
+        else:
+            precision = choose_precision(
+                backbone_config(model), getattr(spec, "device", "") or choose_device()
+            ).precision
+        out[name] = replace(spec, precision=precision)  # type: ignore[call-arg]
+    return out
 
 
-def _build_missing(parts: _Parts, unit: _UnitBuilder, corpus: _Corpus, engine: Engine, *, progress: bool) -> None:
+def _build_missing(
+    files: ViewFiles,
+    unit: _UnitBuilder,
+    texts: Callable[[], Iterator[str]],
+    sentences: Callable[[], SentenceStore],
+    engine: Engine,
+    *,
+    progress: bool,
+) -> None:
     """Build and write the files that are missing, and show the progress."""
-    if not parts.missing:
-        return
     if engine.workers > 1:
         unit.close()  # each process opens its own
     seconds: dict[str, float] = defaultdict(float)
-    finished, built = corpus.rows - parts.missing_rows, BuiltRows(corpus.rows, unit.size)
-    with timed(REWRITING), Phase("building", total=corpus.rows, unit="sentences", initial=finished, show=progress) as p:
+    finished, task = files.rows - files.missing_rows, _UnitTask(unit, files.rows)
+    with timed(REWRITING), Phase("building", total=files.rows, unit="sentences", initial=finished, show=progress) as p:
         if engine.remote:
-            for count in _write_remotely(engine, unit, corpus.sentences, parts):
+            files.paths = [path.absolute() for path in files.paths]
+            for _, count in engine.map(_PartTask(unit, sentences(), files), files.missing):
                 p.update(count)
         else:
-            p.follow(lambda: finished + built.count)
-            _write_locally(engine, _UnitTask(unit, built), corpus.texts(), parts, seconds)
+            p.follow(lambda: finished + round(sum(task.built)))
+            _write_locally(engine, task, texts(), files, seconds)
     divide(REWRITING, seconds)
 
 
@@ -240,72 +238,6 @@ def _build_views(
     return [views.get(row.id, missing) for row in rows]
 
 
-class _Parts:
-    """The files of a build: those that are finished, and those that are missing.
-
-    Args:
-        folder: Folder of the files; it is created, and leftovers of a killed build are removed.
-        header: Header of every file.
-        resume: Keep finished files; if false, they are removed.
-
-    Raises:
-        OpencseError: There are finished files with another header.
-    """
-
-    def __init__(self, folder: Path, header: Mapping[str, Any], *, resume: bool) -> None:
-        self.folder, self.header = folder, header
-        self.rows, self.rows_per_part = int(header["rows"]), int(header["rows_per_part"])
-        count = -(-self.rows // self.rows_per_part)
-        self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
-        make_folder(folder)
-        finished = self._finished(resume=resume)
-        self.missing = [i for i, path in enumerate(self.paths) if path not in finished]
-
-    def _finished(self, *, resume: bool) -> set[Path]:
-        from opencse.text.views.storage import read_header
-
-        present = sorted(self.folder.glob("part-*-of-*.parquet"))
-        for leftover in self.folder.glob(".part-*.tmp"):
-            leftover.unlink(missing_ok=True)
-        if not resume:
-            for path in present:
-                path.unlink()
-            return set()
-        for path in present:
-            found = read_header(path)
-            if found != self.header or path not in self.paths:
-                differing = [key for key in self.header if found.get(key) != self.header[key]] or ["number of parts"]
-                raise OpencseError(
-                    f"{self.folder} holds views that were built with other settings ({', '.join(differing)} differ)",
-                    "Build into another folder, or add --overwrite to replace them.",
-                )
-        return set(present)
-
-    def rows_of(self, part: int) -> range:
-        """Return the numbers of the rows of one file."""
-        return range(part * self.rows_per_part, min((part + 1) * self.rows_per_part, self.rows))
-
-    @property
-    def missing_rows(self) -> int:
-        """Number of rows that are still to be built."""
-        return sum(len(self.rows_of(part)) for part in self.missing)
-
-    def write(
-        self, part: int, units: Sequence[tuple[list[SourceRow], BuiltColumns]], specs: Mapping[str, ConstructorSpec]
-    ) -> None:
-        """Write one file, whole or not at all."""
-        import pyarrow.parquet as pq
-
-        from opencse.foundation.files import replaced_file
-        from opencse.text.views.storage import column_makers, views_schema, views_table
-
-        rows = [row for unit_rows, _ in units for row in unit_rows]
-        views = {name: [view for _, built in units for view in built[name]] for name in column_makers(specs)}
-        with replaced_file(self.paths[part]) as temporary:
-            content = views_table(rows, views, specs, views_schema(specs, self.header))
-            pq.write_table(content, temporary, compression="zstd", write_page_checksum=True)
-
-
 def _units(texts: Sequence[str], first: int, size: int) -> Iterator[list[SourceRow]]:
     """Yield texts as units of rows, numbered from `first`."""
     for start in range(0, len(texts), size):
@@ -316,7 +248,7 @@ _Job = tuple[int, list[SourceRow]]
 
 
 def _write_locally(
-    engine: Engine, task: _UnitTask, texts: Iterator[str], parts: _Parts, seconds: dict[str, float]
+    engine: Engine, task: _UnitTask, texts: Iterator[str], parts: ViewFiles, seconds: dict[str, float]
 ) -> None:
     """Build units on this machine and write each file after its last unit.
 
@@ -342,32 +274,35 @@ def _write_locally(
 
 
 class _UnitTask:
-    """The task of a local worker: build one unit of rows, and count the rows meanwhile."""
+    """The task of a local worker: build one unit of rows, and count the rows meanwhile.
 
-    def __init__(self, unit: _UnitBuilder, built: BuiltRows) -> None:
-        self.unit, self._built = unit, built
+    Attributes:
+        built: Rows built of each unit; a row of which half of the columns are built counts half. Each unit has a place
+            of its own in shared memory, so that no worker waits for another; it reaches the workers with the task that
+            they are started with.
+    """
+
+    def __init__(self, unit: _UnitBuilder, rows: int) -> None:
+        self.unit, self.built = unit, multiprocessing.get_context("spawn").RawArray("d", -(-rows // unit.size))
 
     def open(self) -> None:
         self.unit.open()
 
     def __call__(self, job: _Job) -> tuple[BuiltColumns, dict[str, float]]:
+        place = job[1][0].id // self.unit.size
+
+        def count(rows: float) -> None:
+            self.built[place] += rows
+
         self.unit.seconds.clear()
-        built = self.unit(job[1], partial(self._built.add, job[1][0].id))
+        built = self.unit(job[1], count)
         return built, dict(self.unit.seconds)
-
-
-def _write_remotely(engine: Engine, unit: _UnitBuilder, sentences: SentenceStore, parts: _Parts) -> Iterator[int]:
-    """Build and write whole files on the workers of an engine; yield the number of rows of each file."""
-    parts.folder = parts.folder.absolute()
-    parts.paths = [path.absolute() for path in parts.paths]
-    for _, count in engine.map(_PartTask(unit, sentences, parts), parts.missing):
-        yield count
 
 
 class _PartTask:
     """The task of a worker on any machine: build and write one file, from sentences on disk."""
 
-    def __init__(self, unit: _UnitBuilder, sentences: SentenceStore, parts: _Parts) -> None:
+    def __init__(self, unit: _UnitBuilder, sentences: SentenceStore, parts: ViewFiles) -> None:
         self._unit, self._sentences, self._parts = unit, sentences, parts
 
     def open(self) -> None:

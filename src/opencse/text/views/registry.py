@@ -62,10 +62,8 @@ if TYPE_CHECKING:
     from opencse.text.generated.prompted_llm import PromptedLLM
     from opencse.text.generated.substitution import Substitution
     from opencse.text.mined import DebiasedNegatives, DebiasedPositives, HardNegatives
-    from opencse.text.perturbed.next_sentence import NextSentence
-    from opencse.text.perturbed.passage import Passage
-    from opencse.text.perturbed.random_changes import Deletion, RandomSentence, WordRepetition
-    from opencse.text.perturbed.span_mask import SpanMask
+    from opencse.text.perturbed.document_order import NextSentence, Passage
+    from opencse.text.perturbed.random_changes import Deletion, RandomSentence, SpanMask, WordRepetition
     from opencse.text.views.builder import build_views
     from opencse.text.views.constructor import BuiltView, Constructor, ConstructorSpec, SourceRow
 
@@ -92,14 +90,14 @@ CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(
         "question": "opencse.text.english.questions:Question",
         "topic_question": "opencse.text.english.questions:TopicQuestion",
         "keywords": "opencse.text.english.questions:Keywords",
-        "passage": "opencse.text.perturbed.passage:Passage",
+        "passage": "opencse.text.perturbed.document_order:Passage",
         "word_repetition": "opencse.text.perturbed.random_changes:WordRepetition",
-        "span_mask": "opencse.text.perturbed.span_mask:SpanMask",
+        "span_mask": "opencse.text.perturbed.random_changes:SpanMask",
         "insertion": "opencse.text.generated.likely_words:Insertion",
         "word_substitution": "opencse.text.generated.likely_words:WordSubstitution",
         "deletion": "opencse.text.perturbed.random_changes:Deletion",
         "random": "opencse.text.perturbed.random_changes:RandomSentence",
-        "next_sentence": "opencse.text.perturbed.next_sentence:NextSentence",
+        "next_sentence": "opencse.text.perturbed.document_order:NextSentence",
         "debiased_negatives": "opencse.text.mined.debiased_negatives:DebiasedNegatives",
         "debiased_positives": "opencse.text.mined.debiased_positives:DebiasedPositives",
         "hard_negatives": "opencse.text.mined.hard_negatives:HardNegatives",

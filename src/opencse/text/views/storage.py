@@ -1,4 +1,4 @@
-"""The file format of built views: Parquet columns, and a header that determines the content."""
+"""The files of built views: Parquet columns, and a header that determines the content."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import make_folder, replaced_file
 from opencse.foundation.parquet import parquet_metadata, parquet_schema
 from opencse.foundation.reading import json_object
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
@@ -20,6 +21,8 @@ from opencse.version import __version__
 FORMAT = 1
 HEADER = b"opencse.text.views.registry"
 RESERVED = ("id", "text")
+BuiltColumns = dict[str, list[BuiltView]]
+"""The views of some rows, by column."""
 _TYPES = {"float": pa.float32(), "int": pa.int32(), "string": pa.string()}
 
 
@@ -113,29 +116,13 @@ def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
     return joined.hexdigest(), count
 
 
-def views_schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
+def _schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
     """Return the Arrow schema: `id`, `text`, and the text, rule and scores of each built column."""
     fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
     for name, maker in column_makers(specs).items():
         fields += [pa.field(name, pa.string()), pa.field(f"{name}.rule", pa.string(), nullable=False)]
         fields += [pa.field(f"{name}.{score}", _TYPES[kind]) for score, kind in specs[maker].scores.items()]
     return pa.schema(fields, metadata={HEADER: json.dumps(head).encode()})
-
-
-def views_table(
-    rows: Sequence[SourceRow],
-    views: Mapping[str, Sequence[BuiltView]],
-    specs: Mapping[str, ConstructorSpec],
-    layout: pa.Schema,
-) -> pa.Table:
-    """Return rows and their views, by column, as a table of the given schema."""
-    columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}
-    for name, maker in column_makers(specs).items():
-        columns[name] = [view.text for view in views[name]]
-        columns[f"{name}.rule"] = [view.rule for view in views[name]]
-        for score in specs[maker].scores:
-            columns[f"{name}.{score}"] = [view.scores.get(score) for view in views[name]]
-    return pa.table(columns, schema=layout)
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
@@ -152,6 +139,78 @@ def read_header(path: str | Path) -> dict[str, Any]:
         ) from error
 
 
+def begun_columns(folder: Path) -> dict[str, Any]:
+    """Return the options of each column in a folder of views, complete or not; empty if there are no files."""
+    parts = sorted(folder.glob("part-*-of-*.parquet"))
+    return dict(read_header(parts[0])["columns"]) if parts else {}
+
+
 def built_columns(path: str | Path) -> list[str]:
     """Return the names of the built columns in a Parquet file that `build_views` wrote."""
     return [name.removesuffix(".rule") for name in parquet_schema(path).names if name.endswith(".rule")]
+
+
+class ViewFiles:
+    """The files of a build: those that are finished, and those that are missing.
+
+    Args:
+        folder: Folder of the files; it is created, and leftovers of a killed build are removed.
+        header: Header of every file.
+        resume: Keep finished files; if false, they are removed.
+
+    Raises:
+        OpencseError: There are finished files with another header.
+    """
+
+    def __init__(self, folder: Path, header: Mapping[str, Any], *, resume: bool) -> None:
+        self.folder, self.header = folder, header
+        self.rows, self.rows_per_part = int(header["rows"]), int(header["rows_per_part"])
+        count = -(-self.rows // self.rows_per_part)
+        self.paths = [folder / f"part-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
+        make_folder(folder)
+        finished = self._finished(resume=resume)
+        self.missing = [i for i, path in enumerate(self.paths) if path not in finished]
+
+    def _finished(self, *, resume: bool) -> set[Path]:
+        present = sorted(self.folder.glob("part-*-of-*.parquet"))
+        for leftover in self.folder.glob(".part-*.tmp"):
+            leftover.unlink(missing_ok=True)
+        if not resume:
+            for path in present:
+                path.unlink()
+            return set()
+        for path in present:
+            found = read_header(path)
+            if found != self.header or path not in self.paths:
+                differing = [key for key in self.header if found.get(key) != self.header[key]] or ["number of parts"]
+                raise OpencseError(
+                    f"{self.folder} holds views that were built with other settings ({', '.join(differing)} differ)",
+                    "Build into another folder, or add --overwrite to replace them.",
+                )
+        return set(present)
+
+    def rows_of(self, part: int) -> range:
+        """Return the numbers of the rows of one file."""
+        return range(part * self.rows_per_part, min((part + 1) * self.rows_per_part, self.rows))
+
+    @property
+    def missing_rows(self) -> int:
+        """Number of rows that are still to be built."""
+        return sum(len(self.rows_of(part)) for part in self.missing)
+
+    def write(
+        self, part: int, units: Sequence[tuple[list[SourceRow], BuiltColumns]], specs: Mapping[str, ConstructorSpec]
+    ) -> None:
+        """Write one file, whole or not at all."""
+        import pyarrow.parquet as pq
+
+        rows = [row for unit_rows, _ in units for row in unit_rows]
+        columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}
+        for name, maker in column_makers(specs).items():
+            views = [view for _, built in units for view in built[name]]
+            columns |= {name: [view.text for view in views], f"{name}.rule": [view.rule for view in views]}
+            for score in specs[maker].scores:
+                columns[f"{name}.{score}"] = [view.scores.get(score) for view in views]
+        with replaced_file(self.paths[part]) as temporary:
+            table = pa.table(columns, schema=_schema(specs, self.header))
+            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)

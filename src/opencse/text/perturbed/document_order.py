@@ -1,0 +1,125 @@
+"""Neighbouring sentences of a corpus in document order: the next one, and a passage around a sentence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
+from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextSentence(ConstructorSpec):
+    """Take the next sentence of the corpus, which must list its sentences in document order (DiffCSE, Table 4).
+
+    The last sentence of the corpus gives null; the last sentence of a document gets the first one of the next document.
+
+    Example:
+        [build.next]
+        kind = "next_sentence"
+    """
+
+    kind: ClassVar[str] = "next_sentence"
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
+
+    def prepare(self, corpus: CorpusAccess) -> InDocumentOrder:
+        """Return the constructor, with the sentences of the whole corpus."""
+        return InDocumentOrder(self, corpus.sentences)
+
+    def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
+        """Return the next sentence of each row."""
+        numbers = [row.id + 1 for row in rows]
+        found = [(corpus.range(i, i + 1)[0], f"row {i}") if i < len(corpus) else (None, "last row") for i in numbers]
+        return with_error_rate(rows, found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage(ConstructorSpec):
+    """Put a sentence among other sentences: its neighbours in the corpus, or those of some columns.
+
+    With `of`, a view of the sentence takes its place. All passages of a row have the same other sentences in the same
+    order, so the passage of a sentence and that of its negation differ in one sentence only.
+
+    Attributes:
+        sentences: Minimum and maximum number of sentences; each row draws its own number.
+        words: Maximum number of words of the other sentences; those farthest from the sentence are dropped.
+        around: Columns built earlier that hold the other sentences, such as mined neighbours; by default these are
+            taken from the corpus, which must list its sentences in document order.
+
+    Example:
+        [build.passage]
+        kind = "passage"
+
+        [build.denied_passage]
+        kind = "passage"
+        of = "negation"
+    """
+
+    kind: ClassVar[str] = "passage"
+    scores: ClassVar[Mapping[str, str]] = {"position": "int"}
+
+    sentences: tuple[int, int] = (3, 5)
+    words: int = 120
+    around: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.sentences[0] <= self.sentences[1]:
+            raise ValueError(f"sentences must be (minimum, maximum) with 1 <= minimum <= maximum, not {self.sentences}")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the other sentences."""
+        return self.around
+
+    @property
+    def searches_corpus(self) -> bool:
+        """False: the neighbours are found by the row's number, even if another column takes its place."""
+        return False
+
+    def prepare(self, corpus: CorpusAccess) -> InDocumentOrder:
+        """Return the constructor, with the sentences of the whole corpus."""
+        return InDocumentOrder(self, corpus.sentences)
+
+    def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
+        """Return the passage of each row."""
+        return [self._passage(row, corpus, row_random(seed, self.kind, row)) for row in rows]
+
+    def _passage(self, row: SourceRow, corpus: SentenceStore, rng: random.Random) -> BuiltView:
+        others = rng.randint(*self.sentences) - 1
+        if self.around:
+            texts = [text for column in self.around if (text := row.views[column])][:others]
+            place = rng.randint(0, len(texts))
+            before, after = texts[:place], texts[place:]
+        else:
+            place = rng.randint(0, others)
+            before = corpus.range(max(row.id - place, 0), row.id)
+            after = corpus.range(row.id + 1, min(row.id + 1 + others - place, len(corpus)))
+        if not before and not after:
+            return BuiltView(text=None, rule="no other sentences", scores={"position": None})
+        while sum(len(text.split()) for text in (*before, *after)) > self.words and before + after:
+            if len(before) >= len(after):
+                before = before[1:]
+            else:
+                after = after[:-1]
+        text = " ".join(part.strip() for part in (*before, row.text, *after))
+        return BuiltView(text=text, rule=f"{len(before) + 1 + len(after)} sentences", scores={"position": len(before)})
+
+
+class InDocumentOrder:
+    """A prepared and opened `NextSentence` or `Passage`; pickling sends the path of the sentences."""
+
+    digest = ""
+
+    def __init__(self, spec: NextSentence | Passage, corpus: SentenceStore, seed: int = 0) -> None:
+        self._spec, self._corpus, self._seed = spec, corpus, seed
+
+    def open(self, *, seed: int = 0, workers: int = 1) -> InDocumentOrder:
+        """Return the constructor with its seed; there is nothing to load."""
+        return InDocumentOrder(self._spec, self._corpus, seed)
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Return the view of each row."""
+        return self._spec.build(rows, self._corpus, self._seed)
