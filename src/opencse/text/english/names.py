@@ -27,6 +27,9 @@ class EntitySwap(GrammarView):
     Example:
         [build.entity]
         kind = "entity_swap"
+
+        >>> EntitySwap().preview("She moved to Chile.")
+        ['She moved to Japan.']
     """
 
     kind: ClassVar[str] = "entity_swap"

@@ -57,6 +57,9 @@ class Negation(GrammarView):
         kind = "negation"
         by = "not-antonym"
         contract = true
+
+        >>> Negation().preview("The drug is safe.", "The drug is not safe.")
+        ['The drug is not safe.', 'The drug is safe.']
     """
 
     kind: ClassVar[str] = "negation"

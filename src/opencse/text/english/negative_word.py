@@ -39,6 +39,9 @@ class NegativeWord(GrammarView):
     Example:
         [build.negative_word]
         kind = "negative_word"
+
+        >>> NegativeWord().preview("Every nurse smiled.")
+        ['No nurse smiled.']
     """
 
     kind: ClassVar[str] = "negative_word"

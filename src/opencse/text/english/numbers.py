@@ -38,6 +38,9 @@ class NumberSwap(GrammarView):
     Example:
         [build.number]
         kind = "number_swap"
+
+        >>> NumberSwap().preview("The museum opened in 1990.")
+        ['The museum opened in 1980.']
     """
 
     kind: ClassVar[str] = "number_swap"

@@ -38,6 +38,9 @@ class Reordering(GrammarView):
     Example:
         [build.reordered]
         kind = "reordering"
+
+        >>> Reordering().preview("In 1990, the king left.")
+        ['The king, in 1990, left.']
     """
 
     kind: ClassVar[str] = "reordering"

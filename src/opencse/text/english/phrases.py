@@ -105,6 +105,9 @@ class PhraseSwap(GrammarView):
     Example:
         [build.swapped]
         kind = "phrase_swap"
+
+        >>> PhraseSwap().preview("The cat saw the dog.")
+        ['The dog saw the cat.']
     """
 
     kind: ClassVar[str] = "phrase_swap"

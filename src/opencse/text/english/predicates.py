@@ -45,6 +45,9 @@ class AntonymSwap(GrammarView):
         [build.antonym]
         kind = "antonym_swap"
         predicate_first = true
+
+        >>> AntonymSwap().preview("The old drug is safe.")
+        ['The new drug is safe.']
     """
 
     kind: ClassVar[str] = "antonym_swap"
@@ -87,6 +90,9 @@ class NegatedAntonym(GrammarView):
         [build.negated_antonym]
         kind = "negated_antonym"
         contract = 0.5
+
+        >>> NegatedAntonym().preview("The drug is safe.")
+        ['The drug is not dangerous.']
     """
 
     kind: ClassVar[str] = "negated_antonym"
@@ -152,6 +158,9 @@ class AntonymQuadruple(GrammarView):
 
         [views]
         denied = { text = "place_negation", optional = true }
+
+        >>> AntonymQuadruple().preview("They accepted the offer.")
+        [["They didn't reject the offer.", "They didn't accept the offer.", 'They rejected the offer.']]
     """
 
     kind: ClassVar[str] = "antonym_quadruple"

@@ -47,6 +47,9 @@ class Question(GrammarView):
     Example:
         [build.question]
         kind = "question"
+
+        >>> Question().preview("Refunds are allowed.")
+        ['Are refunds allowed?']
     """
 
     kind: ClassVar[str] = "question"
@@ -211,6 +214,9 @@ class TopicQuestion(GrammarView):
     Example:
         [build.topic_question]
         kind = "topic_question"
+
+        >>> TopicQuestion().preview("The old bridge was built in Rome.")
+        ['What happened to the old bridge?']
     """
 
     kind: ClassVar[str] = "topic_question"
@@ -268,6 +274,9 @@ class Keywords(GrammarView):
     Example:
         [build.keywords]
         kind = "keywords"
+
+        >>> Keywords().preview("The bakery in our street sells fresh bread on Sundays.")
+        ['bakery street sells bread Sundays']
     """
 
     kind: ClassVar[str] = "keywords"

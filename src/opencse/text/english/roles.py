@@ -56,6 +56,9 @@ class RoleSwap(GrammarView):
     Example:
         [build.roles]
         kind = "role_swap"
+
+        >>> RoleSwap().preview("The lawyer sued the baker.")
+        ['The baker sued the lawyer.']
     """
 
     kind: ClassVar[str] = "role_swap"
@@ -95,6 +98,9 @@ class RolePairs(GrammarView):
 
         [views]
         exchanged = { text = "roles_exchanged", optional = true }
+
+        >>> RolePairs().preview("The lawyer sued the baker.")
+        [['The baker was sued by the lawyer.', 'The baker sued the lawyer.']]
     """
 
     kind: ClassVar[str] = "role_pair"

@@ -37,6 +37,9 @@ class MainClause(GrammarView):
         [build.clause]
         kind = "main_clause"
         words = [3, 14]
+
+        >>> MainClause().preview("The shop opened early because people waited.")
+        ['The shop opened early.']
     """
 
     kind: ClassVar[str] = "main_clause"

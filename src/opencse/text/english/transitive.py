@@ -48,6 +48,9 @@ class Passive(GrammarView):
     Example:
         [build.voice]
         kind = "passive"
+
+        >>> Passive().preview("The lawyer wrote the letter.")
+        ['The letter was written by the lawyer.']
     """
 
     kind: ClassVar[str] = "passive"

@@ -51,6 +51,8 @@ class BackTranslation(ConstructorSpec):
         [build.paraphrase]
         kind = "back_translation"
         models = [["Helsinki-NLP/opus-mt-en-de", "Helsinki-NLP/opus-mt-de-en"]]
+
+        >>> BackTranslation(models=(("en-de", "de-en"),)).preview("It rains.")  # doctest: +SKIP
     """
 
     kind: ClassVar[str] = "back_translation"

@@ -108,7 +108,7 @@ def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Cand
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateTable(ConstructorSpec):
-    """Choose paraphrases from a table that lists several for each text.
+    r"""Choose paraphrases from a table that lists several for each text.
 
     Attributes:
         path: A Parquet, CSV, TSV or JSONL file.
@@ -123,6 +123,10 @@ class CandidateTable(ConstructorSpec):
         kind = "candidate_table"
         path = "paraphrases.csv"
         candidate_column = "paraphrase"
+
+        >>> _ = Path("rain.csv").write_text("text,candidate\nIt rains.,There is rain.\n")
+        >>> CandidateTable(path="rain.csv", window=(0, 1)).preview("It rains.", "We swim.")
+        ['There is rain.', None]
     """
 
     kind: ClassVar[str] = "candidate_table"

@@ -149,6 +149,9 @@ class Insertion(_LikelyWords):
         [build.longer]
         kind = "insertion"
         model = "mini-mlm"
+
+        >>> Insertion(model="mini-mlm").preview("The bakery sells bread.")
+        ['then The bakery sells bread.']
     """
 
     kind: ClassVar[str] = "insertion"
@@ -164,6 +167,9 @@ class WordSubstitution(_LikelyWords):
         [build.replaced]
         kind = "word_substitution"
         model = "mini-mlm"
+
+        >>> WordSubstitution(model="mini-mlm").preview("The bakery sells bread.")
+        ['a bakery sells bread.']
     """
 
     kind: ClassVar[str] = "word_substitution"

@@ -68,6 +68,8 @@ class PromptedLLM(ConstructorSpec):
         url = "http://localhost:8000/v1"
         model = "my-model"
         task = "paraphrase"
+
+        >>> PromptedLLM(url="http://localhost:8000/v1", model="my-model").preview("It rains.")  # doctest: +SKIP
     """
 
     kind: ClassVar[str] = "llm"

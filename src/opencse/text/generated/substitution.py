@@ -64,6 +64,10 @@ class Substitution(ConstructorSpec):
         kind = "substitution"
         model = "mini-mlm"
         fallback = "negation"
+
+        >>> spec = Substitution(model="mini-mlm", precision="fp32", positions="masked")
+        >>> spec.preview("The bakery sells bread in our street.")
+        ['the wey we know of his life.']
     """
 
     kind: ClassVar[str] = "substitution"

@@ -22,7 +22,7 @@ from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
 
 @dataclass(frozen=True, kw_only=True)
 class DebiasedPositives(ConstructorSpec):
-    """Draw positives with the same meaning and a different surface form.
+    r"""Draw positives with the same meaning and a different surface form.
 
     Source: Miao et al., DebCSE (CIKM 2023), §4.2.
 
@@ -45,6 +45,13 @@ class DebiasedPositives(ConstructorSpec):
         kind = "debiased_positives"
         model = "backbone"
         source = { kind = "candidate_table", path = "paraphrases.csv" }
+
+        >>> from pathlib import Path
+        >>> _ = Path("rain.csv").write_text("text,candidate\nIt rains.,There is rain.\n")
+        >>> source = CandidateTable(path="rain.csv")
+        >>> spec = DebiasedPositives(model="mini-mlm", pooling="mean", precision="fp32", count=1, source=source)
+        >>> spec.preview("It rains.")
+        [['There is rain.']]
     """
 
     kind: ClassVar[str] = "debiased_positives"

@@ -54,6 +54,10 @@ class HardNegatives(MinedSpec):
         window = [0.3, 0.88]
         ranks = [0, 24]
         pick = "random"
+
+        >>> spec = HardNegatives(model="mini-mlm", pooling="mean", precision="fp32", count=1)
+        >>> spec.preview("It rains.", "It snows.", "We swim.")
+        [['It snows.'], ['It rains.'], ['It snows.']]
     """
 
     kind: ClassVar[str] = "hard_negatives"

@@ -20,6 +20,9 @@ class NextSentence(ConstructorSpec):
     Example:
         [build.next]
         kind = "next_sentence"
+
+        >>> NextSentence().preview("It rains.", "We swim.")
+        ['We swim.', None]
     """
 
     kind: ClassVar[str] = "next_sentence"
@@ -56,6 +59,9 @@ class Passage(ConstructorSpec):
         [build.denied_passage]
         kind = "passage"
         of = "negation"
+
+        >>> Passage().preview("It rains.", "We swim.", "They run.")
+        ['It rains. We swim. They run.', 'We swim. They run.', 'It rains. We swim. They run.']
     """
 
     kind: ClassVar[str] = "passage"

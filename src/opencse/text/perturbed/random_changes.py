@@ -57,6 +57,9 @@ class WordRepetition(_RandomChange):
     Example:
         [build.repeated]
         kind = "word_repetition"
+
+        >>> WordRepetition().preview("The bakery sells bread.")
+        ['The bakery sells bread. bread.']
     """
 
     kind: ClassVar[str] = "word_repetition"
@@ -91,6 +94,9 @@ class Deletion(_RandomChange):
     Example:
         [build.shorter]
         kind = "deletion"
+
+        >>> Deletion().preview("The bakery sells bread.")
+        ['The sells bread.']
     """
 
     kind: ClassVar[str] = "deletion"
@@ -130,6 +136,9 @@ class SpanMask(_RandomChange):
         [build.part]
         kind = "span_mask"
         share = 0.2
+
+        >>> SpanMask(share=0.4, min_words=4).preview("The bakery sells fresh bread.")
+        ['The bakery [MASK] [MASK] bread.']
     """
 
     kind: ClassVar[str] = "span_mask"
@@ -162,6 +171,9 @@ class RandomSentence(_RandomChange):
     Example:
         [build.other]
         kind = "random"
+
+        >>> RandomSentence().preview("It rains.", "We swim.")
+        ['We swim.', 'It rains.']
     """
 
     kind: ClassVar[str] = "random"

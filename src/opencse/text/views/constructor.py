@@ -6,10 +6,10 @@ import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-if TYPE_CHECKING:
-    from opencse.text.views.sentence_store import CorpusAccess
+from opencse.foundation.workers import Local
+from opencse.text.views.sentence_store import CorpusAccess, open_sentence_store
 
 Score = float | int | str | None
 UNIT = 512
@@ -151,8 +151,15 @@ class ConstructorSpec:
         raise NotImplementedError
 
     def preview(self, *texts: str, seed: int = 0) -> list[Any]:
-        """Return the views of some sentences, to try a kind: for each a text or None, or a list of one per column."""
-        views = self.open(seed=seed)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
+        """Return the views of some sentences, to try a kind: for each a text or None, or a list of one per column.
+
+        The sentences are the corpus of kinds that need one.
+        """
+        openable: Openable = self
+        if self.needs_corpus:
+            sentences = open_sentence_store(texts, bundle_digest(*texts))
+            openable = self.prepare(CorpusAccess(sentences, Local(processes=1), False, lambda note: None))
+        views = openable.open(seed=seed)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
         return [[one.text for one in view] if isinstance(view, list) else view.text for view in views]
 
 
