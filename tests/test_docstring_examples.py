@@ -1,25 +1,35 @@
-"""The examples in docstrings run, and every loss has one."""
+"""The examples in docstrings run, and every loss and every kind of view has one."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
 import opencse.losses
+import opencse.text
 from opencse.losses import TERMS
+from opencse.text.views.registry import CONSTRUCTORS
 
-PACKAGES = (opencse.losses,)
+PACKAGES = (opencse.losses, opencse.text)
 MODULES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_run(name: str) -> None:
+def test_examples_in_docstrings_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
     assert not doctest.testmod(importlib.import_module(name)).failed
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TERMS if TERMS[kind].__name__.endswith("Loss")])
 def test_every_loss_has_an_example(kind: str) -> None:
     assert ">>>" in (TERMS[kind].__doc__ or "")
+
+
+@pytest.mark.parametrize("kind", CONSTRUCTORS)
+def test_every_kind_of_view_has_an_example(kind: str) -> None:
+    assert ">>>" in (CONSTRUCTORS[kind].__doc__ or "")
