@@ -31,8 +31,8 @@ anchor = "anchor"
 positive = "twin"
 negatives = ["near"]
 [[terms]]
-kind = "similarity_preserving"
-teacher = "same"
+kind = "list_net"
+teachers = ["same"]
 """
 
 

@@ -27,6 +27,7 @@ A new road was built near the river.
 """
 TABLE = "text\tparaphrase\nThe shop is open.\tOne can shop now.\nHe likes tea.\tTea is what he is fond of.\n"
 SMALL = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "selection.every=1"]
+BLOCK = [*SMALL, "block.fit_steps=4", "block.inner=8", "block.hidden=8", "block.code_hidden=8", "block.code=4"]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def corpus(tmp_path):
 def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     """Views, training, both reports: everything but the time it takes to learn something."""
     out = tmp_path / "out"
-    result = opencse.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False)
+    result = opencse.run("debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=BLOCK, progress=False)
     assert sorted(pq.read_table(sorted((out / "views").glob("*.parquet")))["text"].to_pylist()) != []
     assert list(result.scores) == [backbone.name, f"{backbone.name} + debias"]
     assert (out / "report.html").read_text().count("debias")
@@ -58,7 +59,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert {"training steps", "evaluation", "report"} <= set(scores["timings"])
     assert scores["before"]["pairs"]["tasks"][0]["rows"] == scores["after"]["pairs"]["tasks"][0]["rows"] == 240
     again = opencse.run(
-        "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=SMALL, progress=False, resume=True
+        "debias", corpus, backbone=backbone, out=out, pairs="demo", overrides=BLOCK, progress=False, resume=True
     )
     assert again.run.outcome == result.run.outcome
     assert (out / "model" / "README.md").read_text() == card, "once, however often it is evaluated"
@@ -75,7 +76,7 @@ def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
         corpus,
         backbone=backbone,
         out=tmp_path / "out",
-        overrides=SMALL,
+        overrides=BLOCK,
         progress=False,
         notify=notes.append,
     )
@@ -91,13 +92,13 @@ def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone)
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("2024-05-01\n***\n17\n")
     with pytest.raises(OpencseError, match=r"none of the 3 sentences fits any part .* English"):
-        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, progress=False)
+        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=BLOCK, progress=False)
 
 
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
-    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]", "views.paraphrase.window=[0.0, 1.0]"]
+    settings = [*BLOCK, "build.paraphrase.window=[0.0, 1.0]"]
     out = tmp_path / "out"
     opencse.run("debias", corpus, backbone=backbone, out=out, paraphrases=table, overrides=settings, progress=False)
     views = pq.read_table(sorted((out / "views").glob("part-*.parquet"))).to_pydict()
@@ -108,39 +109,38 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
     assert len(found) == 12, "eight sentences, two of the table, two that say outright what one says in passing"
 
     built, again = out / "views", tmp_path / "again"
-    opencse.run("debias", built, backbone=backbone, out=again, overrides=SMALL, progress=False)
-    assert 'name = "reworded"' in (again / "recipe.toml").read_text()
+    opencse.run("debias", built, backbone=backbone, out=again, overrides=BLOCK, progress=False)
+    assert '"negated_paraphrase"' in (again / "recipe.toml").read_text()
     third = tmp_path / "third"
     opencse.run("debias", built, backbone=backbone, out=third, paraphrases=table, overrides=settings, progress=False)
     assert not (third / "views").exists(), "with the table that they were built from, they are complete all the same"
 
     for rows, mixed in ((built, False), (out / "mixture.parquet", True)):
         fourth, notes = tmp_path / f"train-{mixed}", []
-        options = {"overrides": SMALL, "progress": False, "notify": notes.append}
+        options = {"overrides": BLOCK, "progress": False, "notify": notes.append}
         opencse.train("debias", rows, backbone=backbone, out=fourth, **options)
-        assert 'name = "reworded"' in (fourth / "recipe.toml").read_text()
+        assert '"negated_paraphrase"' in (fourth / "recipe.toml").read_text()
         assert any("mixture" in note for note in notes) != mixed
 
 
 def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    opencse.run("debias", corpus, backbone=backbone, out=first, overrides=SMALL, progress=False)
+    opencse.run("debias", corpus, backbone=backbone, out=first, overrides=BLOCK, progress=False)
     assert "same_paraphrase" in column_names(first / "views")
-    opencse.run("debias", first / "views", backbone=backbone, out=second, overrides=SMALL, progress=False)
+    opencse.run("debias", first / "views", backbone=backbone, out=second, overrides=BLOCK, progress=False)
     assert not (second / "views").exists()
 
 
 def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
-    settings = [*SMALL, "build.paraphrase.window=[0.0, 1.0]"]
+    settings = [*BLOCK, "build.paraphrase.window=[0.0, 1.0]"]
     first, second = tmp_path / "first", tmp_path / "second"
     opencse.run("debias", corpus, backbone=backbone, out=first, paraphrases=table, overrides=settings, progress=False)
-    more = ["views.passive={text='passive', optional=true}", "build.passive={kind='passive'}"]
-    more += ["terms.same.pairs=[['anchor', 'reordered'], ['anchor', 'passive']]"]
+    more = ["build.passive={kind='passive'}", "terms.meaning.same=['text', 'paraphrase', 'reordered', 'passive']"]
     more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
     views = first / "views"
-    opencse.run("debias", views, backbone=backbone, out=second, overrides=[*SMALL, *more], progress=False)
+    opencse.run("debias", views, backbone=backbone, out=second, overrides=[*BLOCK, *more], progress=False)
     before = pq.read_table(sorted(views.glob("part-*.parquet"))).to_pylist()
     after = pq.read_table(second / "views" / "joined.parquet").to_pylist()
     assert "passive" in after[0]
@@ -203,7 +203,7 @@ def test_paraphrases_for_osscse_may_come_from_a_table(tmp_path, corpus) -> None:
 )
 def test_sources_of_paraphrases(tmp_path, backbone, corpus, options, message) -> None:
     with pytest.raises(OpencseError) as error:
-        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=SMALL, **options)
+        opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=BLOCK, **options)
     assert message in f"{error.value.problem} {error.value.remedy}"
     assert not (tmp_path / "out").exists()
 
@@ -214,21 +214,15 @@ def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corp
     (own / "answers.tsv").write_text("question\tpassage\nIs soup sold?\tSoup is sold.\n\tTea is sold.\n")
     (own / "searches.txt").write_text("is soup sold\nwho sells tea\n")
     (own / "documents.txt").write_text("".join(f"Shop {number} sells soup and tea.\n" for number in range(12)))
-    settings = [*SMALL, "selection.guard_tolerance=0.3"]
-    options = {"backbone": backbone, "out": tmp_path / "out", "overrides": settings, "progress": False}
+    options = {"backbone": backbone, "out": tmp_path / "out", "overrides": BLOCK, "progress": False}
     result = opencse.run("debias", corpus, guard=own, **options)
-    guards = result.run.outcome.guards
-    assert list(guards) == [
-        "guard-questions",
-        "guard-answers",
-        "guard-topics",
-        "guard-long",
-        "own-answers",
-        "own-searches",
-    ]
+    curve = result.run.outcome.curve
+    guards = curve.before_and_after(curve.guards)
+    names = [f"guard-{name}" for name in ("questions", "answers", "topics", "long")]
+    assert list(guards) == [*names, "own-answers", "own-searches"]
     assert guards["own-searches"][0] == 100
     assert all(after >= before - 0.3 for before, after in guards.values())
     report = (tmp_path / "out" / "report.html").read_text()
-    assert "Guards, before" in report
+    assert "Scores by strength of the meaning block" in report
     assert "No guard" not in report
     assert opencse.run("debias", corpus, guard=own, resume=True, **options).run.outcome == result.run.outcome

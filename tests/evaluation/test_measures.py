@@ -97,4 +97,4 @@ def test_the_geometry_of_training_sentences_leaves_the_training_as_it_was(encode
 
 def test_without_measures_there_is_nothing_to_validate() -> None:
     UNMEASURED.start(None)
-    assert (UNMEASURED.validate, UNMEASURED.guard_scores(), UNMEASURED.watched()) == (False, {}, {})
+    assert (UNMEASURED.validate, UNMEASURED.watched()) == (False, {})

@@ -18,14 +18,12 @@ from opencse.losses import (
     ListMLELoss,
     MarginInfoNCELoss,
     MaskedLanguageModelLoss,
+    MeaningLoss,
     MomentumContrastiveLoss,
     NoiseNegatives,
-    PairPreserving,
     RankingConsistencyLoss,
     RecallLoss,
     ReplacedTokenDetectionLoss,
-    SimilarityBound,
-    SimilarityOrder,
     Term,
     TwoWayMarginLoss,
 )
@@ -33,7 +31,6 @@ from opencse.losses.teacher_weights import Policy
 from tests.losses.cases import CASES, ROWS, TEACHERS, Case
 from tests.losses.checks import check, check_degenerate, draw, run
 
-CLOSER, FARTHER = (("anchor", "denied"), ("negation", "antonym")), (("anchor", "negation"), ("denied", "antonym"))
 ALTERNATING = AlternatingNormalizationLoss(
     positives=("positive",), negatives=("negative",), min_rows=2, stop_gradient=True
 )
@@ -41,10 +38,9 @@ TERMS: list[Term] = [
     *(case.term for case in CASES),
     MarginInfoNCELoss(negatives=("negative",), signs="n-", size="dynamic"),
     ALTERNATING,
-    PairPreserving(pairs=FARTHER, teacher="a"),
-    SimilarityBound(pairs=FARTHER, at_most=0.5),
-    SimilarityBound(pairs=FARTHER, at_least=0.5),
-    SimilarityOrder(closer=CLOSER, farther=FARTHER, margin=0.1),
+    MeaningLoss(
+        same=("anchor", "denied"), opposed=(("negation", "antonym"),), exchanged=("swapped",), related=("near",)
+    ),
 ]
 NOISE = DCLRLoss(noise=NoiseNegatives(), false_negatives=FalseNegatives(teacher="a", threshold=0.3))
 
@@ -126,7 +122,8 @@ IMPOSSIBLE: list[tuple[Callable[..., object], dict[str, object], str]] = [
     *((MaskedLanguageModelLoss, {"ratio": ratio}, "ratio") for ratio in (0.0, 1.0)),
     (MomentumContrastiveLoss, {"queue_size": 0}, ""),
     (MomentumContrastiveLoss, {"momentum": 1.5}, ""),
-    (PairPreserving, {"pairs": ()}, "at least one pair"),
+    (MeaningLoss, {"same": (), "opposed": ()}, "name the view of the sentence"),
+    (MeaningLoss, {"same": ("a",), "opposed": (("b",), ("b",))}, "in two groups"),
     (RankingConsistencyLoss, {"temperature": 0}, "temperature"),
     (RecallLoss, {"gamma": 0.0}, "gamma"),
     *((ReplacedTokenDetectionLoss, {"sentences": views}, "") for views in ((), ("a", "a"))),

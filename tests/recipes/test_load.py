@@ -128,7 +128,7 @@ extends = "simcse"
 
 [with.paraphrases]
 views.paraphrase = { text = "paraphrase", optional = true }
-terms.near = { kind = "similarity_bound", pairs = [["anchor", "paraphrase"]], at_least = 0.8 }
+terms.near = { kind = "info_nce", positive = "paraphrase" }
 build.paraphrase = { kind = "candidate_table", path = "" }
 """
 

@@ -20,9 +20,9 @@ from opencse.encoder.masked_lm import load_masked_lm
 from opencse.losses import (
     InfoNCELoss,
     ListMLELoss,
+    MeaningLoss,
     MomentumContrastiveLoss,
     Objective,
-    PairPreserving,
     RecallLoss,
     ReplacedTokenDetectionLoss,
     TermBuildContext,
@@ -56,7 +56,7 @@ CASES = {
         )
     ],
     "denoising": [CONTRASTIVE],
-    "pairs": [PairPreserving(pairs=(("anchor", "positive"),), teacher="a")],
+    "meaning": [MeaningLoss(same=("anchor", "positive"), opposed=(("negative",),))],
 }
 
 

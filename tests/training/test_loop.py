@@ -14,12 +14,10 @@ import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from opencse.encoder import load_encoder
 from opencse.foundation.errors import Interrupted, OpencseError
 from opencse.training import loop
 from opencse.training.batches import BatchSampler
-from opencse.training.checkpoint import load_weights
-from opencse.training.folder import TRAINED_WEIGHTS, begun_step_limit
+from opencse.training.folder import begun_step_limit
 from tests.tiny import tiny_bert
 from tests.training.helpers import FakeDev, GivenScores, crash_at, metrics, run, weights, write_corpus
 
@@ -177,41 +175,6 @@ def test_the_kept_weights_are_those_of_the_best_step(straight) -> None:
     dev = FakeDev()
     dev.start(SentenceTransformer(str(straight / "model"), device="cpu"))
     assert dev.scores()["fake"] == pytest.approx(outcome["best_score"])
-
-
-@pytest.mark.parametrize(
-    ("scores", "share", "warned"),
-    [
-        ((80.0, 82.0, 79.5, 79.0), 1.0, None),
-        ((80.0, 70.0, 70.0, 79.5), 1.0, None),  # only the end counts
-        ((80.0, 82.0, 79.5, *PART), 0.9, "only 90% of the way"),
-        ((80.0, 82.0, 79.5, *[78.0] * 5), 0.0, "the model is the untouched one"),
-    ],
-)
-def test_as_much_of_the_training_as_the_tolerance_allows(tmp_path, backbone, corpus, scores, share, warned) -> None:
-    settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
-    dev = GivenScores(scores)
-    result = run(corpus, backbone, tmp_path / "out", *settings, dev=dev)
-    assert next(dev.left, None) is None
-    assert (result.outcome.best_step, result.outcome.share) == (12, share)
-    assert [warned in w for w in result.warnings] == ([True] if warned else [])
-
-
-def test_what_is_kept_lies_on_the_way_to_the_last_weights(tmp_path, backbone, corpus) -> None:
-    def model(name: str, *scores: float) -> dict[str, np.ndarray]:
-        dev = GivenScores((80.0, 82.0, 79.5, *scores))
-        settings = (*LONG, "selection.keep=last", "selection.tolerance=1")
-        return load_file(run(corpus, backbone, tmp_path / name, *settings, dev=dev).model / "model.safetensors")
-
-    start, end, kept = model("none", *[78.0] * 5), model("all", 80.0), model("part", *PART)
-    for name in kept:
-        np.testing.assert_allclose(kept[name], start[name] + 0.9 * (end[name] - start[name]), rtol=1e-5, atol=1e-7)
-    network = load_encoder(tmp_path / "part" / "model")
-    load_weights(network, tmp_path / "part" / TRAINED_WEIGHTS)
-    trained = load_encoder(tmp_path / "all" / "model").parameters()
-    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), trained, strict=True))
-    assert not (tmp_path / "all" / TRAINED_WEIGHTS).exists()  # the model has them
-    assert any(np.abs(end[name] - start[name]).max() > 1e-4 for name in kept)
 
 
 def test_early_stopping(tmp_path, backbone, corpus) -> None:

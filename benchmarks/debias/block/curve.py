@@ -21,13 +21,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from block_folder import load_with_block
-from meaning_block import rescale
 from measures import Measures
 from strength import largest_strength, strength_curve
 from wording import table
 
+from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
+from opencse.encoder.meaning_block import rescale
 from opencse.evaluation import load_guard
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Encode, Task, evaluate_tasks
@@ -42,7 +42,7 @@ class Encoded:
     """Vectors at strength 1 of every text that was asked for, each encoded once."""
 
     def __init__(self, model: str) -> None:
-        encoder = load_with_block(model, device="cpu")
+        encoder = load_encoder(model, device="cpu")
         encoder[-1].strength = 1.0
         self._encode: Encode = Embedder(encoder, precision="bf16").encode
         self._place: dict[str, int] = {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from meaning_block import rescale
-
+from opencse.encoder.meaning_block import rescale
 from opencse.evaluation.task import Encode, Task, evaluate_tasks
 
 STRENGTHS = tuple(step / 20 for step in range(17))

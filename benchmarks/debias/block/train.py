@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 import torch.nn.functional as F
-from block_folder import save_with_block
 from block_losses import (
     GROUP,
     BlockLoss,
@@ -34,11 +33,10 @@ from block_losses import (
     relations,
     sharpening_loss,
 )
-from meaning_block import MeaningBlock
 from torch import Tensor, nn
 
-from opencse.encoder import load_encoder
-from opencse.encoder.names import resolve
+from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.meaning_block import MeaningBlock
 
 LONG_SHARE = 0.04
 """Share of the rows that get a long text, of which nothing is claimed: the texts of several rows, joined."""
@@ -304,7 +302,7 @@ class Trainer:
 
     def save_model(self) -> None:
         """Write the model with its block."""
-        save_with_block(resolve(self.options.backbone), self.block, self.options.out / "model")
+        save_encoder(copy.deepcopy(self.model).append(self.block), self.options.out / "model")
 
     def say(self, line: str) -> None:
         """Add a line to the progress."""

@@ -20,9 +20,9 @@ from opencse.encoder.embedder import Embedder
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode
-from opencse.evaluation.compatibility import StoredVectors, stored_vectors
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import short_names
+from opencse.evaluation.upgrade import IndexUpgrade, index_upgrade
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.unit_rows import unit_rows
@@ -80,7 +80,7 @@ class SearchComparison(JupyterMixin):
         own_queries: Whether the queries are the user's; otherwise they are sentences of the texts.
         overlap: Share of the first ten hits that both models have, with a 95 % bootstrap interval over queries.
         same_first: Share of queries with the same first hit.
-        stored: Whether stored vectors of the old model stay usable.
+        index: How stored vectors of the old model go together with the new one.
         lists: The lists of every query, the most changed first.
     """
 
@@ -90,7 +90,7 @@ class SearchComparison(JupyterMixin):
     own_queries: bool
     overlap: Estimate
     same_first: Estimate
-    stored: StoredVectors
+    index: IndexUpgrade
     lists: tuple[SearchPair, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class SearchComparison(JupyterMixin):
                 lines += [
                     Text(f"  {name} {i}  {hit.cosine:.2f}  {hit.text[:100]}") for i, hit in enumerate(hits[:2], 1)
                 ]
-        return Group(*lines, Text(self.stored.advice()), Text(self.headline(), style="bold"))
+        return Group(*lines, Text(self.index.advice()), Text(self.headline(), style="bold"))
 
 
 @takes(SearchOptions)
@@ -189,7 +189,7 @@ def compare_searches(
     results, matrices = [], []
     for encode in (old, new):
         vectors = unit_rows(encode([*texts, *queries]))
-        matrices.append(vectors[: len(texts)])
+        matrices.append(vectors)
         similarity = vectors[len(texts) :] @ vectors[: len(texts)].T
         similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
         order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(_TOP, max(1, len(texts) - 1))]
@@ -209,7 +209,7 @@ def compare_searches(
         own_queries=own_queries,
         overlap=mean_estimate(np.array([pair.shared / len(pair.new) for pair in pairs])),
         same_first=mean_estimate(np.array([pair.old[0].text == pair.new[0].text for pair in pairs])),
-        stored=stored_vectors(*(matrix[:2000] for matrix in matrices)),
+        index=index_upgrade(matrices[0][: len(texts)], *np.split(matrices[1], [len(texts)])),
         lists=tuple(sorted(pairs, key=lambda pair: (pair.shared, pair.old[0].text == pair.new[0].text))),
     )
 

@@ -36,8 +36,7 @@ def training_line(run: TrainingRun) -> str:
     outcome = run.outcome
     line = f"{outcome.steps:,} step{'' if outcome.steps == 1 else 's'} in {outcome.seconds:,.0f} s"
     if outcome.best_score is not None:
-        share = "" if outcome.share == 1 else f"{outcome.share:.0%} of the way to "
-        line += f"; kept {share}step {outcome.best_step:,}, development Spearman {outcome.best_score:.2f}"
+        line += f"; kept step {outcome.best_step:,}, development Spearman {outcome.best_score:.2f}"
         line += f" (before training {outcome.first_score:.2f})" if outcome.first_score is not None else ""
     return line
 

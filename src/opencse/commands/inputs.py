@@ -85,4 +85,5 @@ def resolve_recipe(
         variant=options.variant,
         overrides=options.settings,
         paraphrases=paraphrases,
+        trained_block=lambda: backbone.block is not None,
     )

@@ -106,6 +106,11 @@ class RunOptions(TrainOptions):
     resolved recipe and environment beside them; OUT/views if columns were built.
     """
 
+    corpus: Any = argument(
+        f"{_CORPUS} Leave it out to give the model the meaning block that comes with opencse.",
+        default=None,
+        kw_only=False,
+    )
     backbone: Any = option(_BACKBONE, default="minilm")
     pairs: str | Path | None = option(
         "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`, the pairs that come with "

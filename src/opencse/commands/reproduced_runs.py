@@ -214,7 +214,10 @@ class Reproduction:
             raise OpencseError(f"a language model that writes the {system.llm} (--llm)")
         if self.options.llm is not None and system.llm:
             settings += llm_settings(self.options.llm, system.llm, f"build.{system.llm}")
-        asked = {"family": start.settings or start.own_family, "variant": system.variant or self.variant}
+        asked: dict[str, Any] = {
+            "family": start.settings or start.own_family,
+            "variant": system.variant or self.variant,
+        }
         recipe = load_recipe(system.recipe, **asked, overrides=settings)
         if start.stands_in:
             settings += stand_ins(recipe, start.backbone)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from opencse.commands.add_block import add_block
 from opencse.commands.command_line import takes
 from opencse.commands.inputs import RunInputs, resolve_inputs
 from opencse.commands.options import RunCommand, RunOptions
@@ -37,6 +38,8 @@ def run(options: RunOptions) -> RunResult:
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
+    if options.corpus is None:
+        return add_block(options)
     folder, notify, deadline = Path(options.out), options.notify, None
     if options.minutes is not None:
         check_minutes(options.minutes)
@@ -54,7 +57,7 @@ def run(options: RunOptions) -> RunResult:
         rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
         remarks = []
         if inputs.labels is not None:
-            remarks.append(labels_note(inputs.recipe, inputs.labels, rows.rows(inputs.labels.columns)))
+            remarks.append(labels_note(inputs.labels, rows.rows(inputs.labels.columns)))
             notify(remarks[0])
         if not (folder / "run.json").is_file():
             control = replace(control, resume=False)

@@ -18,9 +18,9 @@ from opencse.commands.reports.summary import add_scores
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder, Precision, cached_vectors
 from opencse.evaluation import STS_TASKS, Results, TaskResult
-from opencse.evaluation.compatibility import compared_texts, stored_vectors
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite, load_probe_data
 from opencse.evaluation.sts_sources import sts_text
+from opencse.evaluation.upgrade import IndexUpgrade
 from opencse.foundation.files import write_json
 from opencse.foundation.progress import timed
 from opencse.text import demo
@@ -29,6 +29,11 @@ from opencse.training.train import TrainingRun
 _UNGUARDED = (
     "No guard: the recipe has none, and there were no development pairs (--dev or --data), so nothing checked that the "
     "model is still as good as before."
+)
+AGAIN = IndexUpgrade().advice()
+UPGRADE = (
+    "Stored vectors of the model before stay in use: opencse.encoder.meaning_block.upgrade appends numbers to them, "
+    "and the ranking stays as it was until you send whole queries (docs/guides/upgrade-index.md)."
 )
 
 
@@ -109,22 +114,20 @@ def measure_and_report(
         before = suite(untouched)
         after = suite(Embedder(load_encoder(trained.model), precision=precision, progress=f"evaluating {names[1]}"))
         scores = dict(zip(names, (before, after), strict=True))
-        texts = compared_texts(inputs.corpus.texts())
-        old = cached_vectors(Embedder(inputs.backbone.encoder(**inputs.recipe.pooling)), texts)
-        stored = stored_vectors(old, Embedder(load_encoder(trained.model))(texts))
+    curve = trained.outcome.curve
     with timed("report"):
-        outcome = compare_outcome(scores, trained.outcome.guards, [*_unmeasured(trained, scores), stored.advice()])
+        outcome = compare_outcome(scores, curve, [*_unmeasured(trained, scores), UPGRADE if curve else AGAIN])
         notes = [*remarks, *_training_notes(trained), *probe_data.notes]
-        report = write_report(scores, trained.folder, notes=notes, outcome=outcome)
+        report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
     table = inputs.paraphrases.table
     made_of = [inputs.corpus.name, *([] if table is None else [f"paraphrases from {table.name}"])]
-    add_scores(trained.model / "README.md", scores, made_of=", ".join(made_of), stored=stored)
+    add_scores(trained.model / "README.md", scores, made_of=", ".join(made_of))
     return scores, outcome, report
 
 
 def _unmeasured(trained: TrainingRun, scores: Mapping[str, ProbeScores]) -> Iterator[str]:
     """Yield a line for each missing measurement, with the option that adds it."""
-    if not trained.outcome.guards and trained.outcome.first_score is None:
+    if trained.outcome.curve is None and trained.outcome.first_score is None:
         yield _UNGUARDED
     if not any(found.sts for found in scores.values()):
         yield "Agreement with people was not measured: give the STS files with --data, or your own pairs with --pairs."
@@ -134,10 +137,6 @@ def _training_notes(trained: TrainingRun) -> Iterator[str]:
     """Yield the steps and the score of the kept weights, warnings, scores of the guards, and the published average."""
     yield f"Training: {training_line(trained)}."
     yield from trained.warnings
-    guards = trained.outcome.guards.items()
-    if guards:
-        scores = (f"{name.removeprefix('guard-')} {before:.1f} → {after:.1f}" for name, (before, after) in guards)
-        yield f"Guards, before → after: {', '.join(scores)}."
     published = trained.recipe.published.get(trained.recipe.family)
     if published is not None:
         yield f"Published STS average for {trained.recipe.family}: {published:.2f} (one run of the authors')."

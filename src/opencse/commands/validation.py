@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opencse.commands.options import TrainOptions
 from opencse.encoder.embedder import Precision
-from opencse.evaluation import PairsTask, ScoredPairs, Task, load_guard
+from opencse.evaluation import PairsTask, ScoredPairs, Task, load_development, load_guard
 from opencse.evaluation.measures import PairGeometry, TaskScores
 from opencse.evaluation.sts_sources import development_sets
 from opencse.foundation.errors import OpencseError
@@ -26,7 +26,8 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
         options: The options; a run that is resumed is scored in the precision that it began with.
 
     Returns:
-        Development score, guards, and what the recipe watches of the first development set (`Selection.watch`).
+        Development score, and what the recipe watches of the first development set (`Selection.watch`); for a recipe
+        with a meaning block, its guards, the development sets among them, and measures of meaning.
 
     Raises:
         OpencseError: A file cannot be read, the folder holds no guards, or the recipe uses none.
@@ -36,9 +37,13 @@ def read_validation(recipe: Recipe, corpus: Corpus, options: TrainOptions) -> Me
     precision: Precision = "auto" if trained == "fp16" else trained
     sets = development_sets(options.dev, options.data, selection.tasks)
     guards = _guards(recipe, options.guard, corpus.texts)
+    if recipe.block is not None:  # pairs guard what the untouched model knows; what the block learns, they don't show
+        return Measures(
+            guards=TaskScores([*guards, *(PairsTask(pairs=pairs) for pairs in sets)], precision),
+            meaning=TaskScores(load_development(), precision),
+        )
     return Measures(
         development=_development(sets, precision),
-        guards=TaskScores(guards, precision) if guards else None,
         watch=[PairGeometry(sets[0], selection.watch, precision)] if sets and selection.watch else [],
     )
 
@@ -55,12 +60,9 @@ def _development(sets: Sequence[ScoredPairs], precision: Precision) -> TaskScore
 
 def _guards(recipe: Recipe, own: str | Path | None, texts: Callable[[], Iterator[str]]) -> list[Task]:
     """Return the guards of a run: those that come with opencse, and the user's own."""
-    if recipe.selection.guard_tolerance is None:
+    if recipe.block is None:
         if own is not None:
-            raise OpencseError(
-                f"the recipe {recipe.name} uses no guards",
-                "Give it one: --set selection.keep=last --set selection.guard_tolerance=0.3.",
-            )
+            raise OpencseError(f"the recipe {recipe.name} uses no guards", "They are for recipes with a meaning block.")
         return []
     if own is None:
         return load_guard()

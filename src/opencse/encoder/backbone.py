@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from opencse.encoder.blocks import shipped_block
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import set_dropout
 from opencse.encoder.given import model_source
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled
+from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.names import family_of, resolve
 
 if TYPE_CHECKING:
@@ -56,6 +58,13 @@ class Backbone:
     def tokenizer(self) -> Any:
         """The tokenizer of the model, without any template."""
         return self._untouched.tokenizer
+
+    @cached_property
+    def block(self) -> MeaningBlock | None:
+        """The meaning block that was trained for this model: its own, or the one that comes with the package."""
+        own = block_of(self._untouched)
+        folder = None if own is not None else shipped_block(self._untouched)
+        return own if folder is None else MeaningBlock.load(str(folder))
 
     def encoder(
         self,

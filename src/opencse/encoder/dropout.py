@@ -109,6 +109,11 @@ def set_dropout(transformer: Any, p: float) -> bool:
         return False
     for name in fields:
         setattr(config, name, p)
-    for module, name in _slots(transformer):
-        setattr(module, name, p)
+    set_rates(transformer, p)
     return True
+
+
+def set_rates(model: nn.Module, p: float) -> None:
+    """Set the rate of all dropouts of a module, attention included; its configuration stays."""
+    for module, name in _slots(model):
+        setattr(module, name, p)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opencse.encoder.meaning_block import BLOCK_TYPES
 from opencse.encoder.model_folder import require_finite
 from opencse.encoder.quiet import quiet
 from opencse.foundation.files import replaced_folder
@@ -56,6 +57,8 @@ def _use_old_names(folder: Path, max_length: int | None) -> None:
     modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     for module in modules:
         kind = module["type"].rpartition(".")[2]
+        if module["type"] in BLOCK_TYPES:
+            module["type"] = BLOCK_TYPES[0]
         if kind not in _KINDS:
             continue
         module["type"] = f"sentence_transformers.models.{kind}"

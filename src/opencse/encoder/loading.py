@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import dropout_config_overrides
+from opencse.encoder.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.model_folder import check_loaded, check_model_folder, transformer_folder
 from opencse.encoder.names import is_offline, resolve
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
@@ -75,6 +76,8 @@ def open_model(
 ) -> SentenceTransformer:
     """Read a model from a folder or the hub, with the modules that it has there.
 
+    A meaning block is one of this package: the copy of its file in the folder is not run.
+
     Args:
         name: Its name in messages.
         source: A folder or a hub id.
@@ -88,10 +91,24 @@ def open_model(
     settings = {} if dropout is None else dropout_config_overrides(load_config(source), dropout)
     device = str(choose_device() if device is None else device)
     with readable_errors(name), quiet():
-        model = SentenceTransformer(source, device=device, config_kwargs=settings or None, trust_remote_code=False)
+        model = _opening_class()(source, device=device, config_kwargs=settings or None, trust_remote_code=False)
+        model.__class__ = SentenceTransformer
     if hasattr(model[0], "auto_model"):
         check_loaded(name, model[0].auto_model, model.tokenizer)
     return model
+
+
+@cache
+def _opening_class() -> type[SentenceTransformer]:
+    """Return the class of models that takes meaning blocks from this package."""
+    from sentence_transformers import SentenceTransformer
+
+    class Opening(SentenceTransformer):
+        def _load_module_class_from_ref(self, class_ref: str, *args: Any, **kwargs: Any) -> type:
+            known = class_ref in BLOCK_TYPES
+            return MeaningBlock if known else super()._load_module_class_from_ref(class_ref, *args, **kwargs)
+
+    return Opening
 
 
 def pooled(

@@ -8,12 +8,14 @@ from typing import Any
 
 import torch
 
+from opencse.encoder.meaning_block import BLOCK_TYPES
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import error_reason, read_json, read_text
 
 _REMEDY = "Download or save the model again."
 _MODULES = "sentence_transformers."
-"""Modules of other packages are refused: importing them would run code chosen by the folder."""
+"""Modules of other packages are refused: importing them would run code chosen by the folder. opencse's meaning block is
+not imported from the folder either (`opencse.encoder.loading`)."""
 _MOST_LAYERS = 1000
 
 
@@ -24,11 +26,18 @@ def check_model_folder(folder: Path) -> None:
         OpencseError: A file is missing, damaged or of the wrong form; a module lies outside the folder or is not one of
             sentence-transformers' own; or the weights are pickled.
     """
-    first = _modules(folder)[0] if (folder / "modules.json").exists() else {"path": "", "type": "Transformer"}
+    plain = [{"path": "", "type": "Transformer"}]
+    modules = _modules(folder) if (folder / "modules.json").exists() else plain
+    first = modules[0]
     transformer = folder / first["path"]
     if first["type"].endswith("Transformer"):  # static embeddings, for example, have neither
         _check_config(transformer / "config.json", read_json(transformer / "config.json", _REMEDY))
         _check_weights(transformer)
+    for module in modules:
+        if module["type"] in BLOCK_TYPES:
+            path = folder / module["path"] / "config.json"
+            _check_config(path, dict(read_json(path, _REMEDY).get("transformer") or {}))
+            _check_weights(path.parent)
     for name in ("config_sentence_transformers.json", "sentence_bert_config.json", "tokenizer_config.json"):
         for subfolder in {folder, transformer}:
             if (subfolder / name).exists():
@@ -66,7 +75,7 @@ def _check_module(path: Path, module: Any) -> None:
     location = Path(module["path"])
     if location.is_absolute() or ".." in location.parts:
         raise OpencseError(f"{path}: the module '{location}' is outside the model's folder", _REMEDY)
-    if not module["type"].startswith(_MODULES):
+    if not module["type"].startswith(_MODULES) and module["type"] not in BLOCK_TYPES:
         raise OpencseError(
             f"{path}: '{module['type']}' is not a module of sentence-transformers",
             "Models with their own code are not run.",

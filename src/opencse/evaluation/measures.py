@@ -43,18 +43,26 @@ class TaskScores:
         self._embedder = Embedder(encoder, precision=self._precision)
         self._prepared = self._embedder.prepare(self._texts)
 
-    def results(self) -> tuple[TaskResult, ...]:
-        """Return all metrics of the current weights."""
-        return score(self._tasks, self._texts, self._embedder.encode(self._prepared)).results
+    def vectors(self) -> np.ndarray:
+        """Return the vectors of the distinct texts with the current weights, (n, d)."""
+        return self._embedder.encode(self._prepared)
+
+    def results(self, vectors: np.ndarray) -> tuple[TaskResult, ...]:
+        """Return all metrics of vectors of the distinct texts."""
+        return score(self._tasks, self._texts, vectors).results
 
     def scores(self) -> dict[str, float]:
-        """Return the main metrics of the current weights.
+        """Return the main metrics of the current weights."""
+        return self.scored(self.vectors())
+
+    def scored(self, vectors: np.ndarray) -> dict[str, float]:
+        """Return the main metrics of vectors of the distinct texts.
 
         Raises:
             OpencseError: One is undefined.
         """
         scores = {}
-        for result in self.results():
+        for result in self.results(vectors):
             if result.score is None:
                 raise OpencseError(f"{result.task}: the development score is undefined ({result.undefined})")
             scores[result.task] = result.score
@@ -77,10 +85,10 @@ class PairGeometry(TaskScores):
             tasks += _splits(pairs)
         super().__init__(tasks, precision)
 
-    def scores(self) -> dict[str, float]:
-        """Return the defined values of the current weights."""
+    def scored(self, vectors: np.ndarray) -> dict[str, float]:
+        """Return the defined values of vectors."""
         found: dict[str, float | None] = {}
-        for result in self.results():
+        for result in self.results(vectors):
             if result.main is None:
                 found |= {name: result.metrics[name] for name in ("alignment", "uniformity")}
             else:

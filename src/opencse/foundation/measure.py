@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
@@ -20,18 +22,30 @@ class Measure(Protocol):
         """Return the scores of the encoder's current weights by name."""
 
 
+class VectorMeasure(Measure, Protocol):
+    """Scores that depend on the vectors of some texts alone, which may be changed before they are scored."""
+
+    def vectors(self) -> np.ndarray:
+        """Return the vectors of the texts with the encoder's current weights, (n, d)."""
+
+    def scored(self, vectors: np.ndarray) -> dict[str, float]:
+        """Return the scores of vectors of the same texts by name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measures:
     """Everything that is measured of a model while it trains.
 
     Attributes:
         development: Scores whose mean is the development score, higher is better; None to select no step by scores.
-        guards: Scores that must not fall, for recipes that keep the last step (`Selection.guard_tolerance`).
+        guards: Scores that must not fall, which limit the strength of a meaning block.
+        meaning: Scores of what the block is for, shown beside the guards.
         watch: Further measures, logged with each development score.
     """
 
     development: Measure | None = None
-    guards: Measure | None = None
+    guards: VectorMeasure | None = None
+    meaning: VectorMeasure | None = None
     watch: Sequence[Measure] = ()
 
     @property
@@ -41,7 +55,7 @@ class Measures:
 
     def start(self, encoder: SentenceTransformer) -> None:
         """Prepare all measures for an encoder."""
-        for measure in (self.development, self.guards, *self.watch):
+        for measure in (self.development, self.guards, self.meaning, *self.watch):
             if measure is not None:
                 measure.start(encoder)
 
@@ -50,10 +64,6 @@ class Measures:
         assert self.development is not None
         scores = self.development.scores()
         return sum(scores.values()) / len(scores)
-
-    def guard_scores(self) -> dict[str, float]:
-        """Return the current weights' score on each guard by name; empty without guards."""
-        return {} if self.guards is None else self.guards.scores()
 
     def watched(self) -> dict[str, float]:
         """Return the further measures of the current weights by name."""

@@ -15,15 +15,12 @@ if TYPE_CHECKING:
     from opencse.losses.info_nce import InfoNCELoss
     from opencse.losses.margin_info_nce import MarginInfoNCELoss
     from opencse.losses.masked_language_model import MaskedLanguageModelLoss
+    from opencse.losses.meaning import MeaningLoss
     from opencse.losses.momentum import MomentumContrastiveLoss
     from opencse.losses.objective import Objective
-    from opencse.losses.pair_preserving import PairPreserving
-    from opencse.losses.preservation import SimilarityPreserving
     from opencse.losses.ranking_consistency import RankingConsistencyLoss
     from opencse.losses.recall import RecallLoss
     from opencse.losses.replaced_tokens import ReplacedTokenDetectionLoss
-    from opencse.losses.similarity_bound import SimilarityBound
-    from opencse.losses.similarity_order import SimilarityOrder
     from opencse.losses.term import Context, Embeddings, LossOutput, Processes, Term, TermBuildContext, TermModule
     from opencse.losses.two_way_margin import TwoWayMarginLoss
 
@@ -39,13 +36,10 @@ TERMS: MutableMapping[str, type[Term]] = Kinds(
         "recall": "opencse.losses.recall:RecallLoss",
         "replaced_token_detection": "opencse.losses.replaced_tokens:ReplacedTokenDetectionLoss",
         "masked_language_model": "opencse.losses.masked_language_model:MaskedLanguageModelLoss",
+        "meaning": "opencse.losses.meaning:MeaningLoss",
         "ranking_consistency": "opencse.losses.ranking_consistency:RankingConsistencyLoss",
         "list_net": "opencse.losses.distillation:ListNetLoss",
         "list_mle": "opencse.losses.distillation:ListMLELoss",
-        "pair_preserving": "opencse.losses.pair_preserving:PairPreserving",
-        "similarity_preserving": "opencse.losses.preservation:SimilarityPreserving",
-        "similarity_bound": "opencse.losses.similarity_bound:SimilarityBound",
-        "similarity_order": "opencse.losses.similarity_order:SimilarityOrder",
     }
 )
 """Term classes by `kind`, their name in recipes."""
@@ -65,17 +59,14 @@ __all__ = [
     "LossOutput",
     "MarginInfoNCELoss",
     "MaskedLanguageModelLoss",
+    "MeaningLoss",
     "MomentumContrastiveLoss",
     "NoiseNegatives",
     "Objective",
-    "PairPreserving",
     "Processes",
     "RankingConsistencyLoss",
     "RecallLoss",
     "ReplacedTokenDetectionLoss",
-    "SimilarityBound",
-    "SimilarityOrder",
-    "SimilarityPreserving",
     "Term",
     "TermBuildContext",
     "TermModule",

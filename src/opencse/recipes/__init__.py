@@ -4,6 +4,7 @@ from opencse.encoder.names import FAMILIES, family_of
 from opencse.recipes.changes import shortened
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
 from opencse.recipes.schema import (
+    Block,
     CorpusSettings,
     Encoder,
     FirstStage,
@@ -19,6 +20,7 @@ from opencse.recipes.schema import (
 
 __all__ = [
     "FAMILIES",
+    "Block",
     "CorpusSettings",
     "Encoder",
     "FirstStage",

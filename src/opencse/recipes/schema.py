@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from opencse.recipes.settings import CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
+from opencse.recipes.settings import Block, CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
 
 if TYPE_CHECKING:
     from opencse.losses import Term
@@ -148,13 +148,15 @@ class Recipe:
         differs: How the default differs from the system as published (its `faithful` variant), and why.
         variant: `sound` (the default) or `faithful`.
         family: The backbone family whose published settings were applied.
-        views: The versions of each sentence, by name.
+        views: The versions of each sentence, by name. A term may also read the column `text` and those of `build` under
+            their own names; rows may lack these.
         terms: The summands of the objective.
         teachers: Models whose vectors the terms may read, by name.
         first_stages: Models that are trained before the `build`, by name.
         corpus: See `CorpusSettings`.
         build: How missing text columns are made, by column.
         encoder: See `Encoder`.
+        block: See `Block`; where absent, the encoder itself is trained.
         optimizer: See `Optimizer`.
         schedule: See `Schedule`.
         training: See `Training`.
@@ -168,13 +170,14 @@ class Recipe:
     differs: str = ""
     variant: Literal["sound", "faithful"] = "sound"
     family: str = "other"
-    views: dict[str, ViewSettings]
+    views: dict[str, ViewSettings] = field(default_factory=dict)
     terms: tuple[Term, ...]
     teachers: dict[str, Teacher] = field(default_factory=dict)
     first_stages: dict[str, FirstStage] = field(default_factory=dict)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     build: dict[str, Any] = field(default_factory=dict)
     encoder: Encoder = field(default_factory=Encoder)
+    block: Block | None = None
     optimizer: Optimizer = field(default_factory=Optimizer)
     schedule: Schedule = field(default_factory=Schedule)
     training: Training = field(default_factory=Training)
@@ -187,6 +190,11 @@ class Recipe:
         names = [t.name for t in self.terms]
         if len(set(names)) != len(names):
             raise ValueError(f"two terms share a name ({', '.join(names)}): give each a `name` of its own")
+
+        own = {"text", *(column for name, spec in self.build.items() for column in spec.columns(name))}
+        read = dict.fromkeys(view for term in self.terms for view in term.views if view not in self.views)
+        undeclared = {view: ViewSettings(text=view, optional=view != "text") for view in read if view in own}
+        object.__setattr__(self, "views", {**self.views, **undeclared})
 
         def before(term: Term) -> tuple[Term, ...]:
             return self.terms[: self.terms.index(term)]
@@ -223,6 +231,8 @@ class Recipe:
                     f"view '{place}' reads the column '{used.text}', which no part of the corpus has: "
                     "add it to the `keeps` of one of corpus.parts"
                 )
+        if self.block is not None and self.encoder.projector != "none":
+            raise ValueError("a meaning block needs encoder.projector 'none'")
         masked = [n for n, v in self.used_views.items() if v.prompt and "{mask}" in v.prompt]
         if self.encoder.pooling == "mask" and len(masked) != len(self.used_views):
             raise ValueError("pooling 'mask' needs a prompt with {mask} in every view")

@@ -108,11 +108,6 @@ class Selection:
     Attributes:
         every: Steps between evaluations.
         patience: Stop after so many evaluations without improvement; never where absent.
-        keep: The `best` step; or the `last` one, for terms whose success the pairs do not show.
-        tolerance: How many points (of 100) below the untouched backbone is still good enough for `last`. A model that
-            has fallen further goes back towards the untouched weights, in a straight line, until it has not.
-        guard_tolerance: The same for each guard, a score of search or classification (`opencse.evaluation.load_guard`);
-            there are no guards where it is absent.
         tasks: Whose development sets are scored where `--data` is given and `--dev` is not: their mean counts.
         watch: What else is measured on the development pairs at each evaluation, for `metrics.jsonl` alone: their
             `geometry` (alignment and uniformity), and the correlation on OssCSE's consistent and opposed `splits`; and
@@ -121,9 +116,6 @@ class Selection:
 
     every: int = 125
     patience: int | None = None
-    keep: Literal["best", "last"] = "best"
-    tolerance: float = 0.0
-    guard_tolerance: float | None = None
     tasks: tuple[Literal["STS-B", "SICK-R"], ...] = ("STS-B",)
     watch: tuple[Literal["geometry", "splits", "training"], ...] = ()
 
@@ -132,8 +124,44 @@ class Selection:
             raise ValueError("tasks must name at least one development set")
         if self.every < 1 or (self.patience is not None and self.patience < 1):
             raise ValueError("every and patience must be at least 1")
-        if self.tolerance < 0 or (self.guard_tolerance or 0) < 0:
-            raise ValueError("tolerance and guard_tolerance must not be negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A meaning block beside the untouched model (`opencse.encoder.meaning_block`): nothing but the block is trained.
+
+    Attributes:
+        tolerance: How many points (of 100) a guard may lose, a score of search or classification
+            (`opencse.evaluation.load_guard`). The block gets the largest strength up to which none loses more.
+        copy_lr: Peak learning rate of the copied layers; the other parts of the block have that of the optimizer.
+        dropout: Dropout rate in the copied layers.
+        averages_dropout: Dropout rate of the averages that the code reads.
+        code: Numbers in the code of a new block.
+        inner: Numbers in φ of a new block.
+        hidden: Hidden units of φ of a new block.
+        code_hidden: Hidden units of the code of a new block.
+        fit_batches: Batches whose averages a new block is fitted to before the first step.
+        fit_steps: Steps of that fit, in which the layers stay as they are.
+    """
+
+    tolerance: float = 0.3
+    copy_lr: float = 2e-4
+    dropout: float = 0.1
+    averages_dropout: float = 0.2
+    code: int = 8
+    inner: int = 256
+    hidden: int = 512
+    code_hidden: int = 128
+    fit_batches: int = 100
+    fit_steps: int = 2000
+
+    def __post_init__(self) -> None:
+        if self.tolerance < 0 or self.copy_lr < 0:
+            raise ValueError("tolerance and copy_lr must not be negative")
+        if not (0 <= self.dropout < 1 and 0 <= self.averages_dropout < 1):
+            raise ValueError("dropout and averages_dropout must be at least 0 and below 1")
+        if min(self.code, self.inner, self.hidden, self.code_hidden, self.fit_batches) < 1 or self.fit_steps < 0:
+            raise ValueError("sizes and fit_batches must be at least 1, and fit_steps at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,11 +22,27 @@ _HEADER = """---
 ```python
 from sentence_transformers import SentenceTransformer
 
-model = SentenceTransformer("path/to/this/folder")
+model = SentenceTransformer("path/to/this/folder"{trust})
 embeddings = model.encode(["A sentence.", "Another one."])
 ```
 
 It loads in sentence-transformers {oldest} and later.
+
+"""
+_BLOCK = """## Strength
+
+A vector is [e; βz; 0] / √(1 + β²). Its first half is that of the backbone, which `truncate_dim` at half the length
+gives back; its second half is a meaning vector. `meaning_block.py` has the formula and the upgrade of an index, and
+runs nothing but this module; with opencse installed, `opencse.encoder.load_encoder` loads the model without running it.
+
+The strength is β = {chosen:g}, the largest up to which no guard loses more than {tolerance:g} points. It is a number in
+the block's `config.json`, or:
+
+```python
+model[-1].strength = 0.3
+```
+
+{table}
 
 """
 _RUN = """| | |
@@ -62,8 +78,6 @@ def encoder_card(
     kept = "of the last step"
     if outcome.best_step is not None:
         kept = f"of step {outcome.best_step}, Spearman {outcome.best_score:.2f} on the development pairs"
-    if outcome.share < 1:
-        kept = f"{outcome.share:.0%} of the way from the backbone's to those {kept}"
     summary = f"A sentence encoder trained without labels by opencse, recipe `{recipe.name}` ({recipe.variant})."
     name, license = base_model(record["backbone"])
     metadata = ModelCardData(
@@ -74,7 +88,16 @@ def encoder_card(
         tags=["sentence-transformers", "sentence-similarity", "opencse"],
         base_model=name,
     )
-    header = _HEADER.format(metadata=metadata.to_yaml().strip(), title=recipe.title, summary=summary, oldest=OLDEST)
+    header = _HEADER.format(
+        metadata=metadata.to_yaml().strip(),
+        title=recipe.title,
+        summary=summary,
+        oldest=OLDEST,
+        trust="" if outcome.curve is None else ", trust_remote_code=True",
+    )
+    if outcome.curve is not None:
+        chosen, tolerance = outcome.curve.chosen, outcome.curve.tolerance
+        header += _BLOCK.format(chosen=chosen, tolerance=tolerance, table=outcome.curve.table().markdown().rstrip())
     return header + _RUN.format(
         backbone=record["backbone"],
         family=recipe.family,

@@ -15,9 +15,6 @@ from opencse.foundation.files import make_folder, writable
 from opencse.foundation.lock import LOCK
 from opencse.foundation.reading import read_json
 
-TRAINED_WEIGHTS = "trained.safetensors"
-"""The encoder as training left it, where the model that is kept lies nearer to the untouched one."""
-
 # Files and folders that training writes. --overwrite removes these and nothing else.
 CONTENTS = (
     "run.json",
@@ -25,7 +22,6 @@ CONTENTS = (
     "environment.json",
     "metrics.jsonl",
     "best.safetensors",
-    TRAINED_WEIGHTS,
     "results.json",
     "checkpoints",
     "model",

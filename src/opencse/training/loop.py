@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,10 @@ from opencse.training.checkpoint import (
     save_weights,
     set_random_state,
 )
-from opencse.training.drawing_back import copy_weights, draw_back
 from opencse.training.log import MetricsLog
 from opencse.training.network import Network
 from opencse.training.optimizer import adamw, rate_factor
+from opencse.training.strength import StrengthCurve
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -53,8 +53,7 @@ class TrainingOutcome:
         best_score: The development score of the weights that were kept.
         first_score: The development score before the first step.
         seconds: Training time, evaluation included.
-        share: Interpolation coefficient of the weights that were kept: 1 for the trained ones, 0 for those before.
-        guards: Scores of each guard before training and with the weights that were kept.
+        curve: Scores by the strength of the meaning block, for recipes that train one.
     """
 
     steps: int
@@ -62,8 +61,7 @@ class TrainingOutcome:
     best_score: float | None
     first_score: float | None
     seconds: float
-    share: float = 1.0
-    guards: dict[str, tuple[float, float]] = field(default_factory=dict)
+    curve: StrengthCurve | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,16 +133,15 @@ class TrainingLoop:
         name = self.recipe.training.precision
         assert name != "auto"  # settled before the run began
         self.precision = MixedPrecision(name, self.network, self.accelerator.device)
-        self.optimizer = adamw(self.network, self.recipe.optimizer)
+        self.optimizer = adamw(self.network, self.recipe.optimizer, self.recipe.block)
         self.state = TrainingState()
-        self._untouched = copy_weights(self.network.encoder) if self._within_tolerance else {}
         latest = self.checkpoints.latest() if resume else None
         if latest is not None:
             process = self.accelerator.process_index
             self.state, generators = self.checkpoints.load(latest, self.network, self.optimizer, process)
             self.precision.load_state_dict(self.state.scaler)
             set_random_state(generators, self.accelerator.device)
-            if self.main and self.state.best_step >= 0 and not self._within_tolerance:
+            if self.main and self.state.best_step >= 0:
                 check_weights(self.best_path)  # fails now, not after all the steps
         self.model = self.accelerator.prepare_model(self.network) if self._distributed else self.network
         self.log = MetricsLog(self.folder / "metrics.jsonl", self.state.step, self.accelerator) if self.main else None
@@ -155,11 +152,6 @@ class TrainingLoop:
             if self.log is not None:
                 self.log.close()
         return self._finish()
-
-    @property
-    def _within_tolerance(self) -> bool:
-        """Whether the last weights are kept, drawn back as far as development pairs and guards demand."""
-        return self.recipe.selection.keep == "last" and self.measures.validate
 
     def _train(self) -> None:
         self._clock = time.perf_counter() - self.state.seconds
@@ -299,9 +291,9 @@ class TrainingLoop:
             self.log.write(state.step, {"dev": score, **self.measures.watched()})
         if not select:
             state.first_score = score
-        elif self._within_tolerance or state.best_score is None or score > state.best_score:
+        elif state.best_score is None or score > state.best_score:
             state.best_score, state.best_step, state.stale = score, state.step, 0
-            if self.main and not self._within_tolerance:
+            if self.main:
                 # Only the encoder is exported; the modules of the terms can be as large.
                 save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
         else:
@@ -333,17 +325,12 @@ class TrainingLoop:
         self.accelerator.wait_for_everyone()
 
     def _finish(self) -> TrainingOutcome:
-        state, share, encoder = self.state, 1.0, self.network.encoder
-        guards: dict[str, tuple[float, float]] = {}
-        if self.main and self._within_tolerance:
-            share, state.best_score, guards = draw_back(
-                encoder, self._untouched, state, self.recipe.selection, self.measures, self.folder, show=self.show
-            )
-        elif self.main and self.measures.development is not None:
-            load_weights(encoder, self.best_path)
+        state = self.state
+        if self.main and self.measures.development is not None:
+            load_weights(self.network.encoder, self.best_path)
         seconds = time.perf_counter() - self._clock
         kept = None if self.measures.development is None else state.best_step
-        return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds, share, guards)
+        return TrainingOutcome(state.step, kept, state.best_score, state.first_score, seconds)
 
     def _freeze_unused(self) -> None:
         """Freeze the parameters that do not affect the loss, found by a step on two rows that is thrown away.

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rate
+from opencse.encoder.meaning_block import block_of
 from opencse.encoder.packing import packed_as
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context, Objective, Processes, TermModule
@@ -109,6 +111,14 @@ class Network(nn.Module):
         self.head = head
         self._denoisers = dict(denoisers or {})  # they have no weights
 
+    def train(self, mode: bool = True) -> Network:
+        """Set the mode of all parts; what stands before a meaning block is not trained, and has no dropout."""
+        super().train(mode)
+        if block_of(self.encoder) is not None:
+            for module in list(self.encoder.children())[:-1]:
+                module.eval()
+        return self
+
     def forward(
         self, batch: Batch, step: int = 0, progress: float = 0.0, with_norms: bool = False
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
@@ -118,6 +128,9 @@ class Network(nn.Module):
 
 def encode(encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDenoising] | None = None) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
+
+    Those of an encoder with a meaning block are [e ; βz ; 0 ; code ; 0], of which e and the code with its zeros are
+    equally long (`opencse.losses.meaning`).
 
     Args:
         encoder: The sentence encoder, or a wrapper of it.
@@ -131,7 +144,10 @@ def encode(encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDen
             for ids, mask, packing in part.groups:
                 with packed_as(mask, packing):
                     features = encoder({"input_ids": ids, "attention_mask": mask})
-                vectors.append(features["sentence_embedding"])
+                found, code = features["sentence_embedding"], features.get("meaning_code")
+                if code is not None:
+                    found = torch.cat([found, F.pad(code, (0, found.shape[1] // 2 - code.shape[1]))], dim=1)
+                vectors.append(found)
         slots.append(part.slots)
     rows = torch.cat(vectors)
     if denoisers:

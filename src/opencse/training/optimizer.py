@@ -6,11 +6,12 @@ import math
 
 import torch
 
-from opencse.recipes.settings import Optimizer, Schedule
+from opencse.encoder.meaning_block import block_of
+from opencse.recipes.settings import Block, Optimizer, Schedule
 from opencse.training.network import Network
 
 
-def adamw(network: Network, settings: Optimizer) -> torch.optim.AdamW:
+def adamw(network: Network, settings: Optimizer, block: Block | None = None) -> torch.optim.AdamW:
     """Return AdamW for the parameters of a network that are trained; each group has its rate at the peak as `peak`."""
     own_rate = {
         id(p): module.learning_rate
@@ -18,6 +19,8 @@ def adamw(network: Network, settings: Optimizer) -> torch.optim.AdamW:
         if module.learning_rate is not None
         for p in module.parameters()
     }
+    if block is not None and (trained := block_of(network.encoder)) is not None:
+        own_rate |= {id(p): block.copy_lr for p in trained.copy.parameters()}
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for parameter in network.parameters():
         if parameter.requires_grad:

@@ -219,7 +219,7 @@ class TrainingSession:
         recipe: Recipe,
         measures: Measures,
         record: Mapping[str, Any],
-        save: Callable[[TrainingOutcome], None],
+        finish: Callable[[TrainingOutcome], TrainingOutcome],
     ) -> TrainingOutcome:
         """Train to the end, save the model, complete the record and remove the checkpoints.
 
@@ -230,7 +230,7 @@ class TrainingSession:
             recipe: The recipe.
             measures: What is measured, started with the encoder of the network.
             record: As in `begin`; its fingerprint is that of the checkpoints.
-            save: Writes the model; called in the main process only.
+            finish: Writes the model, and returns the outcome with what it measured; called in the main process only.
         """
         training = recipe.training
         folder, fingerprint = self.folder / "checkpoints", dict(record["fingerprint"])
@@ -254,7 +254,7 @@ class TrainingSession:
         with timed("training steps"):
             outcome = loop.run(self.resume)
         if self.main:
-            save(outcome)
+            outcome = finish(outcome)
             write_json(self.folder / "run.json", {**self._placed(record), "outcome": asdict(outcome)})
             shutil.rmtree(folder, ignore_errors=True)
             loop.best_path.unlink(missing_ok=True)

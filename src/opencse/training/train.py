@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +12,10 @@ import torch
 
 from opencse.encoder import build_projector, exported_projector, save_encoder
 from opencse.encoder.backbone import Backbone
+from opencse.encoder.blocks import append_block
 from opencse.encoder.denoising import TemplateDenoising
-from opencse.encoder.dropout import dropout_rates
+from opencse.encoder.dropout import dropout_rates, set_rates
+from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
@@ -20,15 +23,17 @@ from opencse.foundation.lock import locked
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
-from opencse.recipes import Recipe, Selection, Training, ViewSettings, dump_recipe
+from opencse.recipes import Block, Recipe, Training, ViewSettings, dump_recipe
 from opencse.recipes.rows.token_store import TokenSource, TokenStore, UsableRows, open_token_store
 from opencse.text.corpus import Corpus
 from opencse.text.language import ENOUGH_TEXTS, likely_language
 from opencse.training.batches import Assembler
+from opencse.training.block_fit import fit_block
 from opencse.training.card import encoder_card
 from opencse.training.loop import TrainingOutcome
 from opencse.training.network import LossHead, Network
 from opencse.training.session import RunControl, TrainingSession
+from opencse.training.strength import find_strength
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
 from opencse.training.view_tokens import sources_and_views
@@ -108,20 +113,32 @@ def train_encoder(
             session.notify(line)
         session.seed(recipe.training.seed, per_process=True)
 
-        def save(outcome: TrainingOutcome) -> None:
+        def finish(outcome: TrainingOutcome) -> TrainingOutcome:
+            if recipe.block is not None and (block := block_of(model.encoder)) is not None:
+                outcome = replace(outcome, curve=find_strength(block, measures, recipe.block.tolerance))
             card = encoder_card(recipe, record, outcome, language=text.language)
             save_encoder(model.encoder, session.folder / "model", card)
+            return outcome
 
         network = model.network.to(session.device)
         measures.start(model.scored)
         assembler = text.assembler(model, session)
-        outcome = session.train(network, assembler, text.store.rows, recipe, measures, record, save)
-        warnings = (*text.warnings, *score_warnings(outcome, recipe.selection))
+        if model.new_block and recipe.block is not None:
+            with timed("fitting the block"):
+                fit_block(model.network, assembler, text.store.rows, recipe)
+        outcome = session.train(network, assembler, text.store.rows, recipe, measures, record, finish)
+        warnings = (*text.warnings, *score_warnings(outcome))
         return TrainingRun(session.folder, recipe, outcome, warnings, text.warnings)
 
 
 class _TrainedModel:
-    """The encoder, and the network that is trained around it."""
+    """The encoder, and the network that is trained around it.
+
+    Attributes:
+        new_block: Whether the encoder has a meaning block that was not trained before.
+    """
+
+    new_block = False
 
     def __init__(self, recipe: Recipe, backbone: Backbone, session: TrainingSession) -> None:
         session.seed(recipe.training.seed)
@@ -129,13 +146,16 @@ class _TrainedModel:
         backbone.seed = recipe.training.seed
         self.encoder = backbone.encoder(**recipe.pooling, dropout=recipe.encoder.dropout)
         check_dropout(recipe.used_views, self.encoder, backbone)
+        if recipe.block is not None:
+            self._prepare_block(recipe.block, backbone)
         width = self.encoder.get_embedding_dimension()
         assert width is not None
         kind = recipe.encoder.projector
         if recipe.encoder.keep_projector:
             self.encoder.append(exported_projector(width).to(self.encoder.device))
             kind = "none"
-        self.packed: bool = prepare_for_training(self.encoder)
+        # The layers of a block take padded states.
+        self.packed: bool = recipe.block is None and prepare_for_training(self.encoder)
         self.sources, self.views = sources_and_views(recipe, self.encoder, backbone)
         self._denoisers: dict[str, TemplateDenoising] = {}
         if self._denoising != "none":
@@ -148,6 +168,20 @@ class _TrainedModel:
         tokenizer, seed = backbone.tokenizer, recipe.training.seed
         modules = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, session.device)
         self.network = Network(self.encoder, LossHead(projector, Objective(recipe.terms), modules), self._denoisers)
+
+    def _prepare_block(self, settings: Block, backbone: Backbone) -> None:
+        """Let the encoder have a meaning block, a trained one if the backbone has one, and freeze the rest."""
+        block = block_of(self.encoder)
+        if block is None:
+            self.new_block = backbone.block is None
+            sizes = {name: getattr(settings, name) for name in ("code", "inner", "hidden", "code_hidden")}
+            block = copy.deepcopy(backbone.block) or MeaningBlock.beside(self.encoder, **sizes)
+            append_block(self.encoder, block)
+        self.encoder.requires_grad_(False)
+        block.requires_grad_(True)
+        block.drop.p = settings.averages_dropout
+        set_rates(block.copy, settings.dropout)
+        block.strength = 1.0
 
     @property
     def scored(self) -> SentenceTransformer:
@@ -249,24 +283,15 @@ def check_batch(training: Training, processes: int) -> None:
         )
 
 
-def score_warnings(outcome: TrainingOutcome, selection: Selection) -> list[str]:
+def score_warnings(outcome: TrainingOutcome) -> list[str]:
     """Return warnings about scores below those of the untouched backbone."""
+    if outcome.curve is not None and outcome.curve.chosen == 0:
+        lost = f"a guard loses more than {outcome.curve.tolerance:g} points at every strength of the meaning block"
+        return [f"{lost}: the model is the untouched one"]
     first, best = outcome.first_score, outcome.best_score
-    if selection.keep == "best":
-        if first is None or best is None or best >= first:
-            return []
-        message = f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"
-        return [message]
-    limits = [] if first is None else [f"{selection.tolerance:g} points on the development set"]
-    if outcome.guards and selection.guard_tolerance is not None:
-        limits.append(f"{selection.guard_tolerance:g} points on each guard")
-    if outcome.share == 1 or not limits:
+    if first is None or best is None or best >= first:
         return []
-    lost = f"the trained weights lose more than is allowed ({' and '.join(limits)})"
-    if outcome.share == 0:
-        return [f"{lost} however little of them is kept: the model is the untouched one"]
-    kept = f"{lost}: only {outcome.share:.0%} of the way to them was kept"
-    return [kept if best is None else f"{kept} (development score {best:.2f} against {first:.2f} before)"]
+    return [f"no step stayed above the untouched backbone on the development set ({best:.2f} against {first:.2f})"]
 
 
 def _fingerprint(recipe: Recipe, model: _TrainedModel, text: _TrainingText) -> dict[str, str]:

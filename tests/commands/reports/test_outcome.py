@@ -10,6 +10,7 @@ from opencse.evaluation import TaskResult
 from opencse.evaluation.probes import ProbeScores, Transformations
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.triplet_sets import TripletResult
+from opencse.training.strength import StrengthCurve
 from tests.commands.reports.hostile import NAME, probe_scores
 
 
@@ -30,6 +31,10 @@ def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
         seconds=0.0,
         triplets=(TripletResult(name="roles", accuracy=mean_estimate(triplets), groups=(), rows_right=triplets),),
     )
+
+
+def curve(**guards: tuple[float, float]) -> StrengthCurve:
+    return StrengthCurve(chosen=0.4, tolerance=5.0, strengths=(0.0, 0.4), guards=guards, meaning={"dev-a": (1.0, 2.0)})
 
 
 def answers(before: ProbeScores, after: ProbeScores, **options) -> dict[str, list[str]]:
@@ -59,7 +64,7 @@ def test_a_difference_within_chance_is_neither_gain_nor_loss() -> None:
 
 def test_guards_count_and_remarks_stand_under_what_got_worse() -> None:
     same = scores(above=10)
-    found = answers(same, same, guards={"search": (80.0, 79.4)}, remarks=["Embed again."])
+    found = answers(same, same, curve=curve(search=(80.0, 79.4)), remarks=["Embed again."])
     assert found["Is it better?"] == ["No: worse on 1 of 4 measures, better on none."]
     assert found["What got worse?"] == ["guard search: 80.0 → 79.4, 0.6 points less", "Embed again."]
 
@@ -88,7 +93,7 @@ def test_an_undefined_score_is_left_out() -> None:
 
 def test_the_short_answers_are_three_rows_with_the_largest_changes() -> None:
     same, guards = scores(above=10), {f"guard-{name}": (80.0, 80.0 - drop) for drop, name in enumerate("abcd", 1)}
-    table = compare_outcome({"old": same, "new": same}, guards, ["Embed again."]).table(most=2)
+    table = compare_outcome({"old": same, "new": same}, curve(**guards), ["Embed again."]).table(most=2)
     assert [question for question, _ in table.rows] == ["Is it better?", "On what?", "What got worse?"]
     assert table.rows[2][1] == "guard d: 80.0 → 76.0; guard c: 80.0 → 77.0; 2 more"
     assert table.notes == ("Embed again.",)

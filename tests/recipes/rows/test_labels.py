@@ -127,17 +127,20 @@ def test_labels_are_parts_of_a_mixture(pairs) -> None:
     assert {name: part for name, part in parts.items() if name in debias.corpus.parts} == debias.corpus.parts
 
 
-def test_judged_searches_are_an_order(tmp_path) -> None:
+def test_labels_join_the_groups_of_views(pairs, tmp_path) -> None:
     (tmp_path / "judgements.csv").write_text(JUDGED)
-    recipe = with_labels(load_recipe("debias"), read_labels(tmp_path / "judgements.csv"))
-    assert [term.name for term in recipe.terms][-1] == "labels_order"
-    assert recipe.terms[-1].closer == (("anchor", "label_better"),)
-    assert recipe.terms[-1].farther == (("anchor", "label_worse"),)
+    debias = load_recipe("debias")
+    (term,) = with_labels(debias, pairs).terms
+    assert (term.same[-1], term.opposed[-1]) == ("label_same", ("label_opposite",))
+    assert term.exchanged == debias.terms[0].exchanged
+    (term,) = with_labels(debias, read_labels(tmp_path / "judgements.csv")).terms
+    assert (term.same[-1], term.exchanged[-1]) == ("label_better", "label_worse")
+    assert term.opposed == debias.terms[0].opposed
 
 
-def test_a_recipe_that_needs_other_columns_is_refused(pairs) -> None:
-    with pytest.raises(OpencseError, match="simcse-sup cannot be trained on labels: it needs the column contradiction"):
-        with_labels(load_recipe("simcse-sup"), pairs)
+def test_a_recipe_without_groups_is_refused(pairs) -> None:
+    with pytest.raises(OpencseError, match="simcse cannot be trained on labels"):
+        with_labels(load_recipe("simcse"), pairs)
 
 
 def test_labels_are_drawn_among_rows_without_parts(pairs, tmp_path) -> None:

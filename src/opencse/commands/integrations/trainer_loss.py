@@ -202,6 +202,11 @@ class _Teacher:
 
 
 def _check(recipe: Recipe) -> None:
+    if recipe.block is not None:
+        raise OpencseError(
+            f"the recipe '{recipe.name}' trains a meaning block beside the model, not the model itself",
+            f"Train with `opencse run {recipe.name}`.",
+        )
     prompts: dict[str, set[str | None]] = {}
     for view in recipe.used_views.values():
         prompts.setdefault(view.text, set()).add(view.prompt)

@@ -11,6 +11,7 @@ from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.foundation.result_table import Number, Table
+from opencse.training.strength import StrengthCurve
 
 _LEAST = 0.1
 """Points from which a score without an interval counts as changed."""
@@ -109,7 +110,7 @@ class Outcome:
 
 def compare_outcome(
     models: Mapping[str, ProbeScores],
-    guards: Mapping[str, tuple[float, float]] | None = None,
+    curve: StrengthCurve | None = None,
     remarks: Sequence[str] = (),
 ) -> Outcome:
     """Compare the scores before and after training.
@@ -119,7 +120,7 @@ def compare_outcome(
 
     Args:
         models: Scores of the untouched and of the trained model, by name.
-        guards: Scores of each guard before and after.
+        curve: Scores by the strength of the trained model's meaning block.
         remarks: What was not measured, and what else a user must know.
     """
     (before, first), (after, second) = models.items()
@@ -129,9 +130,13 @@ def compare_outcome(
         for a, b in zip(first.sts, second.sts, strict=True)
         if a.score is not None and b.score is not None
     ]
-    changes += [
-        _scored(f"guard {shown(name.removeprefix('guard-'), 40)}", *scores) for name, scores in (guards or {}).items()
-    ]
+    if curve is not None:
+        for label, prefix, measured in (("guard ", "guard-", curve.guards), ("", "dev-", curve.meaning)):
+            if measured is curve.guards or not first.triplets:  # the same sets
+                changes += [
+                    _scored(f"{label}{shown(name.removeprefix(prefix), 40)}", *scores)
+                    for name, scores in curve.before_and_after(measured).items()
+                ]
     return Outcome(
         before=shown(before, 60),
         after=shown(after, 60),

@@ -10,8 +10,9 @@ from typing import Any
 from markupsafe import Markup
 
 from opencse.commands.reports.drawing import inline, save
-from opencse.commands.reports.figures import pictures
+from opencse.commands.reports.figures import Picture, pictures
 from opencse.commands.reports.outcome import Outcome
+from opencse.commands.reports.strength import strength_picture
 from opencse.commands.reports.summary import cards, verdict
 from opencse.commands.reports.tables import tables
 from opencse.commands.reports.templates import output_folder, render_template
@@ -20,6 +21,7 @@ from opencse.evaluation.probes import ProbeScores, Retrieval
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import Table
+from opencse.training.strength import StrengthCurve
 from opencse.version import __version__
 
 _RELATIONS = {"paraphrase": "same meaning", "negation": "opposite", "other": "other sentence"}
@@ -33,6 +35,7 @@ def write_report(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
     outcome: Outcome | None = None,
+    curve: StrengthCurve | None = None,
 ) -> Path:
     """Write `report.html`, `probe.json`, and each figure as .svg and .png below `figures/`.
 
@@ -43,6 +46,7 @@ def write_report(
         settings: By label, the settings that the scores depend on: weights hash, pooling, …
         notes: Remarks on the data: sets that were left out, rows that were sampled.
         outcome: What training changed, for a report on a run; its answers are the first lines of the page.
+        curve: Scores by the strength of the trained model's meaning block.
 
     Returns:
         The path of the page.
@@ -59,15 +63,16 @@ def write_report(
             "version": __version__,
             "notes": list(notes),
             **({} if outcome is None else {"outcome": asdict(outcome)}),
+            **({} if curve is None else {"strength": asdict(curve)}),
             "models": {
                 name: {"settings": dict((settings or {}).get(name, {})), "scores": asdict(scores)}
                 for name, scores in models.items()
             },
         },
     )
-    for picture in pictures(models):
+    for picture in _pictures(models, curve):
         save(picture.draw, out / "figures" / picture.name)
-    write_text(out / "report.html", render(models, settings=settings, notes=notes, outcome=outcome))
+    write_text(out / "report.html", render(models, settings=settings, notes=notes, outcome=outcome, curve=curve))
     return out / "report.html"
 
 
@@ -77,23 +82,29 @@ def render(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
     outcome: Outcome | None = None,
+    curve: StrengthCurve | None = None,
 ) -> str:
     """Return the page as text; every text of the user in it is escaped, clipped and kept to its own direction."""
     first = next(iter(settings.values()), {}) if settings else {}
     labels = [shown(name, 60) for name in models]
     rows = [(key, *(shown((settings or {}).get(name, {}).get(key, ""), 80) for name in models)) for key in first]
+    figures = enumerate(_pictures(models, curve))
     return render_template(
         "report.html.j2",
         outcome=outcome,
         names=labels,
         verdict=verdict(models),
         cards=cards(models),
-        pictures=[(picture, Markup(inline(picture.draw, f"f{i}"))) for i, picture in enumerate(pictures(models))],
-        tables=tables(models),
+        pictures=[(picture, Markup(inline(picture.draw, f"f{i}"))) for i, picture in figures],
+        tables=[*([] if curve is None else [curve.table()]), *tables(models)],
         examples=_examples(models),
         settings=Table(("", *labels), rows) if rows else None,
         notes=[shown(note, 400) for note in notes],
     )
+
+
+def _pictures(models: Mapping[str, ProbeScores], curve: StrengthCurve | None) -> list[Picture]:
+    return [*([] if curve is None else [strength_picture(curve)]), *pictures(models)]
 
 
 def _examples(models: Mapping[str, ProbeScores]) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ import numpy as np
 from huggingface_hub import EvalResult, ModelCard
 
 from opencse.commands.reports.text import shown
-from opencse.evaluation.compatibility import StoredVectors
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.scored_pairs import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
@@ -128,20 +127,16 @@ def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
     return found
 
 
-def add_scores(
-    readme: Path, models: Mapping[str, ProbeScores], made_of: str, stored: StoredVectors | None = None
-) -> None:
+def add_scores(readme: Path, models: Mapping[str, ProbeScores], made_of: str) -> None:
     """Add a section with the scores of each model to the end of a model card, or replace it.
 
     Args:
         readme: The card.
         models: Scores of the untouched and of the trained model, by name.
         made_of: Description of the training text.
-        stored: Whether stored vectors of the untouched model stay usable.
     """
     kept = readme.read_text(encoding="utf-8").split(f"\n{_SECTION}")[0].rstrip()
-    advice = "" if stored is None else f"\n{stored.advice()}\n"
-    text = f"{kept}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n{advice}"
+    text = f"{kept}\n\n{_SECTION}\n\nText: {made_of}.\n\n{card_table(models)}\n"
     write_text(readme, _with_results(text, list(models.values())[-1]))
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import write_texts
 from opencse.foundation.tables import parse_score, read_table, require_text
-from opencse.losses import SimilarityBound, SimilarityOrder, Term
-from opencse.recipes import MixturePart, Recipe
+from opencse.losses import MeaningLoss
+from opencse.recipes import MixturePart, Recipe, ViewSettings
 from opencse.recipes.rows.mixture import draw_evenly
 from opencse.text.corpus import Corpus
 
@@ -155,32 +155,33 @@ def _compared(scored: Mapping[str, Mapping[str, float]]) -> Iterator[LabelRow]:
 
 
 def with_labels(recipe: Recipe, labels: Labels) -> Recipe:
-    """Return the recipe with views, terms and parts for the labels.
+    """Return the recipe with views and parts for the labels, in the groups of its term of kind `meaning`.
 
-    Pairs that say the same get a cosine of at least 0.9, opposite ones of at most 0.7; the better hit of a search is
-    nearer than the worse by 0.1.
+    Pairs that say the same join `same`, opposite ones `opposed`. The better hit of a search says the same as the
+    search, the worse one something else.
 
     Raises:
-        OpencseError: The recipe trains on columns that labels lack.
+        OpencseError: The recipe has no such term.
     """
-    anchor = next((name for name, view in recipe.used_views.items() if view.text == "text"), None)
-    needed = sorted(column for column, optional in recipe.columns.items() if not optional and column != "text")
-    if anchor is None or needed:
-        lacking = needed[0] if needed else "text"
-        raise OpencseError(
-            f"the recipe {recipe.name} cannot be trained on labels: it needs the column {lacking} in each row",
-            "Use debias, or a recipe that reads the text alone.",
-        )
+    term = next((term for term in recipe.terms if isinstance(term, MeaningLoss)), None)
+    if term is None:
+        raise OpencseError(f"the recipe {recipe.name} cannot be trained on labels", "Use debias.")
     parts = recipe.corpus.parts
     if parts:
         rows = labels.training_rows(sum(part.rows for part in parts.values()))
         needs = {column: (BETTER, WORSE) if column == BETTER else (column,) for column in rows}
         parts = {**parts, **{f"{column}s": MixturePart(rows=rows[column], needs=needs[column]) for column in rows}}
-    views = {name: replace(recipe.views[anchor], text=name, optional=True) for name in labels.columns}
+    given = labels.columns
+    labelled = replace(
+        term,
+        same=(*term.same, *(name for name in (SAME, BETTER) if name in given)),
+        opposed=(*term.opposed, *((name,) for name in (OPPOSITE,) if name in given)),
+        exchanged=(*term.exchanged, *(name for name in (WORSE,) if name in given)),
+    )
     return replace(
         recipe,
-        views={**recipe.views, **views},
-        terms=(*recipe.terms, *_terms(anchor, labels.columns)),
+        views={**recipe.views, **{name: ViewSettings(text=name, optional=True) for name in given}},
+        terms=tuple(labelled if each is term else each for each in recipe.terms),
         corpus=replace(recipe.corpus, parts=parts),
     )
 
@@ -211,26 +212,13 @@ def join_labels(rows: Corpus, labels: Labels, out: Path, *, columns: Collection[
     return Corpus(out, rows.name)
 
 
-def labels_note(recipe: Recipe, labels: Labels, cells: Iterable[Sequence[str | None]]) -> str:
-    """Return how many of the training rows are labels, and the weights of their terms.
+def labels_note(labels: Labels, cells: Iterable[Sequence[str | None]]) -> str:
+    """Return how many of the training rows are labels.
 
     Args:
-        recipe: The recipe with labels.
         labels: The labels.
         cells: The columns of the labels (`Labels.columns`) in each training row.
     """
     found = [any(row) for row in cells]
-    weights = (f"{term.name} {term.weight:g}" for term in recipe.terms if set(term.views) & set(COLUMNS))
     share = f"{sum(found):,} of {len(found):,} training rows ({sum(found) / len(found):.1%})"
-    return f"Labels: {labels.describe()}, in {share}. Weights of their terms: {', '.join(weights)}."
-
-
-def _terms(anchor: str, columns: Sequence[str]) -> Iterator[Term]:
-    if SAME in columns:
-        yield SimilarityBound(name="labels_same", pairs=((anchor, SAME),), at_least=0.9, weight=3.0)
-    if OPPOSITE in columns:
-        yield SimilarityBound(name="labels_opposite", pairs=((anchor, OPPOSITE),), at_most=0.7, weight=3.0)
-    if BETTER in columns:
-        yield SimilarityOrder(
-            name="labels_order", closer=((anchor, BETTER),), farther=((anchor, WORSE),), margin=0.1, weight=4.0
-        )
+    return f"Labels: {labels.describe()}, in {share}."

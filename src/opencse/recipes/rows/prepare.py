@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -129,6 +129,7 @@ def recipe_for_corpus(
     variant: str = "sound",
     overrides: Sequence[str] = (),
     paraphrases: Paraphrases,
+    trained_block: Callable[[], bool] = lambda: False,
 ) -> Recipe:
     """Load a recipe, with its settings for paraphrases if the user brings some or the corpus has them.
 
@@ -139,6 +140,7 @@ def recipe_for_corpus(
         variant: `sound` or `faithful`.
         overrides: `key=value` settings.
         paraphrases: The user's source of paraphrases.
+        trained_block: Whether the backbone has a meaning block that goes on learning; asked if that matters.
 
     Raises:
         OpencseError: The recipe is invalid, uses no paraphrases although the user brings some, or builds a view with a
@@ -147,14 +149,15 @@ def recipe_for_corpus(
     file = RecipeFile.read(name)
     source = paraphrases.settings(file.layers["with"].get("paraphrases", {}))
     load = partial(file.resolve, family=family, variant=variant, overrides=[*source, *overrides])
+    having = ["block"] if "block" in file.layers["with"] and trained_block() else []
     if source:
-        return load(having=["paraphrases"])
+        return load(having=["paraphrases", *having])
     if "paraphrases" in file.layers["with"]:
-        found = load(having=["paraphrases"])
+        found = load(having=["paraphrases", *having])
         built = "paraphrase" in columns and built_by_opencse(found.build, columns)
         if built or not missing_specs(found.build, found.columns, columns):
             return found
-    found = load()
+    found = load(having=having)
     for spec in missing_specs(found.build, found.columns, columns).values():
         spec.check()
     return found

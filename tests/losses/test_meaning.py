@@ -5,13 +5,24 @@ import math
 import numpy as np
 import pytest
 import torch
-from block_losses import GROUP, BlockLoss, relations, sharpening_loss
 
+from opencse.losses import MeaningLoss
+from opencse.losses.meaning import relations, sharpening_loss
+
+TERM = MeaningLoss(
+    same=("text", "same_paraphrase", "paraphrase"),
+    opposed=(("negation", "negated_paraphrase"), ("same_negation", "same_antonym")),
+    exchanged=("number", "swapped"),
+    related=("related_1", "question"),
+)
+GROUP = {view: number for number, views in enumerate((TERM.same, *TERM.opposed)) for view in views}
+GROUP |= dict.fromkeys(TERM.exchanged, -1) | dict.fromkeys(TERM.related, -2)
 ROWS = [
     ("text", "same_paraphrase", "same_negation", "same_antonym", "number", "related_1"),
     ("text", "paraphrase", "negation", "negated_paraphrase", "swapped"),
     ("text", "question"),
 ]
+RELATIONS = ("same", "opposed", "exchanged", "related", "generic")
 TEXTS = [(row, name) for row, names in enumerate(ROWS) for name in names]
 
 
@@ -44,9 +55,10 @@ def unit(rng, width):
 
 def test_relations_are_those_of_the_columns():
     found = given()
+    pairs = {name: set(zip(*(each.tolist() for each in getattr(found, name)), strict=True)) for name in RELATIONS}
     for i, one in enumerate(TEXTS):
         for j, other in enumerate(TEXTS):
-            held = [name for name, matrix in vars(found).items() if matrix[i, j]]
+            held = [name for name in RELATIONS if (i, j) in pairs[name]]
             expected = None if i == j else relation(one, other)
             assert held == ([expected] if expected else []), (one, other)
 
@@ -55,12 +67,11 @@ def test_equals_a_literal_transcription():
     rng = np.random.default_rng(0)
     e, code, z = unit(rng, 6), unit(rng, 3), unit(rng, 5)
     e = np.abs(e)
-    loss = BlockLoss()
     values, signs = {name: [] for name in ("generic", "related", "same", "opposed", "exchanged", "ranking")}, []
     codes = {"same": [], "opposed": []}
 
     def cosine(i, j):
-        return (e[i] @ e[j] + loss.strength**2 * z[i] @ z[j]) / (1 + loss.strength**2)
+        return (e[i] @ e[j] + TERM.strength**2 * z[i] @ z[j]) / (1 + TERM.strength**2)
 
     for i, one in enumerate(TEXTS):
         for j, other in enumerate(TEXTS):
@@ -84,17 +95,26 @@ def test_equals_a_literal_transcription():
     means = {name: np.mean(some) for name, some in values.items()}
     means["code"] = (np.mean(codes["same"]) + np.mean(codes["opposed"])) / 2
     weights = {"generic": 40, "related": 40, "same": 3, "opposed": 3, "exchanged": 1, "ranking": 4, "code": 1}
-    got, reports = loss(torch.tensor(e), torch.tensor(code), torch.tensor(z), given())
-    assert float(got) == pytest.approx(sum(weights[name] * means[name] for name in means))
+    expected = sum(weights[name] * means[name] for name in means)
+    got = TERM.of_vectors(torch.tensor(e), torch.tensor(z), torch.tensor(code), given())
+    assert float(got.value) == pytest.approx(expected)
     for name, mean in means.items():
-        assert reports[name] == pytest.approx(mean), name
-    assert reports["right"] == pytest.approx(np.mean(signs))
+        assert float(got.reports[name]) == pytest.approx(mean), name
+    assert float(got.reports["right"]) == pytest.approx(np.mean(signs))
+
+    # The same from the vectors of an encoder: [e; βz; 0; code; 0] by view, zero where a row lacks it.
+    whole = {view: np.zeros((len(ROWS), 18)) for view in TERM.views}
+    present = {view: torch.tensor([view in names for names in ROWS]) for view in TERM.views}
+    for i, (row, view) in enumerate(TEXTS):
+        whole[view][row] = [*3 * e[i], *0.4 * z[i], 0, *code[i], 0, 0, 0]
+    vectors = {view: torch.tensor(each) for view, each in whole.items()}
+    assert float(TERM(vectors, present=present).value) == pytest.approx(expected)
 
 
 def test_gradients_are_finite_where_a_relation_is_missing():
     z = torch.nn.functional.normalize(torch.randn(3, 4), dim=-1).requires_grad_()
     related = relations(torch.tensor([0, 1, 2]), torch.tensor([0, 0, 0]))
-    BlockLoss()(z.detach(), z, z, related)[0].backward()
+    TERM.of_vectors(z.detach(), z, z, related).value.backward()
     assert torch.isfinite(z.grad).all()
 
 

@@ -6,11 +6,14 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from block_folder import load_with_block, save_with_block
-from meaning_block import MeaningBlock, as_query, average, rescale, upgrade
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
 
+from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.embedder import Embedder
+from opencse.encoder.meaning_block import MeaningBlock, as_query, average, rescale, upgrade
+from opencse.encoder.weights_hash import weights_hash
+from opencse.foundation.errors import OpencseError
 from tests.encoder.families import FAMILIES, padded_batch
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -21,7 +24,6 @@ SIZES = {"code": 3, "inner": 5, "hidden": 7, "code_hidden": 4}
 @pytest.fixture
 def model(tmp_path):
     model = SentenceTransformer(str(tiny_bert(tmp_path / "bert", layers=3)), device="cpu")
-    model.save(str(tmp_path / "untouched"))
     torch.manual_seed(0)
     block = MeaningBlock.beside(model, **SIZES)
     with torch.no_grad():
@@ -157,11 +159,15 @@ def test_old_queries_rank_a_mixed_index_as_before(model, measure):
 def test_saved_folder_loads_with_and_without_opencse(model, tmp_path):
     model[-1].load_state_dict({name: tensor.half().float() for name, tensor in model[-1].state_dict().items()})
     vectors = model.encode(TEXTS)
-    save_with_block(tmp_path / "untouched", model[-1], tmp_path / "saved")
+    save_encoder(model, tmp_path / "saved")
     modules = json.loads((tmp_path / "saved" / "modules.json").read_text())
     assert modules[-1]["type"] == "meaning_block.MeaningBlock"
     assert "import opencse" not in (tmp_path / "saved" / "meaning_block.py").read_text()
-    np.testing.assert_allclose(load_with_block(tmp_path / "saved").encode(TEXTS), vectors, atol=1e-6)
+    opened = load_encoder(tmp_path / "saved", device="cpu")
+    assert type(opened) is SentenceTransformer
+    assert type(opened[-1]) is MeaningBlock
+    np.testing.assert_allclose(opened.encode(TEXTS), vectors, atol=1e-6)
+    np.testing.assert_allclose(Embedder(opened).encode(TEXTS), vectors, atol=1e-6)
     again = SentenceTransformer(str(tmp_path / "saved"), trust_remote_code=True, device="cpu")
     assert not type(again[-1]).__module__.startswith("opencse")
     np.testing.assert_allclose(again.encode(TEXTS), vectors, atol=1e-6)
@@ -174,7 +180,6 @@ def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
     base = SentenceTransformer(str(tiny_bert(tmp_path / "bert", layers=4)), device="cpu")
     modules = [base[0], Pooling(32, "cls"), Dense(32, 12), Normalize()]
     model = SentenceTransformer(modules=modules, prompts={"text": "this is "}, default_prompt_name="text", device="cpu")
-    model.save(str(tmp_path / "untouched"))
     model.eval().append(MeaningBlock.beside(model, **SIZES).eval())
     assert model.get_embedding_dimension() == 24
     old = SentenceTransformer(
@@ -182,6 +187,23 @@ def test_stands_behind_any_pooling_dense_normalize_and_prompt(tmp_path):
     ).encode(TEXTS)
     vectors = model.encode(TEXTS)
     np.testing.assert_allclose(unit(vectors[:, :12]), unit(old), atol=1e-5)
-    save_with_block(tmp_path / "untouched", model[-1], tmp_path / "saved")
+    save_encoder(model, tmp_path / "saved")
     shutil.rmtree(tmp_path / "bert")
-    np.testing.assert_allclose(load_with_block(tmp_path / "saved").encode(TEXTS), vectors, atol=2e-3)
+    np.testing.assert_allclose(load_encoder(tmp_path / "saved", device="cpu").encode(TEXTS), vectors, atol=2e-3)
+
+
+def test_the_code_in_a_folder_is_not_run(model, tmp_path):
+    save_encoder(model, tmp_path / "saved")
+    (tmp_path / "saved" / "meaning_block.py").write_text("raise SystemExit('foreign code ran')")
+    load_encoder(tmp_path / "saved", device="cpu")
+    modules = json.loads((tmp_path / "saved" / "modules.json").read_text())
+    modules[-1]["type"] = "other_block.MeaningBlock"
+    (tmp_path / "saved" / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(OpencseError, match="not a module of sentence-transformers"):
+        load_encoder(tmp_path / "saved", device="cpu")
+
+
+def test_the_hash_of_a_model_depends_on_the_strength(model):
+    before = weights_hash(model)
+    model[-1].strength = 0.7
+    assert weights_hash(model) != before

@@ -6,6 +6,7 @@ nothing but torch, transformers and safetensors.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -20,6 +21,9 @@ _SHARED = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet")
 """Model types whose layers `model.encoder` runs on hidden states and an additive mask."""
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+
+BLOCK_TYPES = ("meaning_block.MeaningBlock", "opencse.encoder.meaning_block.MeaningBlock")
+"""Type of the block in a model's `modules.json`: this class in the folder's copy of this file, or in the package."""
 
 
 class MeaningBlock(nn.Module):
@@ -51,6 +55,9 @@ class MeaningBlock(nn.Module):
         code_hidden: Hidden units of the code.
         strength: β; it may be changed at any time, also after training.
     """
+
+    center: Tensor
+    scale: Tensor
 
     def __init__(
         self,
@@ -146,16 +153,19 @@ class MeaningBlock(nn.Module):
 
     def meaning(self, e: Tensor, frozen: Tensor, copied: Tensor) -> tuple[Tensor, Tensor]:
         """Return the code and z."""
-        code = self.codes(frozen, copied)
-        topic = F.normalize(self.sharpen(torch.cat([e, frozen, copied], dim=-1)), dim=-1)
-        z = F.normalize(self.project((code[:, :, None] * topic[:, None, :]).flatten(1)), dim=-1)
+        # The small parts are as fast in single precision, in which small differences of averages are not lost.
+        single = torch.autocast(e.device.type, enabled=False) if self.training else contextlib.nullcontext()
+        with single:
+            code = self.codes(frozen, copied)
+            topic = F.normalize(self.sharpen(torch.cat([e, frozen, copied], dim=-1)), dim=-1)
+            z = F.normalize(self.project((code[:, :, None] * topic[:, None, :]).flatten(1)), dim=-1)
         return code, z
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Replace `sentence_embedding` (n, d) by v (n, 2 d)."""
-        e, _, z = self.parts(features)
+        """Replace `sentence_embedding` (n, d) by v (n, 2 d), and add the code as `meaning_code`, (n, code)."""
+        e, code, z = self.parts(features)
         v = torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1) / (1 + self.strength**2) ** 0.5
-        return {**features, "sentence_embedding": v}
+        return {**features, "sentence_embedding": v, "meaning_code": code}
 
     def codes(self, frozen: Tensor, copied: Tensor) -> Tensor:
         """Return the codes, (n, code)."""
@@ -174,9 +184,13 @@ class MeaningBlock(nn.Module):
         self.center.copy_(read.mean(dim=0))
         self.scale.copy_(read.std(dim=0) + 1e-3)
 
+    def get_config_dict(self) -> dict[str, Any]:
+        """Return the settings, the strength among them."""
+        return {**self.config, "strength": self.strength}
+
     def get_embedding_dimension(self) -> int:
         """Return 2 d."""
-        return 2 * self.config["width"]
+        return 2 * int(self.config["width"])
 
     get_sentence_embedding_dimension = get_embedding_dimension
 
@@ -184,8 +198,7 @@ class MeaningBlock(nn.Module):
         """Write the settings, the weights in half precision, and this file into the model's folder above."""
         folder = Path(output_path)
         shutil.copyfile(__file__, folder.parent / "meaning_block.py")
-        settings = {**self.config, "strength": self.strength}
-        (folder / _CONFIG).write_text(json.dumps(settings, indent=2, default=str), encoding="utf-8")
+        (folder / _CONFIG).write_text(json.dumps(self.get_config_dict(), indent=2, default=str), encoding="utf-8")
         used = {name: tensor.detach().half().contiguous().cpu() for name, tensor in self.state_dict().items()}
         save_file(used, folder / _WEIGHTS)
 
@@ -196,6 +209,11 @@ class MeaningBlock(nn.Module):
         block = cls(**json.loads((folder / _CONFIG).read_text(encoding="utf-8")))
         block.load_state_dict({name: tensor.float() for name, tensor in load_file(folder / _WEIGHTS).items()})
         return block.eval()
+
+
+def block_of(model: nn.Module) -> MeaningBlock | None:
+    """Return the meaning block of a model; None if it has none."""
+    return next((module for module in model.children() if isinstance(module, MeaningBlock)), None)
 
 
 def upgrade(vectors: Any, strength: float) -> Any:

@@ -1,0 +1,224 @@
+"""What the similarities of meaning vectors should be, given how the texts of a training row are related.
+
+Texts that say the same are near, contradictions opposite, texts with exchanged roles or numbers unrelated; of all
+others only what the untouched model says is known. `opencse.encoder.meaning_block` has the formula of the vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from opencse.foundation.tensors import move
+from opencse.losses.term import Context, Embeddings, LossOutput, Term
+
+Pairs = tuple[Tensor, Tensor]
+"""Indices of the first and of the second text of each pair, (pairs,) each."""
+
+_EXCHANGED = -1
+_RELATED = -2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relations:
+    """Ordered pairs of texts by their relation; a pair of which nothing is known is in none.
+
+    Attributes:
+        same: They say the same.
+        opposed: One contradicts the other.
+        exchanged: One says something else in nearly the same words.
+        related: Neither the same nor the opposite, of one row.
+        generic: Texts of different rows.
+        ranked: A text, one that says the same, and one that is opposed or exchanged, (triples,) each.
+    """
+
+    same: Pairs
+    opposed: Pairs
+    exchanged: Pairs
+    related: Pairs
+    generic: Pairs
+    ranked: tuple[Tensor, Tensor, Tensor]
+
+    def to(self, device: torch.device) -> Relations:
+        """Return the same relations on a device."""
+        moved: dict[str, Any] = {name: tuple(move(each, device) for each in some) for name, some in vars(self).items()}
+        return Relations(**moved)
+
+
+def relations(row: Tensor, group: Tensor) -> Relations:
+    """Return how n texts are related.
+
+    Args:
+        row: Number of the training row of each text, (n,).
+        group: 0 for what the row's sentence says, 1 and more for statements that contradict it and say the same as each
+            other, -1 for one that says something else, -2 for a related one, (n,).
+    """
+    apart = row[:, None] != row[None]
+    together = ~apart & ~torch.eye(len(row), dtype=torch.bool, device=row.device)
+    one, other = group[:, None], group[None]
+    to_sentence = together & ((one == 0) | (other == 0))
+    same = together & (one == other) & (one >= 0)
+    opposed = to_sentence & (torch.maximum(one, other) > 0) & (torch.minimum(one, other) == 0)
+    exchanged = to_sentence & (torch.minimum(one, other) == _EXCHANGED)
+    related = together & (torch.minimum(one, other) == _RELATED)
+    i, j = _pairs(same)
+    pair, k = _pairs((opposed | exchanged)[i])
+    return Relations(
+        same=(i, j),
+        opposed=_pairs(opposed),
+        exchanged=_pairs(exchanged),
+        related=_pairs(related),
+        generic=_pairs(apart),
+        ranked=(i[pair], j[pair], k),
+    )
+
+
+def _pairs(chosen: Tensor) -> Pairs:
+    first, second = chosen.nonzero(as_tuple=True)
+    return first, second
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeaningLoss(Term):
+    r"""Losses on the similarities g = z·z' of meaning vectors, with c = e·e' those of the untouched ones.
+
+    .. math::
+        L &= \lambda_k \operatorname{mean}_{generic} (g - \max(c, 0)^k)^2
+           + \lambda_k \operatorname{mean}_{related} (g - \max(c, 0)^k)^2 \\
+          &+ \lambda_s \operatorname{mean}_{same} \max(0, s - g)^2
+           + \lambda_o \operatorname{mean}_{opposed} \max(0, g - o)^2
+           + \lambda_x \operatorname{mean}_{exchanged} \max(0, g)^2 \\
+          &+ \lambda_r \operatorname{mean} \max(0, m + \cos(v_i, v_k) - \cos(v_i, v_j))
+           + \lambda_p \operatorname{mean} \log(1 + e^{-5 y\, code \cdot code'})
+
+    The ranking (r) is over all i, j that say the same and i, k that are opposed or exchanged, within a row; y is 1 for
+    the same, -1 for opposed, which count as much as each other. Exchanged pairs have no place in the code: no average
+    over tokens tells them apart, and the attempt costs a fifth of what the code learns about opposites.
+
+    The views are named once, in groups. An embedding is [e ; z ; code], each of them padded to the same length, as
+    `opencse.training.network.encode` returns it for encoders with a meaning block.
+
+    Example:
+        >>> loss = MeaningLoss(same=("text", "paraphrase"), opposed=(("negation",),))
+        >>> text, negation = torch.tensor([[1.0, 0, 1, 0, 1, 0]]), torch.tensor([[1.0, 0, -1, 0, -1, 0]])
+        >>> [round(loss(text, text, other).reports["opposed"].item(), 2) for other in (negation, text)]
+        [0.0, 2.89]
+
+    Attributes:
+        same: Views that say what the sentence says, the sentence among them.
+        opposed: Views that contradict it, those together that say the same as each other.
+        exchanged: Views that say something else in nearly the same words.
+        related: Views that claim neither the same nor the opposite.
+        power: k; a rising function of c keeps the ranking of everything that is neither the same nor opposed.
+        at_least: s.
+        at_most: o, below 0.
+        margin: m.
+        strength: β of v in the ranking.
+        keep_weight: λ of generic and of related pairs.
+        same_weight: λ of pairs that say the same.
+        opposed_weight: λ of opposed pairs.
+        exchanged_weight: λ of exchanged pairs.
+        ranking_weight: λ of the ranking.
+        code_weight: λ of the code.
+    """
+
+    kind: ClassVar[str] = "meaning"
+    view_fields: ClassVar[tuple[str, ...]] = ("same", "opposed", "exchanged", "related")
+
+    same: tuple[str, ...]
+    opposed: tuple[tuple[str, ...], ...]
+    exchanged: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+    power: float = 4.0
+    at_least: float = 0.8
+    at_most: float = -0.7
+    margin: float = 0.15
+    strength: float = 0.5
+    keep_weight: float = 40.0
+    same_weight: float = 3.0
+    opposed_weight: float = 3.0
+    exchanged_weight: float = 1.0
+    ranking_weight: float = 4.0
+    code_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.same:
+            raise ValueError("same must name the view of the sentence")
+        named = list(self._groups())
+        if twice := {view for view, _ in named if [each for each, _ in named].count(view) > 1}:
+            raise ValueError(f"the view '{min(twice)}' is in two groups")
+
+    def _groups(self) -> Iterator[tuple[str, int]]:
+        """Yield each view with the number of its group, as `relations` has them."""
+        for group, views in enumerate((self.same, *self.opposed)):
+            yield from ((view, group) for view in views)
+        yield from ((view, _EXCHANGED) for view in self.exchanged)
+        yield from ((view, _RELATED) for view in self.related)
+
+    def related_texts(self, present: Embeddings, context: Context) -> tuple[dict[str, Tensor], Relations]:
+        """Return the rows that have each view, and how their texts are related, in the order of `views`."""
+        rows = {view: context.host_rows(present, view) for view in self.views}
+        groups = dict(self._groups())
+        group = torch.cat([torch.full_like(rows[view], groups[view]) for view in self.views])
+        return rows, relations(torch.cat(list(rows.values())), group)
+
+    def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
+        """See the class; cost is O(n² d) for the n texts of the batch."""
+        rows, related = self.related_texts(present, context)
+        device = embeddings[self.views[0]].device
+        vectors = torch.cat([embeddings[view][move(rows[view], device)] for view in self.views])
+        e, z, code = (F.normalize(part, dim=-1) for part in vectors.chunk(3, dim=-1))
+        return self.of_vectors(e, z, code, related.to(device))
+
+    def of_vectors(self, e: Tensor, z: Tensor, code: Tensor, related: Relations) -> LossOutput:
+        """Return the loss of n texts, with its parts and `right`: the share of pairs whose codes are right.
+
+        Args:
+            e: The untouched unit vectors, (n, d).
+            z: Meaning vectors, unit, (n, d').
+            code: Unit codes, (n, p).
+            related: How the texts are related.
+        """
+        c, g, agreement = e @ e.T, z @ z.T, code @ code.T
+        beyond = (g - c.clamp(min=0) ** self.power) ** 2
+        mixed = (c + self.strength**2 * g) / (1 + self.strength**2)  # the cosines of v
+        i, j, k = related.ranked
+        parts = {
+            "generic": (self.keep_weight, _mean(beyond[related.generic])),
+            "related": (self.keep_weight, _mean(beyond[related.related])),
+            "same": (self.same_weight, _mean(F.relu(self.at_least - g[related.same]) ** 2)),
+            "opposed": (self.opposed_weight, _mean(F.relu(g[related.opposed] - self.at_most) ** 2)),
+            "exchanged": (self.exchanged_weight, _mean(F.relu(g[related.exchanged]) ** 2)),
+            "ranking": (self.ranking_weight, _mean(F.relu(mixed[i, k] - mixed[i, j] + self.margin))),
+            "code": (self.code_weight, code_loss(code, related)),
+        }
+        loss = torch.stack([weight * value for weight, value in parts.values()]).sum()
+        signs = torch.cat([agreement[related.same], -agreement[related.opposed]])
+        reports = {name: value.detach() for name, (_, value) in parts.items()}
+        return LossOutput(loss, reports | {"right": _mean((signs > 0).to(g.dtype))})
+
+
+def code_loss(code: Tensor, related: Relations) -> Tensor:
+    """Return the logistic loss (p) of unit codes (n, p), in which both kinds of pairs count the same."""
+    agreement = code @ code.T
+    same, opposed = agreement[related.same], agreement[related.opposed]
+    return (_mean(F.softplus(-5 * same)) + _mean(F.softplus(5 * opposed))) / 2
+
+
+def sharpening_loss(topic: Tensor, e: Tensor, power: float, near: float = 0.4) -> Tensor:
+    """Return the squared error of φ·φ' against max(e·e', 0)^k, near pairs counted again; φ and e have unit rows."""
+    c = e @ e.T
+    off = ~torch.eye(len(e), dtype=torch.bool, device=e.device)
+    beyond = (topic @ topic.T - c.clamp(min=0) ** power) ** 2
+    return _mean(beyond[off]) + 0.2 * _mean(beyond[off & (c > near)])
+
+
+def _mean(values: Tensor) -> Tensor:
+    """Return the mean, 0 of none."""
+    return values.sum() / max(values.numel(), 1)
