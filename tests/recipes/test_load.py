@@ -88,7 +88,7 @@ batch_size = 8
         ('extends = "simcse"\n[views.anchor]\nprompt = "no place"', "exactly once"),
         ('extends = "simcse"\n[views.anchor]\nprompt = "{} {mask}"', "set encoder.pooling to 'mask'"),
         ('extends = "debias"\n[corpus.parts.swapped]\nkeeps = ["anchor"]', "no view reads the column 'anchor'"),
-        ('extends = "debias"\n[views.anchor]\ntext = "other"', "'other', which no part of the corpus has"),
+        ('extends = "debias"\n[views.text]\ntext = "other"', "'other', which no part of the corpus has"),
         ('extends = "simcse"\n[views]\nanchor = 3', "views.anchor: expected a table"),
         ("[views]\n[[terms]]", "the key 'kind' is missing"),
         ('[views]\na = {}\n[[terms]]\nkind="info_nce"\nanchor="a"\npositive="a"\n[[terms]]\nkind="info_nce"\n'

@@ -173,7 +173,7 @@ class MeaningLoss(Term):
         rows, related = self.related_texts(present, context)
         device = embeddings[self.views[0]].device
         vectors = torch.cat([embeddings[view][move(rows[view], device)] for view in self.views])
-        e, z, code = (F.normalize(part, dim=-1) for part in vectors.chunk(3, dim=-1))
+        e, z, code = (F.normalize(part, dim=-1) for part in vectors.tensor_split(3, dim=-1))
         return self.of_vectors(e, z, code, related.to(device))
 
     def of_vectors(self, e: Tensor, z: Tensor, code: Tensor, related: Relations) -> LossOutput:

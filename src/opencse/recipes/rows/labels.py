@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,7 +12,6 @@ from opencse.foundation.parquet import write_texts
 from opencse.foundation.tables import parse_score, read_table, require_text
 from opencse.losses import MeaningLoss
 from opencse.recipes import MixturePart, Recipe, ViewSettings
-from opencse.recipes.rows.mixture import draw_evenly
 from opencse.text.corpus import Corpus
 
 SAME, OPPOSITE, BETTER, WORSE = "label_same", "label_opposite", "label_better", "label_worse"
@@ -161,16 +159,14 @@ def with_labels(recipe: Recipe, labels: Labels) -> Recipe:
     search, the worse one something else.
 
     Raises:
-        OpencseError: The recipe has no such term.
+        OpencseError: The recipe has no such term, or no parts.
     """
     term = next((term for term in recipe.terms if isinstance(term, MeaningLoss)), None)
-    if term is None:
+    if term is None or not recipe.corpus.parts:
         raise OpencseError(f"the recipe {recipe.name} cannot be trained on labels", "Use debias.")
-    parts = recipe.corpus.parts
-    if parts:
-        rows = labels.training_rows(sum(part.rows for part in parts.values()))
-        needs = {column: (BETTER, WORSE) if column == BETTER else (column,) for column in rows}
-        parts = {**parts, **{f"{column}s": MixturePart(rows=rows[column], needs=needs[column]) for column in rows}}
+    rows = labels.training_rows(sum(part.rows for part in recipe.corpus.parts.values()))
+    needs = {column: (BETTER, WORSE) if column == BETTER else (column,) for column in rows}
+    parts = {f"{column}s": MixturePart(rows=rows[column], needs=needs[column]) for column in rows}
     given = labels.columns
     labelled = replace(
         term,
@@ -182,11 +178,11 @@ def with_labels(recipe: Recipe, labels: Labels) -> Recipe:
         recipe,
         views={**recipe.views, **{name: ViewSettings(text=name, optional=True) for name in given}},
         terms=tuple(labelled if each is term else each for each in recipe.terms),
-        corpus=replace(recipe.corpus, parts=parts),
+        corpus=replace(recipe.corpus, parts={**recipe.corpus.parts, **parts}),
     )
 
 
-def join_labels(rows: Corpus, labels: Labels, out: Path, *, columns: Collection[str], drawn: bool, seed: int) -> Corpus:
+def join_labels(rows: Corpus, labels: Labels, out: Path, columns: Collection[str]) -> Corpus:
     """Write the rows of a corpus and, behind them, those of the labels.
 
     Args:
@@ -194,19 +190,10 @@ def join_labels(rows: Corpus, labels: Labels, out: Path, *, columns: Collection[
         labels: The labels.
         out: The Parquet file to write.
         columns: Columns of the rows to keep, beside `text`.
-        drawn: Draw as many labelled rows as training takes and shuffle all rows, for recipes without parts
-            (`mix_rows` does both for those that have some).
-        seed: Seed of the draw and of the order.
     """
     kept = ["text", *(name for name in rows.columns if name in columns and name not in ("text", *COLUMNS))]
     table = [(*row, None, None, None, None) for row in rows.rows(kept)]
-    added, rng = labels.rows, random.Random(seed)
-    if drawn:
-        wanted = labels.training_rows(len(table))
-        added = tuple(row for column in wanted for row in draw_evenly(labels.of(column), wanted[column], rng))
-    table += [(text, *[None] * (len(kept) - 1), *others) for text, *others in added]
-    if drawn:
-        rng.shuffle(table)
+    table += [(text, *[None] * (len(kept) - 1), *others) for text, *others in labels.rows]
     names = [*kept, *COLUMNS]
     write_texts(out, dict(zip(names, zip(*table, strict=True), strict=True)))
     return Corpus(out, rows.name)

@@ -209,8 +209,7 @@ def prepare_rows(recipe: Recipe, corpus: Corpus, out: Path, sources: RowSources,
     rows = _with_columns(recipe, _sampled(recipe, corpus, out, sources), out / "views", sources, notify)
     parts, seed, labels = recipe.used_parts, recipe.training.seed, sources.labels
     if labels is not None:
-        path = out / "labelled.parquet"
-        rows = join_labels(rows, labels, path, columns=recipe.columns, drawn=not parts, seed=seed)
+        rows = join_labels(rows, labels, out / "labelled.parquet", recipe.columns)
     if parts:
         out.mkdir(parents=True, exist_ok=True)
         rows = mix_rows(rows, parts, out / "mixture.parquet", seed=seed, notify=notify)
