@@ -168,8 +168,10 @@ def test_a_run_trains_on_labels_and_its_report_says_how_many(pairs, tmp_path) ->
         backbone=str(tiny_bert(tmp_path / "bert")),
         out=out,
         labels=pairs.path,
-        overrides=["training.max_steps=2", "training.batch_size=4", "training.precision=fp32", "encoder.pooling=cls"]
-        + ["block.fit_steps=4"],
+        overrides=[
+            *("training.max_steps=2", "training.batch_size=4", "training.precision=fp32"),
+            *("encoder.pooling=cls", "block.fit_steps=4"),
+        ],
         progress=False,
         notify=notes.append,
     )
