@@ -45,6 +45,7 @@ def outcome_lines(
     outcome: Outcome, scores: Mapping[str, ProbeScores], run: TrainingRun, report: Path
 ) -> RenderableType:
     """Return whether the model is better, its headline figures, the paths, and the commands that come next."""
+    rows = [*headline_rows(scores)[:2], *_agreement(scores)]
     steps = Table(
         ("", ""),
         [
@@ -57,8 +58,7 @@ def outcome_lines(
         outcome.table(),
         *_warnings(run),
         Text(""),
-        Table(["", *scores], [*headline_rows(scores)[:2], *_agreement(scores)]),
-        Text(""),
+        *([Table(["", *scores], rows), Text("")] if rows else []),
         _model(run),
         _line(f"report: {report}"),
         Text("next, with your own model and texts:"),
@@ -130,7 +130,8 @@ def _warnings(run: TrainingRun) -> list[Text]:
 
 
 def _model(run: TrainingRun) -> Text:
-    return _line(f'model: {run.model}   load it with SentenceTransformer("{run.model}")')
+    trust = "" if run.recipe.block is None else ", trust_remote_code=True"
+    return _line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})')
 
 
 def _line(text: str) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from huggingface_hub import ModelCardData
@@ -97,7 +98,9 @@ def encoder_card(
     )
     if outcome.curve is not None:
         chosen, tolerance = outcome.curve.chosen, outcome.curve.tolerance
-        header += _BLOCK.format(chosen=chosen, tolerance=tolerance, table=outcome.curve.table().markdown().rstrip())
+        header += _BLOCK.format(
+            chosen=chosen, tolerance=tolerance, table=replace(outcome.curve.table(), title="").markdown().rstrip()
+        )
     return header + _RUN.format(
         backbone=record["backbone"],
         family=recipe.family,

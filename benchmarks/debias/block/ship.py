@@ -1,0 +1,50 @@
+"""Measure a trained block's strength, and write it as the one that comes with the package for its backbone.
+
+    python benchmarks/debias/block/ship.py BLOCK --text TEXT --rows ROWS [--backbone minilm]
+
+BLOCK is a folder with the block's own files, TEXT says in a few words what it was trained on, ROWS how many rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from opencse.encoder import load_encoder
+from opencse.encoder.blocks import BLOCKS, MEASURED, append_block, block_key
+from opencse.encoder.meaning_block import MeaningBlock
+from opencse.evaluation import load_development, load_guard
+from opencse.evaluation.measures import TaskScores
+from opencse.foundation.measure import Measures
+from opencse.recipes import load_recipe
+from opencse.training.strength import find_strength
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("block", type=Path)
+    parser.add_argument("--text", required=True)
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--backbone", default="minilm")
+    options = parser.parse_args()
+    settings = load_recipe("debias").block
+    assert settings is not None
+    model = load_encoder(options.backbone, device="cpu").eval()
+    key, block = block_key(model), MeaningBlock.load(str(options.block))
+    append_block(model, block)
+    measures = Measures(guards=TaskScores(load_guard(), "bf16"), meaning=TaskScores(load_development(), "bf16"))
+    measures.start(model)
+    curve = find_strength(block, measures, settings.tolerance)
+    folder = BLOCKS / options.backbone
+    folder.mkdir(parents=True, exist_ok=True)
+    block.save(str(folder))
+    (BLOCKS / "meaning_block.py").unlink()  # the package has it
+    measured = {"beside": key, "text": options.text, "rows": options.rows, "curve": asdict(curve)}
+    (folder / MEASURED).write_text(json.dumps(measured, indent=1), encoding="utf-8")
+    print(curve.table().markdown())
+
+
+if __name__ == "__main__":
+    main()
