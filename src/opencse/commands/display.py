@@ -46,6 +46,7 @@ def outcome_lines(
 ) -> RenderableType:
     """Return whether the model is better, its headline figures, the paths, and the commands that come next."""
     rows = [*headline_rows(scores)[:2], *_agreement(scores)]
+    measured: list[RenderableType] = [Table(["", *scores], rows), Text("")] if rows else []
     steps = Table(
         ("", ""),
         [
@@ -58,7 +59,7 @@ def outcome_lines(
         outcome.table(),
         *_warnings(run),
         Text(""),
-        *([Table(["", *scores], rows), Text("")] if rows else []),
+        *measured,
         _model(run),
         _line(f"report: {report}"),
         Text("next, with your own model and texts:"),
