@@ -107,7 +107,7 @@ def test_what_depends_on_backbone_and_corpus_is_left_to_the_command(tmp_path) ->
     added = ["terms.paraphrase.weight=0.5", "build.paraphrase.path=p.csv", "corpus.parts={a={needs=[]}}"]
     check_options(RunCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
-    check_options(BuildCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, pairs="absent", model="./absent"))
+    check_options(BuildCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, model="./absent"))
 
 
 def test_what_a_run_does_not_change_is_not_checked(tmp_path) -> None:

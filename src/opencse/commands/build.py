@@ -70,7 +70,7 @@ def command(options: BuildCommand) -> None:
     asked = {each.name: getattr(options, each.name) for each in fields(BuildOptions)}
     build(**{**asked, "engine": _engine(options), "notify": note})
     if options.stats:
-        show(*statistics_tables(options.out, options.model, options.pairs, options.near))
+        show(*statistics_tables(options.out, options.model))
 
 
 def _engine(options: BuildCommand) -> Engine:

@@ -15,12 +15,9 @@ from opencse.commands.reports.outcome import Outcome
 from opencse.commands.reports.summary import headline_rows, verdict
 from opencse.commands.reports.tables import triplet_rows
 from opencse.encoder.names import resolve
-from opencse.evaluation import read_pairs
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.result_table import Cell, Number, Table
-from opencse.text import demo
-from opencse.text.mined import draw_report
-from opencse.text.views.pair_statistics import PUBLISHED, bar_chart, pair_statistics
+from opencse.text.views.pair_statistics import PUBLISHED, pair_statistics
 
 if TYPE_CHECKING:
     from opencse.training.train import TrainingRun
@@ -77,14 +74,12 @@ def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) ->
     return Group(Table(["", *models], rows), *map(Text, verdict(dict(models))), *path)
 
 
-def statistics_tables(views: str | Path, model: str | None, pairs: str | None, near: float) -> Iterator[Table]:
-    """Yield overlap and cosine of the pairs in built views, the published figures, and those of mined columns.
+def statistics_tables(views: str | Path, model: str | None) -> Iterator[Table]:
+    """Yield overlap and cosine of the pairs in built views, and the published figures.
 
     Args:
         views: A folder of built views.
-        model: An embedding model for the cosines; None for none.
-        pairs: A file of scored pairs, to count known near-duplicates among mined sentences; None for none.
-        near: Minimum score of a near-duplicate.
+        model: An embedding model for the cosines; None for those that were recorded for mined sentences.
     """
     encode = None if model is None else SentenceTransformer(resolve(model), trust_remote_code=False).encode
     rows: list[list[Cell]] = []
@@ -92,7 +87,7 @@ def statistics_tables(views: str | Path, model: str | None, pairs: str | None, n
     for column in pair_statistics(views, encode=encode):
         row: list[Cell] = [column.column, column.rows, Number(100 * column.nulls / max(column.rows, 1), 1, " %")]
         for values in (column.overlap, column.error_rate, column.cosine):
-            row += [Number(values.mean, 3), bar_chart(values)] if values else ["", ""]
+            row += [Number(values.mean, 3), values.bar_chart()] if values else ["", ""]
         rows.append(row)
         if column.rules:
             notes.append(f"{column.column}: {', '.join(f'{rule} {count:,}' for rule, count in column.rules.items())}")
@@ -101,20 +96,6 @@ def statistics_tables(views: str | Path, model: str | None, pairs: str | None, n
     published = [(name, Number(values[0]), Number(values[1])) for name, values in PUBLISHED.items()]
     title = "Mean lexical overlap as published (DebCSE, Tables 1 and 4)"
     yield Table(("training pairs", "positive", "negative"), published, title)
-    known = []
-    if pairs is not None:
-        scored = read_pairs(demo.pairs(pairs))
-        known = list(zip(scored.sentence1, scored.sentence2, scored.scores, strict=True))
-    drawn: list[list[Cell]] = []
-    for each in draw_report(views, pairs=known, near=near):
-        spans = [f"{quantiles[0]:.2f} to {quantiles[-1]:.2f}" for quantiles in each.quantiles.values()]
-        means: list[Cell] = [Number(mean, 3, aside=span) for mean, span in zip(each.mean.values(), spans, strict=True)]
-        counts = [each.known, each.near_duplicates] if known else []
-        drawn.append([each.column, f"{each.drawn:,} of {each.rows:,}", *(means or ["", "", ""]), *counts])
-    if drawn:
-        scored_heads = ["scored", f"score ≥ {near:g}"] if known else []
-        columns = ("column", "drawn", "cosine", "MER", "overlap", *scored_heads)
-        yield Table(columns, drawn, "Drawn sentences: mean (5th to 95th percentile)")
 
 
 def _agreement(scores: Mapping[str, ProbeScores]) -> list[list[Cell]]:

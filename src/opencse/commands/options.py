@@ -193,8 +193,6 @@ class BuildCommand(BuildOptions):
         "With --engine ray: address of a running cluster, or `auto`. By default Ray starts on this machine.", default=""
     )
     stats: bool = option("Then show overlap and cosine of the pairs, beside published figures.", default=False)
-    model: str | None = option("With --stats: an embedding model for cosines: folder, hub id, or minilm.", default=None)
-    pairs: str | None = option(
-        "With --stats: scored pairs, to count mined negatives that are known near-duplicates.", default=None
+    model: str | None = option(
+        "With --stats: an embedding model for cosines; by default those of mining.", default=None
     )
-    near: float = option("With --pairs: the minimum score of near-duplicates.", default=4.0)

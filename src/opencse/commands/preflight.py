@@ -63,7 +63,7 @@ def check_options(options: Any) -> None:
         find_runs(Path(run) for run in options.runs)
     if _uses_sts(options) and str(options.data) != "hub":
         sts_folder(options.data)
-    unused = ("model", "pairs") if isinstance(options, BuildCommand) and not options.stats else ()
+    unused = ("model",) if isinstance(options, BuildCommand) and not options.stats else ()
     for name, check in _GIVEN.items():
         given = None if name in unused else getattr(options, name, None)
         for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.text.views.pair_statistics import bar_chart, pair_statistics
+from opencse.text.views.pair_statistics import pair_statistics
 from opencse.text.views.registry import Deletion, WordRepetition, build_views
 
 
@@ -25,14 +25,14 @@ def test_distributions(views):
     assert shorter.rules == {"deleted": 50, "too short": 1}
     assert shorter.overlap.mean == pytest.approx(5 / 6)
     assert sum(shorter.overlap.counts) == 50
-    assert shorter.error_rate.quartiles == pytest.approx((1 / 6,) * 3)
+    assert shorter.error_rate.mean == pytest.approx(1 / 6)
     assert longer.nulls == 0
     assert other.column == "another row"
     assert other.overlap.mean < 1
     assert 0.9 < shorter.cosine.mean <= 1
-    assert len(bar_chart(shorter.overlap)) == 10
+    assert len(shorter.overlap.bar_chart()) == 10
 
 
 def test_a_sample_is_enough(views):
-    assert pair_statistics(views, limit=20)[0].rows == 20
-    assert pair_statistics(views)[0].cosine is None
+    assert next(pair_statistics(views, limit=20)).rows == 20
+    assert next(pair_statistics(views)).cosine is None

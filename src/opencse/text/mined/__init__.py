@@ -9,7 +9,6 @@
 
 from opencse.text.mined.debiased_negatives import DebiasedNegatives
 from opencse.text.mined.debiased_positives import DebiasedPositives
-from opencse.text.mined.draw_report import DrawReport, draw_report
 from opencse.text.mined.hard_negatives import HardNegatives
 
-__all__ = ["DebiasedNegatives", "DebiasedPositives", "DrawReport", "HardNegatives", "draw_report"]
+__all__ = ["DebiasedNegatives", "DebiasedPositives", "HardNegatives"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,20 +19,27 @@ PUBLISHED = {
 }
 """Mean lexical overlap of positive and of negative pairs (DebCSE Tables 1 and 4)."""
 
-BINS = np.linspace(0, 1, 11)
-COSINE_BINS = np.linspace(-1, 1, 11)
 Encode = Callable[[Sequence[str]], np.ndarray]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Distribution:
-    """Distribution of one value over many pairs: mean, quartiles, and counts in ten equal bins over [low, high]."""
+    """Mean of a value over many pairs, and counts in ten equal bins that end at 1."""
 
     mean: float
-    quartiles: tuple[float, float, float]
     counts: tuple[int, ...]
-    low: float
-    high: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, low: float = 0.0) -> Distribution | None:
+        """Return the distribution of n values over [low, 1]; None for no value."""
+        if not len(values):
+            return None
+        counts, _ = np.histogram(np.clip(values, low, 1), np.linspace(low, 1, 11))
+        return cls(float(values.mean()), tuple(counts.tolist()))
+
+    def bar_chart(self) -> str:
+        """Return the counts as block characters."""
+        return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * count // (max(self.counts) or 1))] for count in self.counts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +53,7 @@ class ColumnStatistics:
         rules: Number of applications of each rule, the most frequent first.
         overlap: Lexical overlap.
         error_rate: Match error rate.
-        cosine: Cosine similarity by an encoder; None without an encoder.
+        cosine: Cosine by an encoder, or as recorded for mined sentences; None without either.
     """
 
     column: str
@@ -60,8 +67,8 @@ class ColumnStatistics:
 
 def pair_statistics(
     views: str | Path, *, encode: Encode | None = None, limit: int = 20_000, seed: int = 0
-) -> list[ColumnStatistics]:
-    """Return the distributions for every column of a folder of built views.
+) -> Iterator[ColumnStatistics]:
+    """Yield the distributions for every column of a folder of built views.
 
     Args:
         views: A folder that `build_views` wrote, or one of its files.
@@ -69,66 +76,39 @@ def pair_statistics(
         limit: Maximum number of rows; a larger folder is sampled at random.
         seed: Seed of this sample and of the random pairs.
     """
-    from opencse.foundation.parquet import read_parquet
+    from opencse.foundation.parquet import parquet_schema, read_parquet
     from opencse.text.views.storage import built_columns, read_header
 
     first = min(Path(views).glob("part-*.parquet"), default=Path(views))
     read_header(first)  # raises if it is not a file of built views
-    columns = built_columns(first)
-    table = read_parquet(views, columns=["text", *columns, *(f"{name}.rule" for name in columns)])
+    columns, present = built_columns(first), parquet_schema(first).names
+    recorded = [f"{name}.cosine" for name in columns if f"{name}.cosine" in present]
+    table = read_parquet(views, columns=["text", *columns, *(f"{name}.rule" for name in columns), *recorded])
     rng = np.random.default_rng(seed)
     if table.num_rows > limit:
         table = table.take(np.sort(rng.choice(table.num_rows, limit, replace=False)))
     texts = table["text"].to_pylist()
     vectors = None if encode is None else unit_rows(encode(texts))
-    found = [
-        _describe(name, texts, table[name].to_pylist(), table[f"{name}.rule"].to_pylist(), vectors, encode)
-        for name in columns
-    ]
+
+    def describe(name: str, others: Sequence[str | None], rules: Sequence[str], known: np.ndarray) -> ColumnStatistics:
+        valid = [i for i, other in enumerate(others) if other is not None]
+        a, b = [texts[i] for i in valid], [str(others[i]) for i in valid]
+        if encode is not None and vectors is not None and valid:
+            known = (vectors[valid] * unit_rows(encode(b))).sum(axis=1)
+        return ColumnStatistics(
+            column=name,
+            rows=len(texts),
+            nulls=len(texts) - len(valid),
+            rules=dict(Counter(rule if not rule.startswith("row ") else "row" for rule in rules).most_common()),
+            overlap=Distribution.of(lexical_overlap(a, b)),
+            error_rate=Distribution.of(match_error_rate(a, b)),
+            cosine=Distribution.of(known, low=-1.0),
+        )
+
+    for name in columns:
+        cosine = f"{name}.cosine"
+        known = table[cosine].drop_null().to_numpy() if cosine in recorded else np.zeros(0)
+        yield describe(name, table[name].to_pylist(), table[f"{name}.rule"].to_pylist(), known)
     if len(texts) > 1:
         shift = (np.arange(len(texts)) + rng.integers(1, len(texts), len(texts))) % len(texts)
-        found.append(_describe("another row", texts, [texts[i] for i in shift], [], vectors, encode))
-    return found
-
-
-def _describe(
-    name: str,
-    texts: Sequence[str],
-    others: Sequence[str | None],
-    rules: Sequence[str],
-    vectors: np.ndarray | None,
-    encode: Encode | None,
-) -> ColumnStatistics:
-    valid = [i for i, other in enumerate(others) if other is not None]
-    a, b = [texts[i] for i in valid], [str(others[i]) for i in valid]
-    cosine = None
-    if vectors is not None and encode is not None and valid:
-        cosine = _distribution((vectors[valid] * unit_rows(encode(b))).sum(axis=1), COSINE_BINS)
-    return ColumnStatistics(
-        column=name,
-        rows=len(texts),
-        nulls=len(texts) - len(valid),
-        rules=dict(Counter(rule if not rule.startswith("row ") else "row" for rule in rules).most_common()),
-        overlap=_distribution(lexical_overlap(a, b), BINS) if valid else None,
-        error_rate=_distribution(match_error_rate(a, b), BINS) if valid else None,
-        cosine=cosine,
-    )
-
-
-def _distribution(values: np.ndarray, bins: np.ndarray) -> Distribution:
-    low, high = float(bins[0]), float(bins[-1])
-    counts, _ = np.histogram(np.clip(values, low, high), bins)
-    quartiles = np.percentile(values, [25, 50, 75])
-    return Distribution(
-        mean=float(values.mean()),
-        quartiles=(float(quartiles[0]), float(quartiles[1]), float(quartiles[2])),
-        counts=tuple(counts.tolist()),
-        low=low,
-        high=high,
-    )
-
-
-def bar_chart(distribution: Distribution) -> str:
-    """Return the ten counts as a bar chart of block characters."""
-    highest = max(distribution.counts) or 1
-    return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * count // highest)] for count in distribution.counts)
+        yield describe("another row", [texts[i] for i in shift], [], np.zeros(0))
