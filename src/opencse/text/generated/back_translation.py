@@ -14,7 +14,7 @@ from opencse.encoder.names import on_this_machine, resolve
 from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
 from opencse.text.generated.candidate_table import Candidate, Pick, check_error_rate_window, choose_candidate
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random, row_seed
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random
 
 FREQUENT = tuple(
     """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
@@ -35,13 +35,10 @@ class BackTranslation(ConstructorSpec):
         window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
         pick: The choice among the candidates in the window: "highest" rate, "lowest", "random" or "first".
         beams: Width of the beam search; 1 is greedy search.
-        sample: Sample instead of searching.
-        temperature: Temperature of sampling.
-        top_p: Sample from the most likely words that together have this probability.
         noise: Change of the source before translation: "none", "insert" (frequent words), "mask" (words), or
             "insert_or_mask" (DebCSE: one of the two, drawn for each variant of a sentence).
         noise_words: Minimum and maximum number of words that are inserted or masked.
-        variants: Candidates per pivot; more than one is useful with noise or sampling.
+        variants: Candidates per pivot; more than one is useful with noise.
         max_new_tokens: Maximum length of a translation, in tokens.
         max_characters: Longer sentences give null, because translation models drop text beyond their maximum length.
         batch_size: Maximum number of sentences in one forward pass.
@@ -62,9 +59,6 @@ class BackTranslation(ConstructorSpec):
     window: tuple[float, float] = (0.15, 0.6)
     pick: Pick = "highest"
     beams: int = 5
-    sample: bool = False
-    temperature: float = 1.0
-    top_p: float = 1.0
     noise: Literal["none", "insert", "mask", "insert_or_mask"] = "none"
     noise_words: tuple[int, int] = (1, 2)
     variants: int = 1
@@ -124,8 +118,7 @@ class BackTranslator:
         for pivot, (forward, back) in enumerate(self._pairs):
             for variant in range(spec.variants):
                 sources = [self._noisy(rows[i], f"{pivot}.{variant}", forward) for i in live]
-                seeds = [row_seed(self._seed, f"{spec.kind}.{pivot}.{variant}", rows[i]) for i in live]
-                for i, text in zip(live, back(forward(sources, seeds), seeds), strict=True):
+                for i, text in zip(live, back(forward(sources)), strict=True):
                     found[i].append(Candidate(text=text, label=spec.models[pivot][0]))
         return found
 
@@ -217,34 +210,23 @@ class Translator:
             joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
         return joined.hexdigest()
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str]:
-        """Translate n texts in batches of similar length; sampling depends only on the seeds.
-
-        Args:
-            texts: n texts.
-            seeds: A seed for each text; a batch samples by the seed of its first text.
-        """
+    def __call__(self, texts: Sequence[str]) -> list[str]:
+        """Translate n texts in batches of similar length."""
         import torch
 
         spec, out = self._spec, [""] * len(texts)
         lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
         order = sorted(range(len(texts)), key=lambda i: (lengths[i], i))
-        decoding: dict[str, Any] = {
-            "max_new_tokens": spec.max_new_tokens,
-            "num_beams": spec.beams,
-            "do_sample": spec.sample,
-        }
-        if spec.sample:
-            decoding |= {"temperature": spec.temperature, "top_p": spec.top_p, "top_k": 0, "num_beams": 1}
         for start in range(0, len(order), spec.batch_size):
             batch = order[start : start + spec.batch_size]
             encoded = self.tokenizer([texts[i] for i in batch], return_tensors="pt", padding=True, truncation=True)
-            with torch.inference_mode(), torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seeds[batch[0]] % 2**63)
+            with torch.inference_mode():
                 generated = self.model.generate(
                     input_ids=encoded["input_ids"].to(self._device),
                     attention_mask=encoded["attention_mask"].to(self._device),
-                    **decoding,
+                    max_new_tokens=spec.max_new_tokens,
+                    num_beams=spec.beams,
+                    do_sample=False,
                 )
             for i, text in zip(batch, self.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
                 out[i] = text.strip()

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -51,16 +51,12 @@ class PromptedLLM(ConstructorSpec):
         model: Name of the model at the endpoint.
         task: A built-in prompt: "substitution" (SAN Table 12), "paraphrase" or "negation".
         prompt: Your own prompt, with {text}, instead of the task's.
-        key_variable: Environment variable that holds the key; if it is unset, no key is sent.
         temperature: Temperature of sampling.
         max_tokens: Maximum length of an answer, in tokens.
         retries: Number of further attempts after a failed request, with growing pauses.
         timeout: Time limit of one request, in seconds.
         concurrency: Maximum number of simultaneous requests of one process.
-        requests_per_minute: Maximum number of requests per minute, of all processes; 0 for no limit.
         cache: A JSONL file of answers, which is read first and appended to; "" for none.
-        price_in: Price of a million prompt tokens, for the column `cost`.
-        price_out: Price of a million answer tokens, for the column `cost`.
 
     Example:
         [build.paraphrase]
@@ -73,22 +69,18 @@ class PromptedLLM(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "llm"
-    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "tokens_in": "int", "tokens_out": "int", "cost": "float"}
+    scores: ClassVar[Mapping[str, str]] = {"mer": "float", "tokens_in": "int", "tokens_out": "int"}
 
     url: str
     model: str
     task: Literal["substitution", "paraphrase", "negation"] = "paraphrase"
     prompt: str = ""
-    key_variable: str = "OPENAI_API_KEY"
     temperature: float = 0.0
     max_tokens: int = 256
     retries: int = 4
     timeout: float = 60.0
     concurrency: int = 8
-    requests_per_minute: float = 0.0
     cache: str = ""
-    price_in: float = 0.0
-    price_out: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
@@ -100,30 +92,22 @@ class PromptedLLM(ConstructorSpec):
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Prompter:
         """Open the connection and the cache."""
-        return Prompter(self, workers=workers)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    text: str
-    tokens_in: int
-    tokens_out: int
+        return Prompter(self)
 
 
 class Prompter:
-    """An opened `PromptedLLM`."""
+    """An opened `PromptedLLM`; the key is that in OPENAI_API_KEY, if it is set."""
 
-    def __init__(self, spec: PromptedLLM, *, workers: int = 1) -> None:
+    def __init__(self, spec: PromptedLLM) -> None:
         try:
             import httpx
         except ImportError as error:
             raise OpencseError("llm needs the package httpx", "pip install 'opencse[llm]'") from error
         self._spec = spec
         self._template = spec.prompt or PROMPTS[spec.task]
-        key = os.environ.get(spec.key_variable, "")
+        key = os.environ.get("OPENAI_API_KEY", "")
         self._client = httpx.Client(timeout=spec.timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
         self._cache = _Cache(spec.cache)
-        self._pace = _Pace(spec.requests_per_minute / workers)
         self.digest = bundle_digest(self._template)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
@@ -132,25 +116,23 @@ class Prompter:
             answers = list(pool.map(self._ask, [row.text for row in rows]))
         results: list[tuple[str | None, str]] = []
         for row, answer in zip(rows, answers, strict=True):
-            text = _cleaned(answer.text)
+            text = _cleaned(answer["text"])
             if not text:
                 results.append((None, "no answer"))
             elif text == row.text:
                 results.append((None, "unchanged"))
             else:
                 results.append((text, self._spec.task if not self._spec.prompt else "prompt"))
-        out = []
-        for view, answer in zip(with_error_rate(rows, results), answers, strict=True):
-            price = (answer.tokens_in * self._spec.price_in + answer.tokens_out * self._spec.price_out) / 1e6
-            counts = {"tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "cost": price}
-            out.append(BuiltView(text=view.text, rule=view.rule, scores={**view.scores, **counts}))
-        return out
+        return [
+            replace(view, scores={**view.scores, **{name: answer[name] for name in ("tokens_in", "tokens_out")}})
+            for view, answer in zip(with_error_rate(rows, results), answers, strict=True)
+        ]
 
-    def _ask(self, text: str) -> _Answer:
-        """Return the answer for one text, from the cache or the endpoint."""
+    def _ask(self, text: str) -> dict[str, Any]:
+        """Return the answer for one text with its numbers of tokens, from the cache or the endpoint."""
         spec = self._spec
         if not text.strip():
-            return _Answer(text="", tokens_in=0, tokens_out=0)
+            return {"text": "", "tokens_in": 0, "tokens_out": 0}
         prompt = self._template.replace("{{", "\0").replace("}}", "\1").replace("{text}", text)
         body = {
             "model": spec.model,
@@ -163,7 +145,7 @@ class Prompter:
         if found is None:
             found = self._request(body)
             self._cache.put(key, found)
-        return _Answer(text=found["text"], tokens_in=found["tokens_in"], tokens_out=found["tokens_out"])
+        return found
 
     def _request(self, body: dict[str, Any]) -> dict[str, Any]:
         """Send one request, retry after temporary failures, and return the answer."""
@@ -173,7 +155,6 @@ class Prompter:
         for attempt in range(spec.retries + 1):
             if attempt:
                 time.sleep(min(0.5 * 2**attempt, 30.0))
-            self._pace.wait()
             try:
                 response = self._client.post(f"{spec.url.rstrip('/')}/chat/completions", json=body)
                 if response.status_code == 200:
@@ -207,24 +188,6 @@ def _cleaned(answer: str) -> str:
     if len(line) > 1 and line[0] in '"“' and line[-1] in '"”' and not any(mark in line[1:-1] for mark in '"“”'):
         line = line[1:-1].strip()
     return line.strip("{}").strip()
-
-
-class _Pace:
-    """Spaces calls evenly, so that at most `per_minute` pass in a minute; 0 for no limit."""
-
-    def __init__(self, per_minute: float) -> None:
-        self._gap = 60.0 / per_minute if per_minute > 0 else 0.0
-        self._lock = threading.Lock()
-        self._next = 0.0
-
-    def wait(self) -> None:
-        if not self._gap:
-            return
-        with self._lock:
-            now = time.monotonic()
-            start = max(self._next, now)
-            self._next = start + self._gap
-        time.sleep(max(0.0, start - now))
 
 
 class _Cache:
