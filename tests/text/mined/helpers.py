@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from opencse.encoder import load_encoder
 from opencse.foundation.workers import Local
@@ -36,3 +37,8 @@ def vectors(model: str, lines: list[str]) -> np.ndarray:
 
 def key(text: str) -> str:
     return " ".join(text.lower().split())
+
+
+def word_similarity(text: str, pool: list[str]) -> np.ndarray:
+    """Return 1 minus the edit distance over words, divided by the longer length (DebCSE, Eq. 1)."""
+    return np.array([Levenshtein.normalized_similarity(text.lower().split(), each.lower().split()) for each in pool])

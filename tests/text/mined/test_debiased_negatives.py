@@ -18,10 +18,10 @@ from opencse.foundation.cache import cache_root
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import load_recipe
 from opencse.text.mined import mined_spec as mined
-from opencse.text.surface import edit_distance, lexical_overlap, match_error_rate
+from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.registry import DebiasedNegatives, Deletion, HardNegatives, SourceRow, build_views
 from opencse.text.views.storage import read_header
-from tests.text.mined.helpers import key, saved_encoder, vectors
+from tests.text.mined.helpers import key, saved_encoder, vectors, word_similarity
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -75,7 +75,7 @@ def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path):
         assert rows[i]["negative_1.candidates"] == len(pool)
         if len(pool) < 2:
             continue
-        surface = 1 - edit_distance([lines[i]] * len(pool), [lines[j] for j in pool])
+        surface = word_similarity(lines[i], [lines[j] for j in pool])
         score = 0.2 * np.nan_to_num(zscore(surface)) - 0.8 * zscore(cosine[pool])
         assert key(rows[i]["negative_1"]) == key(lines[pool[int(score.argmax())]])
 

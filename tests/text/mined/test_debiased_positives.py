@@ -10,9 +10,8 @@ from scipy.stats import chisquare, zscore
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import dump_recipe, load_recipe
-from opencse.text.surface import edit_distance
 from opencse.text.views.registry import CandidateTable, DebiasedPositives, Deletion, WordRepetition, build_views
-from tests.text.mined.helpers import vectors
+from tests.text.mined.helpers import vectors, word_similarity
 
 TABLE = {
     "the cat sits in the garden": [
@@ -68,7 +67,7 @@ def test_probabilities(texts, table, encoder, tmp_path):
     text, pool = "the dog runs", TABLE["the dog runs"][1:]
     matrix = vectors(encoder, [text, *pool, *(["x"] * 6)])
     cosine = matrix[1 : 1 + len(pool)] @ matrix[0]
-    surface = 1 - edit_distance([text] * len(pool), pool)
+    surface = word_similarity(text, pool)
     score = -0.2 * zscore(surface) + 0.8 * zscore(cosine)
     expected = np.exp(score / 0.7) / np.exp(score / 0.7).sum()
     many = tmp_path / "many.txt"

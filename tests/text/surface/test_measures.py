@@ -7,27 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rapidfuzz.distance import Levenshtein
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.surface import edit_distance, lexical_overlap, match_error_rate
+from opencse.text.surface import lexical_overlap, match_error_rate
 
 column = st.lists(st.lists(st.sampled_from(list("abcB")), max_size=9).map(" ".join), min_size=1, max_size=20)
-
-
-@settings(max_examples=60, deadline=None)
-@given(column)
-def test_word_edit_distance_is_rapidfuzz_on_words(a):
-    b = a[::-1]
-    for normalised, scorer in ((False, Levenshtein.distance), (True, Levenshtein.normalized_distance)):
-        expected = [scorer(x.lower().split(), y.lower().split()) for x, y in zip(a, b, strict=True)]
-        assert np.allclose(edit_distance(a, b, normalised=normalised), expected)
-
-
-def test_character_edit_distance():
-    assert edit_distance(["Kitten", ""], ["sitting", ""], unit="character", normalised=False).tolist() == [3, 0]
-    assert edit_distance(["Kitten"], ["kitten"], unit="character").tolist() == [0]
-    assert edit_distance(["Kitten"], ["kitten"], unit="character", lower=False).tolist() == [1 / 6]
 
 
 @settings(max_examples=60, deadline=None)
@@ -76,7 +60,7 @@ def test_example_1_of_osscse(data_folder: Path):
             assert int(rate * 100) / 100 == pytest.approx(value), name
 
 
-@pytest.mark.parametrize("measure", [match_error_rate, edit_distance, lexical_overlap])
+@pytest.mark.parametrize("measure", [match_error_rate, lexical_overlap])
 def test_two_single_texts_are_refused_and_not_compared_letter_by_letter(measure):
     with pytest.raises(OpencseError, match="lists of texts"):
         measure("abc", "abd")

@@ -1,28 +1,20 @@
-"""Surface similarity of texts: word alignment, match error rate, edit distance, lexical overlap, and splits by them.
+"""Surface similarity of texts: word alignment, match error rate, lexical overlap, and splits by them.
 
 | measure | source |
 |---|---|
 | `align` (S, D, I, C), `match_error_rate` | OssCSE eq. 1 |
-| `edit_distance` over words or characters | DebCSE eq. 1 |
 | `lexical_overlap` | DebCSE Tables 1 and 4 |
 | `consistency_opposition` | OssCSE Tables 1 and 2 |
 """
 
 from opencse.text.surface.alignment import Alignment, align
-from opencse.text.surface.measures import (
-    Split,
-    consistency_opposition,
-    edit_distance,
-    lexical_overlap,
-    match_error_rate,
-)
+from opencse.text.surface.measures import Split, consistency_opposition, lexical_overlap, match_error_rate
 
 __all__ = [
     "Alignment",
     "Split",
     "align",
     "consistency_opposition",
-    "edit_distance",
     "lexical_overlap",
     "match_error_rate",
 ]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from opencse.text.surface.alignment import align, check_columns
 
 
-def match_error_rate(references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True) -> np.ndarray:
+def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
     """Return the match error rate of each pair, (S + D + I) / (S + D + I + C): 0 for equal words, 1 for none in common.
 
     Source: Morris et al. (Interspeech 2004); OssCSE, Eq. 1. Words and alignment are those of `align`.
@@ -20,7 +19,6 @@ def match_error_rate(references: Sequence[str], hypotheses: Sequence[str], *, lo
     Args:
         references: n texts.
         hypotheses: n texts.
-        lower: Ignore case.
 
     Returns:
         float64 (n,).
@@ -29,44 +27,10 @@ def match_error_rate(references: Sequence[str], hypotheses: Sequence[str], *, lo
         >>> match_error_rate(["the road is safe"], ["the road is not safe"])
         array([0.2])
     """
-    return align(references, hypotheses, lower=lower).match_error_rate
+    return align(references, hypotheses).match_error_rate
 
 
-def edit_distance(
-    references: Sequence[str],
-    hypotheses: Sequence[str],
-    *,
-    unit: Literal["word", "character"] = "word",
-    normalised: bool = True,
-    lower: bool = True,
-) -> np.ndarray:
-    """Return the Levenshtein distance of each pair, divided by the longer length if `normalised`.
-
-    Args:
-        references: n texts.
-        hypotheses: n texts.
-        unit: Unit of an edit: words between white space, or characters (code points).
-        normalised: Divide by the longer length; 0 for two empty texts.
-        lower: Ignore case.
-
-    Returns:
-        float64 (n,).
-    """
-    if unit == "word":
-        result = align(references, hypotheses, lower=lower)
-        length = result.correct + result.substitutions + np.maximum(result.deletions, result.insertions)
-        errors = result.errors.astype(np.float64)
-        return np.divide(errors, length, out=np.zeros(len(length)), where=length > 0) if normalised else errors
-    check_columns(references, hypotheses)
-    from rapidfuzz.distance import Levenshtein
-    from rapidfuzz.process import cpdist
-
-    a, b = ([text.lower() for text in side] if lower else list(side) for side in (references, hypotheses))
-    scorer = Levenshtein.normalized_distance if normalised else Levenshtein.distance
-    return cpdist(a, b, scorer=scorer, dtype=np.float64, workers=-1)
-
-
-def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str], *, lower: bool = True) -> np.ndarray:
+def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
     """Return the number of shared words divided by the longer length (DebCSE, Tables 1 and 4); 1 for two empty texts.
 
     A word that occurs twice in both texts counts twice, so the overlap of a text with itself is 1.
@@ -74,7 +38,6 @@ def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str], *, low
     Args:
         references: n texts.
         hypotheses: n texts.
-        lower: Ignore case.
 
     Returns:
         float64 (n,).
@@ -82,7 +45,7 @@ def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str], *, low
     check_columns(references, hypotheses)
     shares = np.ones(len(references))
     for i, texts in enumerate(zip(references, hypotheses, strict=True)):
-        a, b = ((text.lower() if lower else text).split() for text in texts)
+        a, b = (text.lower().split() for text in texts)
         if a or b:
             shares[i] = (Counter(a) & Counter(b)).total() / max(len(a), len(b))
     return shares
