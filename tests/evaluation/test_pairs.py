@@ -45,10 +45,10 @@ def test_csv_is_quoted(tmp_path):
 def test_jsonl_and_subsets(tmp_path):
     rows = [{"s1": "a", "s2": "b", "gold": 1, "subset": "u"}, {"s1": "c", "s2": "d", "gold": 2.5, "subset": "v"}]
     path = write(tmp_path / "p.jsonl.gz", "\n".join(map(json.dumps, rows)))
-    pairs = read_pairs(path, name="mine")
+    pairs = read_pairs(path)
     assert columns(pairs) == (["a", "c"], ["b", "d"], [1.0, 2.5])
     assert pairs.subsets == ["u", "v"]
-    assert pairs.name == "mine"
+    assert pairs.name == "p"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.user_text import collect_passages, collect_queries, open_corpus
+from opencse.text.user_text import UserText, collect_passages, collect_queries
 
 TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
 
@@ -14,8 +14,8 @@ TEXTS = ["Refunds are allowed.", "Guests can edit pages."]
 def test_a_corpus_comes_back_as_it_is(tmp_path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(TEXTS))
-    assert open_corpus(path).path == path
-    demo = open_corpus("demo")
+    assert UserText(path).corpus().path == path
+    demo = UserText("demo").corpus()
     assert (demo.name, demo.path.name) == ("demo", "sentences.txt")
 
 
@@ -23,25 +23,25 @@ def test_a_corpus_comes_back_as_it_is(tmp_path) -> None:
 def test_another_column_is_found_by_its_name(tmp_path, column) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"id,{column},kind\n1,{TEXTS[0]},a\n2,{TEXTS[1]},b\n")
-    found = open_corpus(path)
+    found = UserText(path).corpus()
     assert list(found.texts()) == TEXTS
     assert "kind" in found.columns
-    assert open_corpus(path).path == found.path, "written once"
+    assert UserText(path).corpus().path == found.path, "written once"
 
 
 def test_a_column_that_is_asked_for_wins_over_text(tmp_path) -> None:
     path = tmp_path / "table.tsv"
     path.write_text(f"text\tquote\nx\t{TEXTS[0]}\n")
-    assert list(open_corpus(path, column="quote").texts()) == TEXTS[:1]
+    assert list(UserText(path, column="quote").corpus().texts()) == TEXTS[:1]
 
 
 def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(OpencseError, match=r"which column holds the text.*`--column`"):
-        open_corpus(path)
+        UserText(path).corpus()
     with pytest.raises(OpencseError, match="no column 'c'"):
-        open_corpus(path, column="c")
+        UserText(path, column="c").corpus()
 
 
 @pytest.mark.parametrize(
@@ -56,36 +56,36 @@ def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
     ids=["list", "tuple", "frame", "dataset", "table"],
 )
 def test_texts_in_memory(given) -> None:
-    assert list(open_corpus(given).texts()) == TEXTS
+    assert list(UserText(given).corpus().texts()) == TEXTS
     assert [passage.text for passage in collect_passages(given)] == TEXTS
 
 
 @pytest.mark.parametrize("given", [7, {"text": TEXTS}, ["a", 3]])
 def test_other_things_are_refused(given) -> None:
     with pytest.raises(OpencseError):
-        open_corpus(given)
+        UserText(given).corpus()
 
 
 def test_documents_become_sentences(tmp_path) -> None:
     path = tmp_path / "page.md"
     path.write_text("# Rules\n\nRefunds are allowed. Guests can edit pages. Refunds are allowed.")
-    assert list(open_corpus(path).texts()) == TEXTS, "none twice, and no heading"
+    assert list(UserText(path).corpus().texts()) == TEXTS, "none twice, and no heading"
 
 
 def test_paragraphs_in_a_table_become_sentences(tmp_path) -> None:
     path = tmp_path / "table.csv"
     cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
     path.write_text(f"text\n{cell}\n")
-    assert len(list(open_corpus(path).texts())) == 10
+    assert len(list(UserText(path).corpus().texts())) == 10
 
 
 def test_a_table_that_is_to_keep_its_columns_is_not_split(tmp_path) -> None:
     path = tmp_path / "table.csv"
     cell = " ".join(f"This is sentence number {i} of it." for i in range(10))
     path.write_text(f"text,negation\n{cell},No.\n")
-    assert open_corpus(path, split=False).path == path
-    assert open_corpus(path, needed=["negation", "paraphrase"]).path == path
-    split = open_corpus(path, needed=["paraphrase"])
+    assert UserText(path).corpus(split=False).path == path
+    assert UserText(path).corpus(needed=["negation", "paraphrase"]).path == path
+    split = UserText(path).corpus(needed=["paraphrase"])
     assert split.path != path
     assert len(list(split.texts())) == 10
 
@@ -94,7 +94,7 @@ def test_queries(tmp_path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("user,query\n1,can I get a refund\n2,can I get a refund\n3,who can edit\n")
     assert collect_queries(path) == ["can I get a refund", "who can edit"]
-    assert collect_queries([str(i) for i in range(1000)], most=4) == ["0", "250", "500", "750"]
+    assert collect_queries([str(i) for i in range(1000)])[:3] == ["0", "5", "10"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_things_that_are_no_queries_are_refused(given) -> None:
 
 
 def test_categories_are_texts() -> None:
-    assert list(open_corpus(pd.DataFrame({"text": pd.Series(TEXTS, dtype="category")})).texts()) == TEXTS
+    assert list(UserText(pd.DataFrame({"text": pd.Series(TEXTS, dtype="category")})).corpus().texts()) == TEXTS
 
 
 @pytest.mark.parametrize(
@@ -145,4 +145,4 @@ def test_categories_are_texts() -> None:
 )
 def test_tables_that_hold_no_texts_are_refused(given) -> None:
     with pytest.raises(OpencseError):
-        open_corpus(given)
+        UserText(given).corpus()

@@ -20,7 +20,7 @@ from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import chosen_specs, with_models
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import choose_language
-from opencse.text.user_text import open_corpus
+from opencse.text.user_text import UserText
 from opencse.text.views.registry import ConstructorSpec, build_views
 
 
@@ -46,7 +46,7 @@ def build(options: BuildOptions) -> Path:
                 f"build.{name} mines with '{model}', which `opencse run` trains first",
                 f"Use `opencse run`, or give a trained model: --set build.{name}.model=PATH.",
             )
-    text = open_corpus(options.corpus, column=options.column)
+    text = UserText(options.corpus, options.column).corpus()
     language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS), loaded.corpus.syntax)
     if line := language.line(specs):
         options.notify(line)

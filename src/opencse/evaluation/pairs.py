@@ -84,8 +84,8 @@ class ScoredPairs:
         return rows_sha256(zip(self.sentence1, self.sentence2, map(float, self.scores), strict=True))
 
 
-def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
-    """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`.
+def read_pairs(path: str | Path) -> ScoredPairs:
+    """Read scored pairs from `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, named after the file.
 
     Columns `sentence1`, `sentence2`, `score` (or an alias in `ALIASES`), in any order among others; a column `subset`
     or `kind` is kept. CSV is quoted as usual (RFC 4180). **TSV has no quoting**: a quotation mark is a character.
@@ -93,7 +93,6 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
 
     Args:
         path: The file.
-        name: Name of the set; by default the file's name without endings.
 
     Raises:
         OpencseError: A column, a text or a score is missing, a score is not a number, a row has too few cells, the file
@@ -122,7 +121,7 @@ def read_pairs(path: str | Path, *, name: str | None = None) -> ScoredPairs:
     if not scores:
         raise OpencseError(f"{path} holds no sentence pair", "Give a header and at least two scored pairs.")
     return ScoredPairs(
-        name=name or path.name.split(".")[0],
+        name=path.name.split(".")[0],
         sentence1=columns["sentence1"],
         sentence2=columns["sentence2"],
         scores=scores,

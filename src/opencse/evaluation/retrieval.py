@@ -36,7 +36,7 @@ def relevant_ranks(scores: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarra
     return above + np.arange(1, len(relevant) + 1), relevance[relevant]
 
 
-def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
+def measures(scores: np.ndarray, relevance: np.ndarray) -> dict[str, float]:
     """Return the measures of one query, in [0, 1]; trec_eval's names are in brackets.
 
     `map` and `map@10` (`map`, `map_cut_10`): average precision, whose mean over queries is MAP. `mrr` (`recip_rank`)
@@ -46,7 +46,6 @@ def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1
     Args:
         scores: Scores (n,).
         relevance: Grades (n,), at least one above 0.
-        cuts: Values of k for recall.
     """
     ranks, grades = relevant_ranks(scores, relevance)
     first, best, reciprocal = ranks <= 10, -np.sort(-grades)[:10], 1 / ranks[0]
@@ -58,7 +57,7 @@ def measures(scores: np.ndarray, relevance: np.ndarray, cuts: Sequence[int] = (1
         "mrr": reciprocal,
         "map@10": (precision * first).mean(),
         "mrr@10": reciprocal if first[0] else 0.0,
-        **{f"recall@{k}": (ranks <= k).mean() for k in cuts},
+        **{f"recall@{k}": (ranks <= k).mean() for k in (1, 5, 10)},
     }
     return {name: float(value) for name, value in found.items()}
 

@@ -10,17 +10,16 @@ import importlib.util
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-Item = TypeVar("Item")
 Notify = Callable[[str], None]
 """Receives short notes for the user."""
 
@@ -218,16 +217,6 @@ class _Bar:
             _Bar._shown = None
 
 
-def track(
-    items: Sequence[Item], label: str, *, unit: str = "", show: bool = True, every: float = EVERY
-) -> Iterator[Item]:
-    """Yield the items of a sequence and show how many are done."""
-    with Phase(label, total=len(items), unit=unit, show=show, every=every) as phase:
-        for item in items:
-            yield item
-            phase.update()
-
-
 def duration(seconds: float) -> str:
     """Return a time span in its two largest units: `45 s`, `12 min 5 s`, `3 h 20 min`."""
     whole = max(0, round(seconds))
@@ -317,16 +306,12 @@ _CURRENT: ContextVar[Timings | None] = ContextVar("timings", default=None)
 
 
 @contextmanager
-def collect(rest: str = "other") -> Iterator[Timings]:
-    """Collect the parts of everything that runs inside a `with` block.
-
-    Args:
-        rest: Name of what is in no part.
-    """
+def collect() -> Iterator[Timings]:
+    """Collect the parts of everything that runs inside a `with` block; `other` is what is in no part."""
     timings = Timings()
     token = _CURRENT.set(timings)
     try:
-        with timings.part(rest):
+        with timings.part("other"):
             yield timings
     finally:
         _CURRENT.reset(token)

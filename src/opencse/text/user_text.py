@@ -22,33 +22,17 @@ from opencse.text.documents import DocumentPassage, Documents, are_sentences
 from opencse.text.text_column import query_column, text_column
 
 _VERSION = "3"
+_QUERIES = 200
 _LEAST = 3  # words below which a sentence of a document is a heading
 
 
-def open_corpus(
-    given: Any, *, column: str | None = None, split: bool = True, needed: Collection[str] = frozenset()
-) -> Corpus:
-    """Open a user's text as a corpus with a column `text` that holds one sentence per row.
-
-    A file of this form is opened as it is. Everything else is converted and kept in the cache: documents, plain text
-    and tables are split into sentences unless nine of ten lines or cells are one sentence each, another column is
-    renamed to `text`, sentences that repeat are dropped, and texts in memory are written to a file.
+class UserText:
+    """A user's text, to be opened as a corpus with a column `text` that holds one sentence per row.
 
     Args:
         given: The path of a corpus or of documents (`opencse.text.documents`), `"demo"`, a list of strings, a pandas
             DataFrame, a `datasets.Dataset` or a pyarrow table.
         column: The column that holds the text; by default the likeliest by its name.
-        split: Split the rows of a table into sentences if some are paragraphs; the other columns are lost.
-        needed: A table with one of these columns is not split.
-
-    Raises:
-        OpencseError: The text cannot be read, is empty or one sentence only, or is in an unknown column.
-    """
-    return UserText(given, column).corpus(needed, split=split)
-
-
-class UserText:
-    """A user's text before it is split; the arguments and errors are those of `open_corpus`.
 
     Attributes:
         columns: Columns that the text has: those of a table, or `text`.
@@ -63,7 +47,19 @@ class UserText:
         self.columns: tuple[str, ...] = ("text",) if self._table is None else tuple(self._table.columns)
 
     def corpus(self, needed: Collection[str] = frozenset(), *, split: bool = True) -> Corpus:
-        """Return the corpus with one sentence per row; the arguments are those of `open_corpus`."""
+        """Return the corpus.
+
+        A file of this form is opened as it is. Everything else is converted and kept in the cache: documents, plain
+        text and tables are split into sentences unless nine of ten lines or cells are one sentence each, another column
+        is renamed to `text`, sentences that repeat are dropped, and texts in memory are written to a file.
+
+        Args:
+            needed: A table with one of these columns is not split.
+            split: Split the rows of a table into sentences if some are paragraphs; the other columns are lost.
+
+        Raises:
+            OpencseError: The text cannot be read, is empty or one sentence only, or is in an unknown column.
+        """
         corpus = self._table
         if corpus is None:
             return _split(self._documents, self._column, self._name)
@@ -84,8 +80,8 @@ def collect_passages(given: Any, *, column: str | None = None, words: int = 200)
     """Return a user's text as the passages that a search index would store.
 
     Args:
-        given: As for `open_corpus`.
-        column: As for `open_corpus`.
+        given: As for `UserText`.
+        column: As for `UserText`.
         words: Maximum number of words in a passage.
 
     Raises:
@@ -100,13 +96,12 @@ def collect_passages(given: Any, *, column: str | None = None, words: int = 200)
     return found
 
 
-def collect_queries(given: Any, *, most: int = 200) -> list[str]:
-    """Return at most `most` distinct queries, evenly spaced over all.
+def collect_queries(given: Any) -> list[str]:
+    """Return at most 200 distinct queries, evenly spaced over all.
 
     Args:
         given: A list of queries, or a file: one per line, or a column `query`, `queries`, `question` or `search`; also
             a DataFrame, `datasets.Dataset` or pyarrow table with such a column.
-        most: Maximum number of queries.
 
     Raises:
         OpencseError: The file cannot be read, or there is no query.
@@ -123,7 +118,7 @@ def collect_queries(given: Any, *, most: int = 200) -> list[str]:
     if not found:
         raise OpencseError(f"{given} has no query", "Give at least one.")
     listed = list(found)
-    return listed if len(listed) <= most else [listed[i * len(listed) // most] for i in range(most)]
+    return listed if len(listed) <= _QUERIES else [listed[i * len(listed) // _QUERIES] for i in range(_QUERIES)]
 
 
 def _name(given: Any) -> str:

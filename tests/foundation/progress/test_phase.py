@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from opencse.foundation.progress import Phase, Verbosity, duration, note, set_verbosity, track
+from opencse.foundation.progress import Phase, Verbosity, duration, note, set_verbosity
 
 
 @pytest.fixture(autouse=True)
@@ -46,12 +46,6 @@ def test_lines_come_at_intervals_without_a_terminal_even_if_nothing_moves(capfd)
     assert len(lines) >= 3
     assert lines[0] == "opencse: building: 0 of 4 rows (0 %)"
     assert re.fullmatch(r"opencse: building: 4 rows in \d+ s", lines[-1])
-
-
-def test_a_sequence_is_tracked_as_it_is_read(capfd):
-    for item in track([0.0, 0.06], "guessing", unit="batches", every=0.02):
-        time.sleep(item)
-    assert "opencse: guessing: 1 of 2 batches (50 %)" in capfd.readouterr().err
 
 
 def test_a_short_phase_says_nothing(capfd):

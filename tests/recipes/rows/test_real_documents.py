@@ -10,7 +10,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import Documents
-from opencse.text.user_text import collect_passages, open_corpus
+from opencse.text.user_text import UserText, collect_passages
 
 PARAGRAPHS = [
     "The pump must be switched off. Wait until it is cold. Nobody may open the lid before that.",
@@ -34,7 +34,7 @@ def test_paragraphs_are_split_by_one_rule(tmp_path, capsys, name, lines) -> None
     path.parent.mkdir(exist_ok=True)
     path.write_text(("\n\n" if lines is PARAGRAPHS else "\n").join(lines))
     given = path.parent if name.startswith("b/") else path
-    assert list(open_corpus(given).texts()) == SENTENCES
+    assert list(UserText(given).corpus().texts()) == SENTENCES
     assert [s for passage in collect_passages(given) for s in passage.sentences] == SENTENCES
     assert f"{given.name}: split into 5 distinct sentences" in capsys.readouterr().err
 
@@ -43,24 +43,24 @@ def test_paragraphs_are_split_by_one_rule(tmp_path, capsys, name, lines) -> None
 def test_one_sentence_per_line_stays_as_it_is(tmp_path, texts) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\n".join(texts))
-    assert open_corpus(path).path == path
+    assert UserText(path).corpus().path == path
     assert [passage.text for passage in collect_passages(path)] == texts
 
 
 def test_short_paragraphs_in_a_table_are_split_too(tmp_path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in PARAGRAPHS))
-    assert list(open_corpus(path).texts()) == SENTENCES
+    assert list(UserText(path).corpus().texts()) == SENTENCES
 
 
 def test_sentences_that_repeat_are_dropped_and_counted(tmp_path, capsys) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\n".join(SENTENCES * 3))
-    assert list(open_corpus(path).texts()) == SENTENCES
+    assert list(UserText(path).corpus().texts()) == SENTENCES
     assert "a.txt: 10 of 15 sentences repeat another and are left out" in capsys.readouterr().err
     table = tmp_path / "t.csv"
     table.write_text("text,positive\na b c,one\na b c,two\na b c,two\n")
-    assert list(open_corpus(table, needed=["positive"]).rows(["text", "positive"])) == [
+    assert list(UserText(table).corpus(needed=["positive"]).rows(["text", "positive"])) == [
         ("a b c", "one"),
         ("a b c", "two"),
     ]
@@ -70,7 +70,7 @@ def test_one_sentence_many_times_is_no_corpus(tmp_path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("The pump is off.\n" * 100)
     with pytest.raises(OpencseError, match=r"a\.txt holds one sentence, 100 times"):
-        open_corpus(path)
+        UserText(path).corpus()
 
 
 def test_a_field_within_a_field_of_a_chat(tmp_path) -> None:
@@ -82,10 +82,10 @@ def test_a_field_within_a_field_of_a_chat(tmp_path) -> None:
             for i, (a, b) in enumerate([SENTENCES[:2], SENTENCES[2:4]])
         )
     )
-    assert list(open_corpus(path, column="messages.content").texts()) == SENTENCES[:4]
-    assert list(open_corpus(path, column="to.name").texts()) == [SENTENCES[0], SENTENCES[2]]
+    assert list(UserText(path, column="messages.content").corpus().texts()) == SENTENCES[:4]
+    assert list(UserText(path, column="to.name").corpus().texts()) == [SENTENCES[0], SENTENCES[2]]
     with pytest.raises(OpencseError, match="no column 'chat'"):
-        open_corpus(path, column="chat")
+        UserText(path, column="chat").corpus()
 
 
 def test_pdf_and_docx_are_named_with_the_extra_where_it_is_missing(tmp_path, monkeypatch) -> None:
@@ -94,9 +94,9 @@ def test_pdf_and_docx_are_named_with_the_extra_where_it_is_missing(tmp_path, mon
     for name in ("a.pdf", "b.docx"):
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(OpencseError, match=r'pip install "opencse\[documents\]"'):
-            open_corpus(tmp_path / name)
+            UserText(tmp_path / name).corpus()
     with pytest.raises(OpencseError, match=r"holds no document, 1 \.docx files are not read \(pip install"):
-        open_corpus(tmp_path)
+        UserText(tmp_path).corpus()
 
 
 def write_pdf(path: Path, lines: list[str]) -> None:
@@ -124,8 +124,8 @@ def test_the_text_layer_of_a_pdf_is_read(tmp_path) -> None:
     pytest.importorskip("pypdf")
     write_pdf(tmp_path / "a.pdf", [line for line in WRAPPED if line])
     (tmp_path / "b.txt").write_text("The desk is open. It closes at six.")
-    assert list(open_corpus(tmp_path / "a.pdf").texts()) == SENTENCES
-    assert len(list(open_corpus(tmp_path).texts())) == 7
+    assert list(UserText(tmp_path / "a.pdf").corpus().texts()) == SENTENCES
+    assert len(list(UserText(tmp_path).corpus().texts())) == 7
     write_pdf(tmp_path / "scan.pdf", [])
     with pytest.raises(OpencseError, match=r"scan\.pdf: has no text layer"):
         list(Documents(tmp_path / "scan.pdf").passages())
@@ -141,7 +141,7 @@ def test_paragraphs_and_cells_of_docx_are_read(tmp_path) -> None:
         document.add_paragraph(text)
     document.add_table(rows=1, cols=1).cell(0, 0).text = "The desk is open."
     document.save(str(tmp_path / "a.docx"))
-    assert list(open_corpus(tmp_path / "a.docx").texts()) == [*SENTENCES, "The desk is open."]
+    assert list(UserText(tmp_path / "a.docx").corpus().texts()) == [*SENTENCES, "The desk is open."]
     (tmp_path / "b.docx").write_bytes(b"PK broken")
     with pytest.raises(OpencseError, match=r"b\.docx: cannot be read as DOCX"):
         list(Documents(tmp_path / "b.docx").passages())

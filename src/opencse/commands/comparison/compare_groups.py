@@ -133,7 +133,6 @@ def pair_cosines(
 def compare_groups(
     groups: Sequence[Group],
     *,
-    suite: str | None = None,
     sets: Sequence[ScoredPairs] = (),
     cosines: Mapping[RunRecord, Cosines] | None = None,
     resamples: int = 1000,
@@ -142,7 +141,6 @@ def compare_groups(
 
     Args:
         groups: Groups, the baseline first.
-        suite: Suite of results.json to compare; by default `sts`, or else the first that all runs have.
         sets: Test sets on which the models were evaluated again.
         cosines: Cosines of every run on `sets` (`pair_cosines`); scores are then computed from these, and a bootstrap
             over pairs is possible.
@@ -157,8 +155,8 @@ def compare_groups(
         suite = "sts" if {each.name for each in sets} >= {"STS12", "STS-B"} else "pairs"
         scores: RunScores = {run: _scores_of_pairs(sets, values) for run, values in cosines.items()}
     else:
-        suite = suite or _common_suite(groups)
-        scores = {run: _suite_scores(run, suite) for group in groups for run in group.runs}
+        suite = _common_suite(groups)
+        scores = {run: run.after[suite] for group in groups for run in group.runs}
     tasks = _common_tasks(scores)
     averages = [[spread([scores[run][task] for task in tasks]).mean for run in group.runs] for group in groups]
     first = spread(averages[0]).mean
@@ -204,7 +202,6 @@ def paired_bootstrap(
     baselines: Sequence[Sequence[np.ndarray]],
     *,
     resamples: int = 1000,
-    seed: int = 0,
 ) -> tuple[float, float] | None:
     """Return the 95 % interval of the difference of average Spearman (times 100) between two groups of models.
 
@@ -216,12 +213,11 @@ def paired_bootstrap(
         systems: For each model of the group, its cosines on each test set.
         baselines: The same for the baseline group.
         resamples: Number of bootstrap samples.
-        seed: Seed of the resampling.
 
     Returns:
         Its ends; None if most resamples have no correlation.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     differences = np.zeros(resamples)
     for task, gold in enumerate(golds):
         n = len(gold)
@@ -252,6 +248,7 @@ def _scores_of_pairs(sets: Sequence[ScoredPairs], cosines: Cosines) -> dict[str,
 
 
 def _common_suite(groups: Sequence[Group]) -> str:
+    """Return the suite of results.json that is compared: `sts`, or else the first that all runs have."""
     runs = [run for group in groups for run in group.runs]
     shared = [suite for suite in runs[0].after if all(suite in run.after for run in runs)]
     if not shared:
@@ -261,12 +258,6 @@ def _common_suite(groups: Sequence[Group]) -> str:
             "Pass --data or --pairs, so that the models are evaluated now.",
         )
     return "sts" if "sts" in shared else shared[0]
-
-
-def _suite_scores(run: RunRecord, suite: str) -> Mapping[str, float | None]:
-    if suite not in run.after:
-        raise OpencseError(f"{run.folder}: holds no scores of the suite {suite!r}", "Pass --data or --pairs.")
-    return run.after[suite]
 
 
 def _common_tasks(scores: RunScores) -> list[str]:

@@ -10,6 +10,8 @@ from scipy.stats import binomtest, rankdata
 from opencse.evaluation.correlation import pearson, why_undefined
 from opencse.foundation.result_table import Number
 
+_RESAMPLES = 2000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
@@ -47,36 +49,28 @@ class Estimate:
         return Number(value, 0, " %", self.interval(0, scale=100))
 
 
-def mean_estimate(values: np.ndarray, *, resamples: int = 2000, seed: int = 0, empty: str = "no row") -> Estimate:
+def mean_estimate(values: np.ndarray, *, empty: str = "no row") -> Estimate:
     """Return the mean of n values with its 95 % percentile bootstrap interval.
 
-    A rate is the mean of zeros and ones. With the same seed, two calls on vectors of one length resample the same rows.
+    A rate is the mean of zeros and ones. Two calls on vectors of one length resample the same rows.
 
     Args:
         values: Shape (n,).
-        resamples: Bootstrap samples.
-        seed: Seed of the resampling.
         empty: The reason given if n is 0.
     """
     values = np.asarray(values, dtype=np.float64)
     if not len(values):
         return Estimate(value=None, rows=0, undefined=empty)
-    rng = np.random.default_rng(seed)
-    means = np.array([values[rng.integers(0, len(values), len(values))].mean() for _ in range(resamples)])
+    rng = np.random.default_rng(0)
+    means = np.array([values[rng.integers(0, len(values), len(values))].mean() for _ in range(_RESAMPLES)])
     low, high = np.percentile(means, [2.5, 97.5])
     return Estimate(value=float(values.mean()), rows=len(values), low=float(low), high=float(high))
 
 
-def rate_estimate(hits: int, rows: int, *, empty: str = "no row") -> Estimate:
-    """Return a proportion with its 95 % Wilson score interval.
-
-    Args:
-        hits: Number of successes.
-        rows: Number of independent trials.
-        empty: The reason given if there is none.
-    """
+def rate_estimate(hits: int, rows: int) -> Estimate:
+    """Return the proportion of successes among independent trials, with its 95 % Wilson score interval."""
     if not rows:
-        return Estimate(value=None, rows=0, undefined=empty)
+        return Estimate(value=None, rows=0, undefined="no row")
     interval = binomtest(hits, rows).proportion_ci(method="wilson")
     return Estimate(value=hits / rows, rows=rows, low=float(interval.low), high=float(interval.high))
 

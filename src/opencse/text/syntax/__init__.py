@@ -8,15 +8,14 @@ __all__ = ["Parser", "Token", "load_parser"]
 
 
 @lru_cache(maxsize=2)
-def load_parser(name: str = "syntax", *, batch_size: int = 256) -> Parser:
+def load_parser(name: str = "syntax") -> Parser:
     """Return the bundled pipeline ("syntax"), or an installed spaCy pipeline by name or folder.
 
     Constructors over the same rows share the pipeline and its most recent parses.
 
     Args:
         name: "syntax", the name or folder of a spaCy pipeline, or "blank:de" for the tokenizer of a language.
-        batch_size: Number of texts that are parsed together.
     """
     from opencse.text.syntax.spacy_parser import CachedParser, SpacyParser
 
-    return CachedParser(SpacyParser(name, batch_size=batch_size))
+    return CachedParser(SpacyParser(name))

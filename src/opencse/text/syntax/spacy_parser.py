@@ -48,6 +48,7 @@ BLANK = "blank:"
 """Beginning of the name of a pipeline that splits a language into words and does nothing else: "blank:de"."""
 
 _NEEDED = ("tagger", "parser")
+_BATCH = 256  # texts that are parsed together
 _MAX_CHARACTERS = 1_000_000  # spaCy's own limit for one text
 
 
@@ -62,17 +63,15 @@ class SpacyParser:
     Args:
         name: "syntax" for the bundled pipeline, an installed spaCy package (`en_core_web_sm`), a folder, or "blank:de"
             for spaCy's tokenizer of a language, without tags and relations.
-        batch_size: Number of texts that are parsed together.
 
     Raises:
         OpencseError: There is no such pipeline, or it has no tagger or no parser.
     """
 
-    def __init__(self, name: str = BUNDLED, *, batch_size: int = 256) -> None:
+    def __init__(self, name: str = BUNDLED) -> None:
         import spacy
 
         self.name = name
-        self.batch_size = batch_size
         self._blank = False
         if name.startswith(BLANK):
             self._nlp, self._blank = _blank(name.removeprefix(BLANK)), True
@@ -98,7 +97,7 @@ class SpacyParser:
 
     def parse(self, texts: Iterable[str]) -> Iterator[tuple[Token, ...]]:
         """Yield the tokens of each text, without white space."""
-        for doc in self._nlp.pipe((text[:_MAX_CHARACTERS] for text in texts), batch_size=self.batch_size):
+        for doc in self._nlp.pipe((text[:_MAX_CHARACTERS] for text in texts), batch_size=_BATCH):
             tokens = tuple(_tokens(doc))
             yield _final_mark_apart(tokens) if self._blank else tokens
 

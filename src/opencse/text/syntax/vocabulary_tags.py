@@ -26,7 +26,7 @@ def word_of(entry: str) -> str:
     return entry.lstrip("Ġ▁").replace("</w>", "").strip()
 
 
-def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> list[str]:
+def static_lexicon(tokenizer: Any, parser: Parser) -> list[str]:
     """Return a coarse tag for each id of a tokenizer; each entry is tagged as a sentence of its own.
 
     Pieces that continue a word get X, as published, and so do entries that spell no word; special tokens get "". The
@@ -35,7 +35,6 @@ def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> lis
     Args:
         tokenizer: A transformers tokenizer.
         parser: Tags the entries.
-        cache: Keep the result in `cache_folder()`.
     """
     vocabulary = tokenizer.get_vocab()
     entries = [""] * (1 + max(vocabulary.values()))
@@ -44,14 +43,13 @@ def static_lexicon(tokenizer: Any, parser: Parser, *, cache: bool = True) -> lis
     special = set(tokenizer.all_special_ids)
     key = hashlib.sha256(json.dumps([VERSION, parser.digest, sorted(special), entries]).encode()).hexdigest()
     path = cache_folder() / f"{key[:32]}.json"
-    if cache and (kept := _read(path)) is not None and len(kept) == len(entries):
+    if (kept := _read(path)) is not None and len(kept) == len(entries):
         return kept
     words = ["" if index in special else _readable(tokenizer, entry) for index, entry in enumerate(entries)]
     parsed = parser.parse([word for word in words if word])
     found = (tokens[0].pos if tokens else "X" for tokens in parsed)
     tags = ["" if index in special else (next(found) or "X") if word else "X" for index, word in enumerate(words)]
-    if cache:
-        _write(path, tags)
+    _write(path, tags)
     return tags
 
 
