@@ -29,7 +29,7 @@ def model(tmp_path):
     with torch.no_grad():
         for parameter in block.copy.parameters():
             parameter.add_(0.05 * torch.randn_like(parameter))
-    block.standardise(torch.randn(50, 96))
+    block.standardise(torch.randn(50, 64), torch.randn(50, 96))
     model.append(block)
     return model.eval()
 
@@ -57,13 +57,17 @@ def test_equals_a_literal_transcription(model):
         states = [state[row, :count].numpy() for state in found["all_layer_embeddings"]]
         lone = found["all_layer_embeddings"][block.first][row : row + 1, :count]
         copied = block.copy(lone, attention_mask=torch.zeros(1, 1, 1, count))[0][0].detach().numpy()
+        scores = copied @ weights["score.weight"].T + weights["score.bias"]  # (tokens, heads)
+        values = (copied @ weights["value.weight"].T + weights["value.bias"]).reshape(count, 4, 8)
+        shares = np.exp(scores) / np.exp(scores).sum(0)
+        pooled = np.concatenate([shares[:, head] @ values[:, head] for head in range(4)])
         averages = [unit(states[i].mean(0)) for i in block.averages]
-        read = np.concatenate([unit(copied.mean(0)), *averages])
+        read = np.concatenate([unit(copied.mean(0)), unit(pooled), *averages])
         read = (read - weights["center"]) / weights["scale"]
         hidden = read @ weights["code.0.weight"].T + weights["code.0.bias"]
         hidden = torch.nn.functional.gelu(torch.from_numpy(hidden)).numpy()
         code = unit(hidden @ weights["code.2.weight"].T + weights["code.2.bias"])
-        whole = np.concatenate([e[row], *averages, unit(copied.mean(0))])
+        whole = np.concatenate([e[row] * np.sqrt(32), read])
         hidden = np.maximum(whole @ weights["sharpen.0.weight"].T + weights["sharpen.0.bias"], 0)
         topic = unit(hidden @ weights["sharpen.2.weight"].T + weights["sharpen.2.bias"])
         z = unit(weights["project.weight"] @ np.outer(code, topic).ravel())
@@ -76,7 +80,7 @@ def test_the_copied_layers_begin_as_the_transformers_own(tmp_path):
     block = MeaningBlock.beside(model, **SIZES).eval()
     found = features(SentenceTransformer(modules=[*model, block]))
     last = average(found["all_layer_embeddings"][-1], found["attention_mask"])
-    torch.testing.assert_close(block.copied(found), last)
+    torch.testing.assert_close(block.copied(found)[:, :32], last)
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -106,11 +110,12 @@ def test_runs_beside_every_architecture(family):
             "sentence_embedding": output.last_hidden_state[:, 0],
         }
         assert block(found)["sentence_embedding"].shape == (len(ids), 32)
-        torch.testing.assert_close(block.copied(found), average(output.last_hidden_state, mask), atol=1e-5, rtol=1e-4)
+        last = average(output.last_hidden_state, mask)
+        torch.testing.assert_close(block.copied(found)[:, : last.shape[1]], last, atol=1e-5, rtol=1e-4)
 
 
 def test_cosine_is_a_mixture_of_both_and_strength_zero_is_the_old_model(model):
-    e, z = (part.detach().numpy() for part in model[-1].parts(features(model))[::2])
+    e, z = (part.detach().numpy() for part in model[-1].parts(features(model))[::3])
     share = model[-1].strength ** 2 / (1 + model[-1].strength ** 2)
     v = model.encode(TEXTS)
     np.testing.assert_allclose(v @ v.T, (1 - share) * e @ e.T + share * z @ z.T, atol=1e-5)

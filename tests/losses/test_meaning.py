@@ -22,6 +22,8 @@ ROWS = [
     ("text", "paraphrase", "negation", "negated_paraphrase", "swapped"),
     ("text", "question"),
 ]
+WEIGHTS = {"far": 10, "near": 20, "related": 10, "same": 3, "opposed": 3, "exchanged": 2, "ranking": 6, "code": 1}
+WEIGHTS |= {"topic": 1}
 RELATIONS = ("same", "opposed", "exchanged", "related", "generic")
 TEXTS = [(row, name) for row, names in enumerate(ROWS) for name in names]
 
@@ -65,48 +67,54 @@ def test_relations_are_those_of_the_columns():
 
 def test_equals_a_literal_transcription():
     rng = np.random.default_rng(0)
-    e, code, z = unit(rng, 6), unit(rng, 3), unit(rng, 5)
-    e = np.abs(e)
-    values, signs = {name: [] for name in ("generic", "related", "same", "opposed", "exchanged", "ranking")}, []
-    codes = {"same": [], "opposed": []}
+    e, code, z, topic = unit(rng, 4), unit(rng, 3), unit(rng, 4), unit(rng, 2)
+    e, topic = np.abs(e), np.abs(topic)
+    values = {name: [] for name in WEIGHTS}
+    codes, topics, signs = {"same": [], "opposed": []}, {"same": [], "opposed": []}, []
 
     def cosine(i, j):
-        return (e[i] @ e[j] + TERM.strength**2 * z[i] @ z[j]) / (1 + TERM.strength**2)
+        return (e[i] @ e[j] + 0.5**2 * z[i] @ z[j]) / (1 + 0.5**2)
 
     for i, one in enumerate(TEXTS):
         for j, other in enumerate(TEXTS):
             kind = None if i == j else relation(one, other)
             c, g, agreement = e[i] @ e[j], z[i] @ z[j], code[i] @ code[j]
-            if kind in ("generic", "related"):
-                values[kind].append((g - max(c, 0) ** 4) ** 2)
+            if kind == "generic" and c < 0.9:
+                values["far" if c <= 0.3 else "near"].append((g - max(c, 0) ** 4) ** 2)
+            elif kind == "related":
+                values["related"].append((g - max(c, 0) ** 4) ** 2)
             elif kind == "same":
-                values[kind].append(max(0, 0.8 - g) ** 2)
+                values["same"].append(max(0, min(0.8, c + 0.2) - g) ** 2)
                 for k, third in enumerate(TEXTS):
                     if k != i and relation(one, third) in ("opposed", "exchanged"):
-                        values["ranking"].append(max(0, 0.15 + cosine(i, k) - cosine(i, j)))
+                        values["ranking"].append(
+                            0.05 * math.log1p(math.exp((0.12 + cosine(i, k) - cosine(i, j)) / 0.05))
+                        )
             elif kind == "opposed":
-                values[kind].append(max(0, g + 0.7) ** 2)
+                values["opposed"].append(max(0, g + min(0.7, c + 0.1)) ** 2)
             elif kind == "exchanged":
-                values[kind].append(max(0, g) ** 2)
+                values["exchanged"].append(max(0, g) ** 2)
             if kind in codes:
                 codes[kind].append(math.log1p(math.exp((-5 if kind == "same" else 5) * agreement)))
-            if kind in ("same", "opposed"):
+                least = min(0.9, c + (0.25 if kind == "same" else 0.15))
+                topics[kind].append(max(0, least - topic[i] @ topic[j]) ** 2)
                 signs.append((agreement > 0) == (kind == "same"))
-    means = {name: np.mean(some) for name, some in values.items()}
+    means = {name: np.mean(some) for name, some in values.items() if some}
+    assert {"far", "near"} & set(means)
     means["code"] = (np.mean(codes["same"]) + np.mean(codes["opposed"])) / 2
-    weights = {"generic": 40, "related": 40, "same": 3, "opposed": 3, "exchanged": 1, "ranking": 4, "code": 1}
-    expected = sum(weights[name] * means[name] for name in means)
-    got = TERM.of_vectors(torch.tensor(e), torch.tensor(z), torch.tensor(code), given())
+    means["topic"] = np.mean(topics["same"]) + np.mean(topics["opposed"])
+    expected = sum(WEIGHTS[name] * means[name] for name in means)
+    got = TERM.of_vectors(*map(torch.tensor, (e, z, code, topic)), given())
     assert float(got.value) == pytest.approx(expected)
     for name, mean in means.items():
         assert float(got.reports[name]) == pytest.approx(mean), name
     assert float(got.reports["right"]) == pytest.approx(np.mean(signs))
 
-    # The same from the vectors of an encoder: [e; βz; 0; code; 0] by view, zero where a row lacks it.
-    whole = {view: np.zeros((len(ROWS), 18)) for view in TERM.views}
+    # The same from the vectors of an encoder: e, βz, code and φ by view, padded; zero where a row lacks it.
+    whole = {view: np.zeros((len(ROWS), 16)) for view in TERM.views}
     present = {view: torch.tensor([view in names for names in ROWS]) for view in TERM.views}
     for i, (row, view) in enumerate(TEXTS):
-        whole[view][row] = [*3 * e[i], *0.4 * z[i], 0, *code[i], 0, 0, 0]
+        whole[view][row] = [*3 * e[i], *0.4 * z[i], *code[i], 0, *topic[i], 0, 0]
     vectors = {view: torch.tensor(each) for view, each in whole.items()}
     assert float(TERM(vectors, present=present).value) == pytest.approx(expected)
 
@@ -114,7 +122,7 @@ def test_equals_a_literal_transcription():
 def test_gradients_are_finite_where_a_relation_is_missing():
     z = torch.nn.functional.normalize(torch.randn(3, 4), dim=-1).requires_grad_()
     related = relations(torch.tensor([0, 1, 2]), torch.tensor([0, 0, 0]))
-    TERM.of_vectors(z.detach(), z, z, related).value.backward()
+    TERM.of_vectors(z.detach(), z, z, z, related).value.backward()
     assert torch.isfinite(z.grad).all()
 
 
@@ -126,7 +134,7 @@ def test_sharpening_loss_counts_near_pairs_again():
         for j in range(len(e)):
             if i != j:
                 far.append((topic[i] @ topic[j] - (e[i] @ e[j]) ** 4) ** 2)
-                if e[i] @ e[j] > 0.4:
+                if e[i] @ e[j] > 0.35:
                     near.append(far[-1])
-    expected = np.mean(far) + 0.2 * np.mean(near)
+    expected = np.mean(far) + 0.3 * np.mean(near)
     assert float(sharpening_loss(torch.tensor(topic), torch.tensor(e), 4.0)) == pytest.approx(expected)

@@ -36,10 +36,13 @@ class MeaningBlock(nn.Module):
     so that cos(v, v') = (1 − w) e·e' + w z·z' with w = β² / (1 + β²). `code` (length 1) says which of two opposite
     things is claimed, φ (length 1) about what; their product is opposed if the codes are, whatever the topic. Both read
 
-    .. math:: x = [\operatorname{mean} h'_L \,;\, \operatorname{mean} h_{l_1} \,;\, \operatorname{mean} h_{l_2} \,;\, …]
+    .. math:: x = [\operatorname{mean} h'_L \,;\, \operatorname{pool} h'_L \,;\,
+        \operatorname{mean} h_{l_1} \,;\, \operatorname{mean} h_{l_2} \,;\, …]
 
     the averages over tokens, each scaled to length 1, of the last layer h' of a trained copy of the upper layers, and
-    of chosen layers h of the untouched transformer; φ reads e as well. The lower layers run once for both. For an
+    of chosen layers h of the untouched transformer; φ reads e as well. `pool` is an average with trained weights, so
+    that a "not" counts in a long text, too: each head weights the tokens by a softmax of their scores, and averages its
+    own share of their values. x is standardised (`standardise`). The lower layers run once for both. For an
     architecture whose layers cannot be run alone, the copy is a whole transformer.
 
     With d numbers in e, z has d − 1 and v has 2 d. The last place is 0 here, and β in an upgraded vector (`upgrade`).
@@ -53,6 +56,7 @@ class MeaningBlock(nn.Module):
         inner: Numbers in φ.
         hidden: Hidden units of φ.
         code_hidden: Hidden units of the code.
+        heads: Heads of the pooling; they divide the transformer's width.
         strength: β; it may be changed at any time, also after training.
     """
 
@@ -66,12 +70,15 @@ class MeaningBlock(nn.Module):
         first: int | None,
         averages: list[int],
         code: int = 8,
-        inner: int = 256,
-        hidden: int = 512,
+        inner: int = 192,
+        hidden: int = 384,
         code_hidden: int = 128,
+        heads: int = 12,
         strength: float = 0.4,
     ) -> None:
         super().__init__()
+        if max(code, inner) > width:
+            raise ValueError(f"code and inner are at most {width}, the dimension of the model's own vector")
         from transformers import AutoConfig, AutoModel
 
         config: Any = AutoConfig.for_model(**transformer)
@@ -89,14 +96,18 @@ class MeaningBlock(nn.Module):
             "inner": inner,
             "hidden": hidden,
             "code_hidden": code_hidden,
+            "heads": heads,
         }
-        read = config.hidden_size * (1 + len(averages))
+        self.score = nn.Linear(config.hidden_size, heads)
+        self.value = nn.Linear(config.hidden_size, config.hidden_size)
+        nn.init.normal_(self.score.weight, std=0.05)
+        read = config.hidden_size * (2 + len(averages))
         self.code = nn.Sequential(nn.Linear(read, code_hidden), nn.GELU(), nn.Linear(code_hidden, code))
         self.sharpen = nn.Sequential(nn.Linear(read + width, hidden), nn.ReLU(), nn.Linear(hidden, inner))
         self.project = nn.Linear(code * inner, width - 1, bias=False)
         nn.init.orthogonal_(self.project.weight)
         self.drop = nn.Dropout(0.0)  # on the averages, in training
-        # Mean and standard deviation of what the code reads, over the training texts (`standardise`).
+        # Mean and standard deviation of what code and φ read, over the training texts (`standardise`).
         self.register_buffer("center", torch.zeros(read))
         self.register_buffer("scale", torch.ones(read))
 
@@ -116,7 +127,10 @@ class MeaningBlock(nn.Module):
         if first is not None:
             config["num_hidden_layers"] = layers - first
         averages = [max(1, round(layers * share / 3)) for share in (1, 2, 3)]
-        block = cls(_dimension(model), config, first, averages, **settings)
+        width = _dimension(model)
+        sizes = {"code": 8, "inner": 192, "heads": transformer.config.num_attention_heads} | settings
+        sizes |= {name: min(sizes[name], width) for name in ("code", "inner")}
+        block = cls(width, config, first, averages, **sizes)
         weights = transformer.state_dict() if first is None else transformer.encoder.state_dict()
         kept = {}
         for name, tensor in weights.items():
@@ -129,11 +143,10 @@ class MeaningBlock(nn.Module):
         block.copy.load_state_dict(kept)
         return block.to(model.device)
 
-    def parts(self, features: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
-        """Return e (n, d), the code (n, code) and z (n, d - 1), each row of length 1."""
+    def parts(self, features: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return e (n, d), the code (n, code), φ (n, inner) and z (n, d - 1), each row of length 1."""
         e, frozen = self.read(features)
-        code, z = self.meaning(e, frozen, self.copied(features))
-        return e, code, z
+        return e, *self.meaning(e, frozen, self.copied(features))
 
     def read(self, features: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Return e (n, d) and the averages of the untouched transformer (n, averages x width)."""
@@ -142,47 +155,53 @@ class MeaningBlock(nn.Module):
         return e, torch.cat([average(states[i], mask) for i in self.averages], dim=-1)
 
     def copied(self, features: dict[str, Any]) -> Tensor:
-        """Return the average of the copy's last layer, (n, width)."""
+        """Return the average and the pooled tokens of the copy's last layer, (n, 2 width)."""
         mask = features["attention_mask"]
         if self.first is None:
             inputs = {name: features[name] for name in _INPUTS if name in features}
-            return average(self.copy(**inputs).last_hidden_state, mask)
+            return self._pooled(self.copy(**inputs).last_hidden_state, mask)
         state = features["all_layer_embeddings"][self.first].to(next(self.copy.parameters()).dtype)
         unseen = (1.0 - mask[:, None, None, :].to(state.dtype)) * torch.finfo(state.dtype).min
-        return average(self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask)
+        return self._pooled(self.copy(state, attention_mask=unseen, return_dict=True).last_hidden_state, mask)
 
-    def meaning(self, e: Tensor, frozen: Tensor, copied: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the code and z."""
+    def _pooled(self, states: Tensor, mask: Tensor) -> Tensor:
+        states = states.float()
+        scores = self.score(states).masked_fill(mask[:, :, None] == 0, -1e4).softmax(dim=1)  # (n, tokens, heads)
+        values = self.value(states).unflatten(-1, (scores.shape[-1], -1))  # (n, tokens, heads, width / heads)
+        pooled = F.normalize((scores[..., None] * values).sum(1).flatten(1), dim=-1)
+        return torch.cat([average(states, mask), pooled], dim=-1)
+
+    def meaning(self, e: Tensor, frozen: Tensor, copied: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the code, φ and z."""
         # The small parts are as fast in single precision, in which small differences of averages are not lost.
         single = torch.autocast(e.device.type, enabled=False) if self.training else contextlib.nullcontext()
         with single:
-            code = self.codes(frozen, copied)
-            topic = F.normalize(self.sharpen(torch.cat([e, frozen, copied], dim=-1)), dim=-1)
+            read = self.drop((torch.cat([copied, frozen], dim=-1) - self.center) / self.scale)
+            code = F.normalize(self.code(read), dim=-1)
+            topic = self.sharpen(torch.cat([e * e.shape[-1] ** 0.5, read], dim=-1))  # numbers of size 1
+            topic = F.normalize(topic, dim=-1)
             z = F.normalize(self.project((code[:, :, None] * topic[:, None, :]).flatten(1)), dim=-1)
-        return code, z
+        return code, topic, z
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Replace `sentence_embedding` (n, d) by v (n, 2 d), and add the code as `meaning_code`, (n, code)."""
-        e, code, z = self.parts(features)
+        """Replace `sentence_embedding` (n, d) by v (n, 2 d); add code and φ, each with zeros behind, (n, 2 d)."""
+        e, code, topic, z = self.parts(features)
         v = torch.cat([e, self.strength * z, torch.zeros_like(e[:, :1])], dim=-1) / (1 + self.strength**2) ** 0.5
-        return {**features, "sentence_embedding": v, "meaning_code": code}
+        padded = [F.pad(part, (0, e.shape[1] - part.shape[1])) for part in (code, topic)]
+        return {**features, "sentence_embedding": v, "meaning_parts": torch.cat(padded, dim=-1)}
 
-    def codes(self, frozen: Tensor, copied: Tensor) -> Tensor:
-        """Return the codes, (n, code)."""
-        read = (torch.cat([copied, frozen], dim=-1) - self.center) / self.scale
-        return F.normalize(self.code(self.drop(read)), dim=-1)
-
-    def standardise(self, frozen: Tensor) -> None:
-        """Set the mean and the deviation by which the code reads its input, from the averages of training texts.
+    def standardise(self, copied: Tensor, frozen: Tensor) -> None:
+        """Set the mean and the deviation by which code and φ read their input, from some hundred texts.
 
         Opposites differ little in these averages, so without this the code is slow to tell them apart.
 
         Args:
-            frozen: The averages of the untouched transformer, of which the last begins as that of the copy.
+            copied: What `copied` returns of the texts, (n, 2 width).
+            frozen: The averages of the untouched transformer that `read` returns.
         """
-        read = torch.cat([frozen[:, -len(self.center) + frozen.shape[1] :], frozen], dim=-1)
+        read = torch.cat([copied, frozen], dim=-1)
         self.center.copy_(read.mean(dim=0))
-        self.scale.copy_(read.std(dim=0) + 1e-3)
+        self.scale.copy_(read.std(dim=0) + 2e-3)
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings, the strength among them."""

@@ -22,6 +22,9 @@ Pairs = tuple[Tensor, Tensor]
 
 _EXCHANGED = -1
 _RELATED = -2
+_NEAR = (0.3, 0.9)
+"""Cosines of the untouched model from which texts of different rows are near, and from which they may say the same."""
+_SMOOTH = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,24 +91,29 @@ class MeaningLoss(Term):
     r"""Losses on the similarities g = z·z' of meaning vectors, with c = e·e' those of the untouched ones.
 
     .. math::
-        L &= \lambda_k \operatorname{mean}_{generic} (g - \max(c, 0)^k)^2
-           + \lambda_k \operatorname{mean}_{related} (g - \max(c, 0)^k)^2 \\
-          &+ \lambda_s \operatorname{mean}_{same} \max(0, s - g)^2
-           + \lambda_o \operatorname{mean}_{opposed} \max(0, g - o)^2
+        L &= \lambda_f \operatorname{mean}_{far} (g - \max(c, 0)^k)^2
+           + \lambda_n \operatorname{mean}_{near} (g - \max(c, 0)^k)^2
+           + \lambda_r \operatorname{mean}_{related} (g - \max(c, 0)^k)^2 \\
+          &+ \lambda_s \operatorname{mean}_{same} \max(0, \min(s, c + 0.2) - g)^2
+           + \lambda_o \operatorname{mean}_{opposed} \max(0, g + \min(o, c + 0.1))^2
            + \lambda_x \operatorname{mean}_{exchanged} \max(0, g)^2 \\
-          &+ \lambda_r \operatorname{mean} \max(0, m + \cos(v_i, v_k) - \cos(v_i, v_j))
-           + \lambda_p \operatorname{mean} \log(1 + e^{-5 y\, code \cdot code'})
+          &+ \lambda_m \operatorname{mean} \tau \log(1 + e^{(m + \cos(v_i, v_k) - \cos(v_i, v_j)) / \tau})
+           + \lambda_p \operatorname{mean} \log(1 + e^{-5 y\, code \cdot code'}) \\
+          &+ \lambda_t (\operatorname{mean}_{same} \max(0, \min(0.9, c + 0.25) - \varphi \cdot \varphi')^2
+           + \operatorname{mean}_{opposed} \max(0, \min(0.9, c + 0.15) - \varphi \cdot \varphi')^2)
 
-    The ranking (r) is over all i, j that say the same and i, k that are opposed or exchanged, within a row; y is 1 for
-    the same, -1 for opposed, which count as much as each other. Exchanged pairs have no place in the code: no average
-    over tokens tells them apart, and the attempt costs a fifth of what the code learns about opposites.
+    Far and near are texts of different rows with c up to 0.3, and from there to 0.9; nearer ones may say the same. The
+    ranking (m, τ = 0.05) is over all i, j that say the same and i, k that are opposed or exchanged, within a row; y is
+    1 for the same, -1 for opposed, which count as much as each other. Exchanged pairs have no place in the code: no
+    average over tokens tells them apart, and the attempt costs a fifth of what the code learns about opposites. φ is to
+    find both kinds of pairs alike: what is claimed of a topic does not change it.
 
-    The views are named once, in groups. An embedding is [e ; z ; code], each of them padded to the same length, as
+    The views are named once, in groups. An embedding is [e ; z ; code ; φ], each of them padded to the same length, as
     `opencse.training.network.encode` returns it for encoders with a meaning block.
 
     Example:
         >>> loss = MeaningLoss(same=("text", "paraphrase"), opposed=(("negation",),))
-        >>> text, negation = torch.tensor([[1.0, 0, 1, 0, 1, 0]]), torch.tensor([[1.0, 0, -1, 0, -1, 0]])
+        >>> text, negation = torch.tensor([[1.0, 1.0, 1.0, 1.0]]), torch.tensor([[1.0, -1.0, -1.0, 1.0]])
         >>> [round(loss(text, text, other).reports["opposed"].item(), 2) for other in (negation, text)]
         [0.0, 2.89]
 
@@ -116,15 +124,18 @@ class MeaningLoss(Term):
         related: Views that claim neither the same nor the opposite.
         power: k; a rising function of c keeps the ranking of everything that is neither the same nor opposed.
         at_least: s.
-        at_most: o, below 0.
+        at_most: o, above 0: opposed pairs get -o at most.
         margin: m.
         strength: β of v in the ranking.
-        keep_weight: λ of generic and of related pairs.
+        far_weight: λ of far pairs.
+        near_weight: λ of near pairs.
+        related_weight: λ of related pairs.
         same_weight: λ of pairs that say the same.
         opposed_weight: λ of opposed pairs.
         exchanged_weight: λ of exchanged pairs.
         ranking_weight: λ of the ranking.
         code_weight: λ of the code.
+        topic_weight: λ of φ.
     """
 
     kind: ClassVar[str] = "meaning"
@@ -136,15 +147,18 @@ class MeaningLoss(Term):
     related: tuple[str, ...] = ()
     power: float = 4.0
     at_least: float = 0.8
-    at_most: float = -0.7
-    margin: float = 0.15
+    at_most: float = 0.7
+    margin: float = 0.12
     strength: float = 0.5
-    keep_weight: float = 40.0
+    far_weight: float = 10.0
+    near_weight: float = 20.0
+    related_weight: float = 10.0
     same_weight: float = 3.0
     opposed_weight: float = 3.0
-    exchanged_weight: float = 1.0
-    ranking_weight: float = 4.0
+    exchanged_weight: float = 2.0
+    ranking_weight: float = 6.0
     code_weight: float = 1.0
+    topic_weight: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -173,35 +187,50 @@ class MeaningLoss(Term):
         rows, related = self.related_texts(present, context)
         device = embeddings[self.views[0]].device
         vectors = torch.cat([embeddings[view][move(rows[view], device)] for view in self.views])
-        e, z, code = (F.normalize(part, dim=-1) for part in vectors.tensor_split(3, dim=-1))
-        return self.of_vectors(e, z, code, related.to(device))
+        e, z, code, topic = (F.normalize(part, dim=-1) for part in vectors.tensor_split(4, dim=-1))
+        return self.of_vectors(e, z, code, topic, related.to(device))
 
-    def of_vectors(self, e: Tensor, z: Tensor, code: Tensor, related: Relations) -> LossOutput:
+    def of_vectors(self, e: Tensor, z: Tensor, code: Tensor, topic: Tensor, related: Relations) -> LossOutput:
         """Return the loss of n texts, with its parts and `right`: the share of pairs whose codes are right.
 
         Args:
             e: The untouched unit vectors, (n, d).
             z: Meaning vectors, unit, (n, d').
             code: Unit codes, (n, p).
+            topic: φ, unit, (n, q).
             related: How the texts are related.
         """
         c, g, agreement = e @ e.T, z @ z.T, code @ code.T
         beyond = (g - c.clamp(min=0) ** self.power) ** 2
         mixed = (c + self.strength**2 * g) / (1 + self.strength**2)  # the cosines of v
-        i, j, k = related.ranked
+        same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
+        gaps = (mixed[i, k] - mixed[i, j] + self.margin) / _SMOOTH
+        of_topic = (_least(topic, c, pairs, more) for pairs, more in ((same, 0.25), (opposed, 0.15)))
+        far, near = c[related.generic] <= _NEAR[0], c[related.generic] < _NEAR[1]
+        generic = beyond[related.generic]
         parts = {
-            "generic": (self.keep_weight, _mean(beyond[related.generic])),
-            "related": (self.keep_weight, _mean(beyond[related.related])),
-            "same": (self.same_weight, _mean(F.relu(self.at_least - g[related.same]) ** 2)),
-            "opposed": (self.opposed_weight, _mean(F.relu(g[related.opposed] - self.at_most) ** 2)),
+            "far": (self.far_weight, _mean(generic * far, far)),
+            "near": (self.near_weight, _mean(generic * (near & ~far), near & ~far)),
+            "related": (self.related_weight, _mean(beyond[related.related])),
+            "same": (self.same_weight, _mean(F.relu((c[same] + 0.2).clamp(max=self.at_least) - g[same]) ** 2)),
+            "opposed": (
+                self.opposed_weight,
+                _mean(F.relu(g[opposed] + (c[opposed] + 0.1).clamp(max=self.at_most)) ** 2),
+            ),
             "exchanged": (self.exchanged_weight, _mean(F.relu(g[related.exchanged]) ** 2)),
-            "ranking": (self.ranking_weight, _mean(F.relu(mixed[i, k] - mixed[i, j] + self.margin))),
+            "ranking": (self.ranking_weight, _mean(_SMOOTH * F.softplus(gaps))),
             "code": (self.code_weight, code_loss(code, related)),
+            "topic": (self.topic_weight, torch.stack([*of_topic]).sum()),
         }
         loss = torch.stack([weight * value for weight, value in parts.values()]).sum()
-        signs = torch.cat([agreement[related.same], -agreement[related.opposed]])
+        signs = torch.cat([agreement[same], -agreement[opposed]])
         reports = {name: value.detach() for name, (_, value) in parts.items()}
         return LossOutput(loss, reports | {"right": _mean((signs > 0).to(g.dtype))})
+
+
+def _least(topic: Tensor, c: Tensor, pairs: Pairs, more: float) -> Tensor:
+    """Return the squared error of φ·φ' below a little more than c, for some pairs."""
+    return _mean(F.relu((c[pairs] + more).clamp(max=0.9) - (topic @ topic.T)[pairs]) ** 2)
 
 
 def code_loss(code: Tensor, related: Relations) -> Tensor:
@@ -211,14 +240,15 @@ def code_loss(code: Tensor, related: Relations) -> Tensor:
     return (_mean(F.softplus(-5 * same)) + _mean(F.softplus(5 * opposed))) / 2
 
 
-def sharpening_loss(topic: Tensor, e: Tensor, power: float, near: float = 0.4) -> Tensor:
+def sharpening_loss(topic: Tensor, e: Tensor, power: float, near: float = 0.35) -> Tensor:
     """Return the squared error of φ·φ' against max(e·e', 0)^k, near pairs counted again; φ and e have unit rows."""
     c = e @ e.T
     off = ~torch.eye(len(e), dtype=torch.bool, device=e.device)
     beyond = (topic @ topic.T - c.clamp(min=0) ** power) ** 2
-    return _mean(beyond[off]) + 0.2 * _mean(beyond[off & (c > near)])
+    return _mean(beyond[off]) + 0.3 * _mean(beyond[off & (c > near)])
 
 
-def _mean(values: Tensor) -> Tensor:
-    """Return the mean, 0 of none."""
-    return values.sum() / max(values.numel(), 1)
+def _mean(values: Tensor, counted: Tensor | None = None) -> Tensor:
+    """Return the mean, 0 of none; with a mask, the values elsewhere are 0."""
+    count = torch.tensor(values.numel()) if counted is None else counted.sum()
+    return values.sum() / count.clamp(min=1)

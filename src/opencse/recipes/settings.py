@@ -135,7 +135,7 @@ class Block:
             (`opencse.evaluation.load_guard`). The block gets the largest strength up to which none loses more.
         copy_lr: Peak learning rate of the copied layers; the other parts of the block have that of the optimizer.
         dropout: Dropout rate in the copied layers.
-        averages_dropout: Dropout rate of the averages that the code reads.
+        averages_dropout: Dropout rate of the averages that code and φ read.
         code: Numbers in the code of a new block.
         inner: Numbers in φ of a new block.
         hidden: Hidden units of φ of a new block.
@@ -147,10 +147,10 @@ class Block:
     tolerance: float = 0.3
     copy_lr: float = 2e-4
     dropout: float = 0.1
-    averages_dropout: float = 0.2
+    averages_dropout: float = 0.1
     code: int = 8
-    inner: int = 256
-    hidden: int = 512
+    inner: int = 192
+    hidden: int = 384
     code_hidden: int = 128
     fit_batches: int = 100
     fit_steps: int = 2000

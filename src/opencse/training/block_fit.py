@@ -1,8 +1,8 @@
-"""The start of a new meaning block: its small parts are fitted to averages of the untouched model.
+"""The start of a new meaning block: its small parts are fitted to what the untouched model says of some texts.
 
-The transformer reads some batches of the training text once. On these, φ is fitted to max(c, 0)^k, and the code to the
-logistic loss alone: thousands of steps in half a minute, after which training begins where the copied layers are
-needed.
+The transformer reads some batches of the training text once. On these, φ is fitted to max(c, 0)^k, from e alone, and
+the code to the logistic loss alone: thousands of steps in half a minute, after which training begins where the copied
+layers are needed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from opencse.training.network import Network
 
 _RANDOM, _NEAREST = 192, 64  # texts of a step of φ: at random, and neighbours of one
 _WARMUP = 50
-_CODE_LR, _SHARPEN_LR = 2e-3, 1e-3
+_CODE_LR, _TOPIC_LR = 2e-3, 1e-3
 
 
 class _Read(NamedTuple):
-    """What a block reads of the texts of a batch: e (n, d), the averages (n, averages x width), and how they relate."""
+    """What a block reads of the texts of a batch, and how they are related."""
 
     e: Tensor
-    averages: Tensor
+    frozen: Tensor
+    copied: Tensor
     related: Relations
 
 
@@ -62,11 +63,10 @@ def fit_block(
             for step in range(batches):
                 read.append(_read(network, block, term, assembler(sampler.batch(step))))
                 phase.update()
-        averages = torch.cat([each.averages for each in read])
-        block.standardise(averages)
+        block.standardise(*(torch.cat([getattr(each, name) for each in read]) for name in ("copied", "frozen")))
         block.train()
+        _fit_topic(block, torch.cat([each.e for each in read]), term.power, settings.fit_steps // 3)
         _fit_code(block, read, settings.fit_steps)
-        _fit_sharpening(block, torch.cat([each.e for each in read]), averages, term.power, settings.fit_steps)
 
 
 @torch.no_grad()
@@ -75,39 +75,42 @@ def _read(network: Network, block: MeaningBlock, term: MeaningLoss, batch: Batch
     network.eval()
     device = block.center.device
     rows, related = term.related_texts(dict(zip(batch.views, batch.present, strict=True)), Context())
-    found: list[tuple[Tensor, Tensor]] = []
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
     for part in batch.passes:
         for ids, mask, _ in part.groups:
             features: Any = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
             for module in list(cast(nn.Sequential, network.encoder))[:-1]:
                 features = module(features)
-            found.append(block.read(features))
+            found.append((*block.read(features), block.copied(features)))
     place = torch.zeros(len(batch.views) * batch.rows, dtype=torch.long)
     slots = torch.cat([part.slots for part in batch.passes])
     place[slots] = torch.arange(len(slots))
     order = torch.cat([place[batch.views.index(view) * batch.rows + rows[view]] for view in term.views]).to(device)
-    e, averages = (torch.cat(parts)[order] for parts in zip(*found, strict=True))
-    return _Read(e, averages, related.to(device))
+    e, frozen, copied = (torch.cat(parts)[order] for parts in zip(*found, strict=True))
+    return _Read(e, frozen, copied, related.to(device))
 
 
 def _fit_code(block: MeaningBlock, read: list[_Read], steps: int) -> None:
     optimizer = torch.optim.AdamW(block.code.parameters(), lr=_CODE_LR, weight_decay=0.05)
     for step in range(steps):
-        _, averages, related = read[step % len(read)]
-        loss = code_loss(block.codes(averages, last_average(block, averages)), related)
-        _step(optimizer, loss, _CODE_LR, step, steps)
+        one = read[step % len(read)]
+        code, _, _ = block.meaning(one.e, one.frozen, one.copied)
+        _step(optimizer, code_loss(code, one.related), _CODE_LR, step, steps)
 
 
-def _fit_sharpening(block: MeaningBlock, e: Tensor, averages: Tensor, power: float, steps: int) -> None:
+def _fit_topic(block: MeaningBlock, e: Tensor, power: float, steps: int) -> None:
+    """Fit φ to max(c, 0)^k; its weights of all that it reads but e become 0."""
     rng = np.random.default_rng(0)
-    optimizer = torch.optim.AdamW(block.sharpen.parameters(), lr=_SHARPEN_LR)
-    for step in range(steps // 2):
+    first, last = cast(nn.Linear, block.sharpen[0]), block.sharpen[2]
+    d = e.shape[1]
+    optimizer = torch.optim.AdamW(block.sharpen.parameters(), lr=_TOPIC_LR)
+    for step in range(steps):
         near = (e @ e[int(rng.integers(len(e)))]).topk(min(_NEAREST, len(e))).indices
-        some = torch.from_numpy(rng.permutation(len(e))[:_RANDOM]).to(near.device)
-        chosen = torch.cat([some, near])
-        inputs = torch.cat([e[chosen], averages[chosen], last_average(block, averages[chosen])], dim=-1)
-        loss = sharpening_loss(F.normalize(block.sharpen(inputs), dim=-1), e[chosen], power)
-        _step(optimizer, loss, _SHARPEN_LR, step, steps // 2)
+        chosen = torch.cat([torch.from_numpy(rng.permutation(len(e))[:_RANDOM]).to(near.device), near])
+        hidden = F.relu(F.linear(e[chosen] * d**0.5, first.weight[:, :d], first.bias))
+        _step(optimizer, sharpening_loss(F.normalize(last(hidden), dim=-1), e[chosen], power), _TOPIC_LR, step, steps)
+    with torch.no_grad():
+        first.weight[:, d:] = 0
 
 
 def _step(optimizer: torch.optim.Optimizer, loss: Tensor, peak: float, step: int, steps: int) -> None:
@@ -116,8 +119,3 @@ def _step(optimizer: torch.optim.Optimizer, loss: Tensor, peak: float, step: int
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-
-
-def last_average(block: MeaningBlock, averages: Tensor) -> Tensor:
-    """Return the average of the last layer, as which that of the copy begins."""
-    return averages[:, -(averages.shape[1] // len(block.averages)) :]

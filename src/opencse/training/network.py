@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from opencse.encoder.denoising import TemplateDenoising
@@ -129,8 +128,8 @@ class Network(nn.Module):
 def encode(encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDenoising] | None = None) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 
-    Those of an encoder with a meaning block are [e ; βz ; 0 ; code ; 0], of which e and the code with its zeros are
-    equally long (`opencse.losses.meaning`).
+    Those of an encoder with a meaning block are [e ; βz ; code ; φ], each of these with zeros behind it as long as e
+    (`opencse.losses.meaning`).
 
     Args:
         encoder: The sentence encoder, or a wrapper of it.
@@ -144,10 +143,8 @@ def encode(encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDen
             for ids, mask, packing in part.groups:
                 with packed_as(mask, packing):
                     features = encoder({"input_ids": ids, "attention_mask": mask})
-                found, code = features["sentence_embedding"], features.get("meaning_code")
-                if code is not None:
-                    found = torch.cat([found, F.pad(code, (0, found.shape[1] // 2 - code.shape[1]))], dim=1)
-                vectors.append(found)
+                found = [features[name] for name in ("sentence_embedding", "meaning_parts") if name in features]
+                vectors.append(torch.cat(found, dim=1) if len(found) > 1 else found[0])
         slots.append(part.slots)
     rows = torch.cat(vectors)
     if denoisers:
