@@ -3,7 +3,10 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 PIP := $(PIP_INSTALL) --constraint constraints.txt
 
-.PHONY: install demo test test-all lint types docs notebooks pages trials fuzz kill-trials lock audit sbom reproducible check clean
+.PHONY: help install hooks demo test test-all coverage lint types docs notebooks pages trials fuzz kill-trials lock audit sbom reproducible check clean
+
+help:  ## this list
+	@grep -hE '^[a-z][a-z -]*:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 install: .venv/.installed  ## create .venv with opencse and a bundled model
 
@@ -38,6 +41,11 @@ lock: .venv/uv  ## write locked.txt anew, from constraints.txt: hashes of all fi
 	$(PYTHON) -m venv $@
 	$@/bin/python -m pip --disable-pip-version-check install --quiet uv
 
+hooks: .venv/.dev  ## run lint, types and the architecture's test before each commit
+	$(PYTHON) -m venv .venv/hooks
+	.venv/hooks/bin/python -m pip --disable-pip-version-check install --quiet pre-commit
+	.venv/hooks/bin/pre-commit install
+
 demo: install  ## teach a model the difference between wording and meaning, on sample sentences
 	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --set training.max_steps=200
 
@@ -47,11 +55,14 @@ test: .venv/.dev  ## the fast suite
 test-all: .venv/.dev  ## everything, the slow tests too
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-lint: .venv/.dev
+coverage: .venv/.dev  ## the fast suite with the share of lines that it runs; coverage/index.html shows them
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow' --cov --cov-report=term --cov-report=html
+
+lint: .venv/.dev  ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/.dev
+types: .venv/.dev  ## mypy, strict on src
 	$(BIN)/mypy
 
 docs: .venv/.docs  ## the documentation as a site in site/; every link, name, command and path in it is checked
@@ -99,5 +110,5 @@ reproducible: .venv/audit  ## build wheel and sdist twice, and compare their byt
 
 check: lint types audit test  ## everything that can be checked without hours of time
 
-clean:
-	rm -rf .venv demo-out site jupyter_execute .pytest_cache .mypy_cache .ruff_cache
+clean:  ## remove what make made
+	rm -rf .venv demo-out site coverage .coverage jupyter_execute .pytest_cache .mypy_cache .ruff_cache
