@@ -3,20 +3,8 @@
 from opencse.encoder.names import FAMILIES, family_of
 from opencse.recipes.changes import shortened
 from opencse.recipes.load import dump_recipe, load_recipe, recipe_names
-from opencse.recipes.schema import (
-    Block,
-    CorpusSettings,
-    Encoder,
-    FirstStage,
-    MixturePart,
-    Optimizer,
-    Recipe,
-    Schedule,
-    Selection,
-    Teacher,
-    Training,
-    ViewSettings,
-)
+from opencse.recipes.schema import Encoder, FirstStage, Recipe, Teacher, ViewSettings
+from opencse.recipes.settings import Block, CorpusSettings, MixturePart, Optimizer, Schedule, Selection, Training
 
 __all__ = [
     "FAMILIES",

@@ -61,7 +61,7 @@ def pool_distance(texts: Symbols, anchors: np.ndarray, pools: np.ndarray) -> np.
 
     words, ids = np.unique(texts.keys, return_inverse=True)
     # rapidfuzz compares strings fastest: each word becomes a character, unless there are more words than characters.
-    whole: Sequence = ids.tolist()
+    whole: list[int] | str = ids.tolist()
     if len(words) <= sys.maxunicode:
         whole = ids.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
     cut = [
