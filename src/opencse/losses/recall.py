@@ -57,7 +57,7 @@ class RecallLoss(Term):
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; linear in the number of weights, in time and memory."""
         module: InitialWeights = context.modules[self.name]
-        squares = _SquaredDistance.apply(module.initial, *module.weights)
+        squares = _SquaredDistance.apply(module.initial, *module.weights)  # type: ignore[no-untyped-call]
         return LossOutput(self.gamma / 2 * squares, {"distance": squares.detach().sqrt()})
 
 

@@ -275,4 +275,4 @@ class Frozen(nn.Module):
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Frozen:
         self._held[0]._apply(fn, recurse)
-        return cast(Frozen, super()._apply(fn, recurse))
+        return cast(Frozen, super()._apply(fn, recurse))  # type: ignore[no-untyped-call]

@@ -53,7 +53,7 @@ def gather_rows(rows: Tensor) -> Tensor:
     if _single_process():
         return rows
     if rows.requires_grad:
-        return _GatherRows.apply(rows)
+        return _GatherRows.apply(rows)  # type: ignore[no-untyped-call]
     return _gathered(rows)
 
 
@@ -77,7 +77,7 @@ def gather_mask(mask: Tensor, host: Tensor | None) -> tuple[Tensor, Tensor]:
 
 def own_rows(rows: Tensor) -> Tensor:
     """Return this process's part of a tensor (B, ...) over the global batch; the reverse of `gather_rows`."""
-    return rows if _single_process() else _OwnRows.apply(rows)
+    return rows if _single_process() else _OwnRows.apply(rows)  # type: ignore[no-untyped-call]
 
 
 def mean(total: Tensor, count: Tensor) -> Tensor:
