@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from opencse.evaluation.cross_validation import (
-    ClassifierTraining,
     CrossValidation,
     Fit,
     cross_validation,
@@ -15,7 +14,7 @@ from opencse.evaluation.cross_validation import (
 )
 from tests.reference import senteval
 
-SHORT = ClassifierTraining(epochs_per_round=2, patience=1, max_epochs=8)
+SHORT = CrossValidation(folds=3, epochs_per_round=2, patience=1, max_epochs=8)
 LOOPS = {"passes": 2, "patience": 1, "limit": 8}
 
 
@@ -34,7 +33,7 @@ def test_every_classifier_is_what_it_would_be_alone(learning_rate):
     rows = [(order[:a], order[a : a + b]) for order, (a, b) in zip(picks, sizes, strict=True)]
     penalties = (1e-5, 1e-1)
     fits = [Fit(train=a, dev=b, penalties=penalties, random=np.random.RandomState(1111)) for a, b in rows]
-    fitted = train_probes(x, y, 3, fits, SHORT)
+    fitted = train_probes((x, y), fits, SHORT)
     for (a, b), each in zip(rows, fitted, strict=True):
         for place, penalty in enumerate(penalties):
             alone = senteval.Classifier(6, 3, penalty, **LOOPS).fit(x[a], y[a], dev=(x[b], y[b]))
@@ -46,17 +45,16 @@ def test_every_classifier_is_what_it_would_be_alone(learning_rate):
 
 def test_the_three_protocols_equal_the_loops():
     x, y = data(160, seed=2)
-    how = CrossValidation(folds=3, training=SHORT)
-    found = nested_cross_validation((x, y), how)
+    found = nested_cross_validation((x, y), SHORT)
     assert found.accuracy == pytest.approx(np.mean(senteval.nested(x, y, 3, count=3, **LOOPS)), abs=0.005)
     assert len(found.penalties) == 3
     x_test, y_test = data(90, seed=3)
-    found = cross_validation((x, y), (x_test, y_test), how)
+    found = cross_validation((x, y), (x_test, y_test), SHORT)
     predicted, penalty = senteval.cross_validated(x, y, x_test, 3, count=3, **LOOPS)
     assert (found.classes == predicted).all()
     assert found.penalties == (penalty,)
     x_dev, y_dev = data(50, seed=4)
-    found = train_dev_test((x, y), (x_dev, y_dev), (x_test, y_test), how)
+    found = train_dev_test((x, y), (x_dev, y_dev), (x_test, y_test), SHORT)
     predicted, penalty = senteval.split(x, y, (x_dev, y_dev), x_test, 3, **LOOPS)
     assert (found.classes == predicted).all()
     assert found.penalties == (penalty,)
@@ -67,6 +65,6 @@ def test_threads_and_random_state_are_left_as_they_were():
     x, y = data(60)
     state, threads = torch.random.get_rng_state(), torch.get_num_threads()
     fit = Fit(train=np.arange(40), dev=np.arange(40, 60), penalties=(1e-3,), random=np.random.RandomState(0))
-    train_probes(x, y, 3, [fit], SHORT)
+    train_probes((x, y), [fit], SHORT)
     assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.get_num_threads() == threads

@@ -5,11 +5,10 @@ import pytest
 from sklearn.metrics import f1_score
 
 from opencse.evaluation import CrossValidation, LabelledSet, LabelledTexts, TextEmbeddings, TransferTask, evaluate_tasks
-from opencse.evaluation.cross_validation import ClassifierTraining
 from opencse.evaluation.labelled import features
 from opencse.foundation.errors import OpencseError
 
-HOW = CrossValidation(folds=3, training=ClassifierTraining(epochs_per_round=1, patience=0, max_epochs=2))
+HOW = CrossValidation(folds=3, epochs_per_round=1, patience=0, max_epochs=2)
 
 
 def labelled(count: int, start: int = 0, *, pairs: bool = False, classes: int = 2) -> LabelledTexts:
@@ -38,9 +37,7 @@ def encode(texts):
     ],
 )
 def test_parts_choose_the_protocol(classifier, parts):
-    how = CrossValidation(
-        classifier=classifier, folds=3, training=ClassifierTraining(max_epochs=40, learning_rate=0.05)
-    )
+    how = CrossValidation(classifier=classifier, folds=3, max_epochs=40, learning_rate=0.05)
     task = TransferTask(data=LabelledSet(name="toy", **parts), protocol=how)
     result = evaluate_tasks(encode, [task])["toy"]
     assert result.score > 80

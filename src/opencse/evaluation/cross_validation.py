@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -25,28 +25,46 @@ from torch import Tensor, nn
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
 
+_BATCH = 64  # SentEval's rows per step
 _FITS_TOGETHER = 20  # enough to hide the cost of a call, few enough for the cache of a core
 
 
+Classifier = Literal["senteval", "sklearn"]
+Part = tuple[np.ndarray, np.ndarray]
+"""Features (n, d) of the texts of a part, and their classes (n,), integers from 0."""
+PENALTIES = tuple(10.0**power for power in range(-5, -1))
+"""SentEval's grid of L2 penalties for its own classifier."""
+STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
+"""Values of C for scikit-learn's."""
+
+_SEED = 1111  # SentEval's
+_HELD_OUT = 0.05  # share of the rows for early stopping, without development rows
+
+
 @dataclass(frozen=True, kw_only=True)
-class ClassifierTraining:
-    """Training settings of a classifier; the defaults are SentEval's.
+class CrossValidation:
+    """Classifier, folds and training of a cross-validation; the defaults are SentEval's.
 
     Args:
-        batch_size: Rows per step.
+        classifier: `senteval` or `sklearn`.
+        folds: Number of folds, inner and outer.
         epochs_per_round: Epochs between two measurements of the development accuracy (`epoch_size`).
         patience: Total number of rounds without improvement, after which the next one ends the training (`tenacity`).
         max_epochs: No round starts after more epochs than this.
         learning_rate: Learning rate of Adam.
-        seed: Seed of the initial weights.
     """
 
-    batch_size: int = 64
+    classifier: Classifier = "senteval"
+    folds: int = 10
     epochs_per_round: int = 4
     patience: int = 5
     max_epochs: int = 200
     learning_rate: float = 1e-3
-    seed: int = 1111
+
+    def __post_init__(self) -> None:
+        if self.classifier not in get_args(Classifier):
+            known = ", ".join(get_args(Classifier))
+            raise OpencseError(f"classifier {self.classifier!r} is unknown", f"Use one of {known}.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,41 +102,35 @@ class Fitted:
         return np.argmax(np.asarray(x, dtype=np.float32) @ weights[:, :-1].T + weights[:, -1], axis=1)
 
 
-def train_probes(
-    x: np.ndarray,
-    y: np.ndarray,
-    classes: int,
-    fits: Sequence[Fit],
-    training: ClassifierTraining | None = None,
-    *,
-    progress: str | None = None,
-) -> list[Fitted]:
+def train_probes(data: Part, fits: Sequence[Fit], protocol: CrossValidation, bar: str | None = None) -> list[Fitted]:
     """Train softmax regressions with Adam and early stopping.
 
-    Uses as many threads as PyTorch is set to. Memory: a float32 copy of `x`.
+    Uses as many threads as PyTorch is set to. Memory: a float32 copy of the features.
 
     Args:
-        x: Features (n, d).
-        y: Classes (n,), integers from 0.
-        classes: Number of classes.
+        data: Features and classes.
         fits: The fits, each with the same number of penalties.
-        training: Training settings.
-        progress: Label of a progress bar, or None for no bar.
+        protocol: Settings of the training.
+        bar: Label of a progress bar; None for no bar.
 
     Returns:
         One `Fitted` per fit, in order.
     """
-    training = training or ClassifierTraining()
+    x, y = data
+    classes = int(y.max()) + 1
     rows = _Rows(x, y, classes)
-    start = _initial_weights(x.shape[1], classes, training.seed)
-    parts = list(_parts(fits, training.batch_size))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_SEED)
+        layer = nn.Linear(x.shape[1], classes)
+    start = torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach()  # (classes, d + 1)
+    parts = list(_parts(fits))
     threads = torch.get_num_threads()
     results: list[Fitted | None] = [None] * len(fits)
-    with Phase(progress or "", total=len(fits), unit="fits", show=bool(progress)) as phase:
+    with Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase:
         torch.set_num_threads(1)  # each thread its own program: see Embedder
         try:
             with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                programs = pool.map(lambda part: _train_together(rows, start, [fits[i] for i in part], training), parts)
+                programs = pool.map(lambda part: _train_together(rows, start, [fits[i] for i in part], protocol), parts)
                 for part, fitted in zip(parts, programs, strict=True):
                     for index, each in zip(part, fitted, strict=True):
                         results[index] = each
@@ -142,25 +154,17 @@ class _Rows:
         self.one_hot = torch.from_numpy((labels[:, None] == np.arange(classes)).astype(np.float32))
 
 
-def _initial_weights(width: int, classes: int, seed: int) -> Tensor:
-    """Return weights and bias (classes, d + 1) as `nn.Linear` draws them from this seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        layer = nn.Linear(width, classes)
-    return torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach()
-
-
-def _parts(fits: Sequence[Fit], batch_size: int) -> Iterator[list[int]]:
+def _parts(fits: Sequence[Fit]) -> Iterator[list[int]]:
     """Yield groups of fits with the same number of steps per epoch."""
     by_steps: dict[int, list[int]] = {}
     for index, fit in enumerate(fits):
-        by_steps.setdefault(math.ceil(len(fit.train) / batch_size), []).append(index)
+        by_steps.setdefault(math.ceil(len(fit.train) / _BATCH), []).append(index)
     for members in by_steps.values():
         for start in range(0, len(members), _FITS_TOGETHER):
             yield members[start : start + _FITS_TOGETHER]
 
 
-def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], training: ClassifierTraining) -> list[Fitted]:
+def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: CrossValidation) -> list[Fitted]:
     """Train the classifiers of some fits (G of them, with P penalties each) until all have stopped."""
     penalties = torch.tensor([list(fit.penalties) for fit in fits], dtype=torch.float32)  # (G, P)
     weights = start.expand(*penalties.shape, *start.shape).clone()  # (G, P, classes, d + 1)
@@ -169,24 +173,24 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], training: C
     best_weights, misses, epochs = weights.clone(), torch.zeros_like(best), 0
     active = torch.ones_like(best, dtype=torch.bool)
     alive = list(range(len(fits)))  # fits with a classifier that is still training
-    optimizer = torch.optim.Adam([weights], lr=training.learning_rate, fused=True)
-    while alive and epochs <= training.max_epochs:
-        for _ in range(training.epochs_per_round):
-            _train_epoch(rows, weights, penalties[alive], [fits[i] for i in alive], training.batch_size, optimizer)
-        epochs += training.epochs_per_round
+    optimizer = torch.optim.Adam([weights], lr=protocol.learning_rate, fused=True)
+    while alive and epochs <= protocol.max_epochs:
+        for _ in range(protocol.epochs_per_round):
+            _train_epoch(rows, weights, penalties[alive], [fits[i] for i in alive], optimizer)
+        epochs += protocol.epochs_per_round
         correct = _correct(rows, weights, dev[alive])
         better = (correct > best[alive]) & active[alive]
         best[alive] = torch.where(better, correct, best[alive])
         best_weights[alive] = torch.where(better[..., None, None], weights, best_weights[alive])
         worse = ~better & active[alive]
-        active[alive] &= ~(worse & (misses[alive] >= training.patience))
+        active[alive] &= ~(worse & (misses[alive] >= protocol.patience))
         misses[alive] += worse
         kept = [position for position, index in enumerate(alive) if active[index].any()]
         if len(kept) < len(alive):
             alive = [alive[position] for position in kept]
             state = {key: value[kept] if value.ndim else value for key, value in optimizer.state[weights].items()}
             weights = weights[kept]
-            optimizer = torch.optim.Adam([weights], lr=training.learning_rate, fused=True)
+            optimizer = torch.optim.Adam([weights], lr=protocol.learning_rate, fused=True)
             optimizer.state[weights] = state
     accuracy = best.numpy() / np.array([[len(fit.dev)] for fit in fits])
     return [
@@ -199,20 +203,18 @@ def _train_epoch(
     weights: Tensor,
     penalties: Tensor,
     fits: Sequence[Fit],
-    batch_size: int,
     optimizer: torch.optim.Optimizer,
 ) -> None:
     """Train every fit for one epoch, each in its own row order."""
     groups, grid, classes, width = weights.shape
     order = _pad([fit.train[fit.random.permutation(len(fit.train))] for fit in fits], rows.padding)
-    for batch in order.split(batch_size, dim=1):
+    for batch in order.split(_BATCH, dim=1):
         index, size = batch.reshape(-1), batch.shape[1]
         x = rows.features.index_select(0, index).view(groups, size, width)
         target = rows.one_hot.index_select(0, index).view(groups, 1, size, classes).transpose(2, 3)
         logits = torch.bmm(weights.view(groups, -1, width), x.transpose(1, 2)).view(groups, grid, classes, size)
-        error = torch.softmax(logits, dim=2).sub_(
-            target
-        )  # gradient of the summed cross entropy with respect to the logits
+        # Gradient of the summed cross entropy with respect to the logits.
+        error = torch.softmax(logits, dim=2).sub_(target)
         gradient = torch.bmm(error.view(groups, -1, size), x).view_as(weights)
         real = (batch != rows.padding).sum(dim=1).view(groups, 1, 1, 1)
         weights.grad = gradient.div_(real).addcmul_(weights, penalties[..., None, None])
@@ -236,38 +238,6 @@ def _pad(lists: Sequence[np.ndarray], padding: int) -> Tensor:
     for row, indices in zip(out, lists, strict=True):
         row[: len(indices)] = indices
     return torch.from_numpy(out)
-
-
-Classifier = Literal["senteval", "sklearn"]
-Part = tuple[np.ndarray, np.ndarray]
-"""Features (n, d) of the texts of a part, and their classes (n,), integers from 0."""
-PENALTIES = tuple(10.0**power for power in range(-5, -1))
-"""SentEval's grid of L2 penalties for its own classifier."""
-STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
-"""Values of C for scikit-learn's."""
-
-_SEED = 1111  # SentEval's
-_HELD_OUT = 0.05  # share of the rows for early stopping, without development rows
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossValidation:
-    """Classifier and folds of a cross-validation.
-
-    Args:
-        classifier: `senteval` or `sklearn`.
-        folds: Number of folds, inner and outer.
-        training: ClassifierTraining settings of SentEval's classifier.
-    """
-
-    classifier: Classifier = "senteval"
-    folds: int = 10
-    training: ClassifierTraining = field(default_factory=ClassifierTraining)
-
-    def __post_init__(self) -> None:
-        if self.classifier not in get_args(Classifier):
-            known = ", ".join(get_args(Classifier))
-            raise OpencseError(f"classifier {self.classifier!r} is unknown", f"Use one of {known}.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -307,11 +277,11 @@ def nested_cross_validation(data: Part, protocol: CrossValidation, progress: str
         inner = [
             _fit(train[a], train[b], PENALTIES) for train, _ in outer for a, b in _folds(y[train], protocol.folds)
         ]  # folds x folds x penalties together
-        fitted = _train(data, inner, protocol, progress)
+        fitted = train_probes(data, inner, protocol, progress)
         best = [_best(fitted[start : start + protocol.folds]) for start in range(0, len(fitted), protocol.folds)]
         penalties, dev = [PENALTIES[index] for index, _ in best], [score for _, score in best]
         last = [_held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)]
-        for (_, test), each in zip(outer, _train(data, last, protocol, progress), strict=True):
+        for (_, test), each in zip(outer, train_probes(data, last, protocol, progress), strict=True):
             predicted[test] = each.predict(x[test])
     scores = [round(_percent(predicted[test], y[test]), 2) for _, test in outer]
     return Predictions(
@@ -327,9 +297,9 @@ def cross_validation(train: Part, test: Part, protocol: CrossValidation, progres
     if protocol.classifier == "sklearn":
         return _tested(test, *_by_sklearn(train, test[0]))
     index, dev = _best(
-        _train(train, [_fit(a, b, PENALTIES) for a, b in _folds(train[1], protocol.folds)], protocol, progress)
+        train_probes(train, [_fit(a, b, PENALTIES) for a, b in _folds(train[1], protocol.folds)], protocol, progress)
     )
-    (last,) = _train(train, [_held_out(np.arange(len(train[1])), PENALTIES[index])], protocol)
+    (last,) = train_probes(train, [_held_out(np.arange(len(train[1])), PENALTIES[index])], protocol)
     return _tested(test, last.predict(test[0]), PENALTIES[index], dev)
 
 
@@ -341,7 +311,7 @@ def train_dev_test(
         return _tested(test, *_by_sklearn(train, test[0], dev))
     x, y = (np.concatenate(columns) for columns in zip(train, dev, strict=True))
     rows, count = np.arange(len(y)), len(train[1])
-    (fitted,) = _train((x, y), [_fit(rows[:count], rows[count:], PENALTIES)], protocol, progress)
+    (fitted,) = train_probes((x, y), [_fit(rows[:count], rows[count:], PENALTIES)], protocol, progress)
     index, score = _best([fitted])
     return _tested(test, fitted.predict(test[0], index), PENALTIES[index], score)  # a second training would be equal
 
@@ -360,10 +330,6 @@ def _held_out(rows: np.ndarray, penalty: float) -> Fit:
     order = random.permutation(len(rows))
     cut = max(1, int(_HELD_OUT * len(rows)))
     return Fit(train=rows[order[cut:]], dev=rows[order[:cut]], penalties=(penalty,), random=random)
-
-
-def _train(data: Part, fits: list[Fit], protocol: CrossValidation, bar: str | None = None) -> list[Fitted]:
-    return train_probes(*data, int(data[1].max()) + 1, fits, protocol.training, progress=bar)
 
 
 def _best(fitted: list[Fitted]) -> tuple[int, float]:
