@@ -109,7 +109,8 @@ def _seen_and_unseen(encode: Encode, parts: int) -> dict[str, float]:
     """Accuracy on affirmed predicates, by whether their opposites were held out of training."""
     if not parts:
         return {}
-    predicates = table(Path(opencse.__file__).parent / "assets" / "probe" / "antonym_predicates.tsv")
+    quadruples = table(Path(opencse.__file__).parent / "assets" / "probe" / "antonyms.tsv")
+    predicates = [row for row in quadruples if row["form"] == "predicate"]
     unseen = np.repeat([is_held_out_opposite(row["word"], row["opposite"], parts) for row in predicates], 2)
     sentences = [encode([quad[i] for quad in quads()["affirmed"]]) for i in range(4)]
     same, *others = ([*map(cosine, sentences[0], each)] for each in sentences[1:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -90,8 +89,6 @@ def triplet_result(name: str, right: np.ndarray, groups: Mapping[tuple[str, str]
 
 
 NAME = "negated antonyms"
-_CONTRACTIONS_SEED = 5
-_CONTRACTED = ("is", "are", "was", "were")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,58 +109,21 @@ class AntonymChoice:
 @cache
 def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
     """Return the quadruples by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
-    rng = random.Random(_CONTRACTIONS_SEED)
     found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
-    for _, row in read_table(ASSETS / "probe" / "antonym_predicates.tsv"):
-        said, other, *negated = _predicate(row, rng)
-        _add(found, ("affirmed", "negated"), said, other, *negated)
-    for _, row in read_table(ASSETS / "probe" / "antonym_verbs.tsv"):
-        _add(found, ("verbs", "verbs"), *_verb(row))
+    for _, row in read_table(ASSETS / "probe" / "antonyms.tsv"):
+        said, opposed, not_said, not_opposed = (
+            str(row[name]) for name in ("said", "opposed", "not_said", "not_opposed")
+        )
+        forms = ("verbs", "verbs") if row["form"] == "verb" else ("affirmed", "negated")
+        found[forms[0]] += [
+            AntonymChoice(said, not_opposed, (not_said, opposed)),
+            AntonymChoice(opposed, not_said, (not_opposed, said)),
+        ]
+        found[forms[1]] += [
+            AntonymChoice(not_said, opposed, (said, not_opposed)),
+            AntonymChoice(not_opposed, said, (opposed, not_said)),
+        ]
     return {form: tuple(rows) for form, rows in found.items()}
-
-
-def _add(
-    found: dict[str, list[AntonymChoice]],
-    forms: tuple[str, str],
-    said: str,
-    other: str,
-    not_said: str,
-    not_other: str,
-) -> None:
-    found[forms[0]] += [
-        AntonymChoice(said, not_other, (not_said, other)),
-        AntonymChoice(other, not_said, (not_other, said)),
-    ]
-    found[forms[1]] += [
-        AntonymChoice(not_said, other, (said, not_other)),
-        AntonymChoice(not_other, said, (other, not_said)),
-    ]
-
-
-def _predicate(row: Mapping[str, object], rng: random.Random) -> tuple[str, str, str, str]:
-    """Return a predicate and its opposite, each affirmed and negated; half of the negations are contracted."""
-    subject, be, rest, word, opposite = (str(row[name] or "") for name in ("subject", "be", "rest", "word", "opposite"))
-    rest = rest and f" {rest}"
-    start = subject + be if be.startswith("'") else f"{subject} {be}"
-
-    def negated(predicate: str) -> str:
-        contracted = be in _CONTRACTED and rng.random() < 0.5
-        return f"{subject} {be}n't {predicate}{rest}." if contracted else f"{start} not {predicate}{rest}."
-
-    return f"{start} {word}{rest}.", f"{start} {opposite}{rest}.", negated(word), negated(opposite)
-
-
-def _verb(row: Mapping[str, object]) -> tuple[str, str, str, str]:
-    """Return a verb and its opposite, each affirmed and negated."""
-    cells = {name: str(cell or "") for name, cell in row.items()}
-    subject, rest = cells["subject"], cells["rest"] and f" {cells['rest']}"
-    do = "do" if cells["verb"] == cells["verb_stem"] else "did"
-    return (
-        f"{subject} {cells['verb']}{rest}.",
-        f"{subject} {cells['opposite']}{rest}.",
-        f"{subject} {do}n't {cells['verb_stem']}{rest}.",
-        f"{subject} {do} not {cells['opposite_stem']}{rest}.",
-    )
 
 
 class NegatedAntonymProbe:
