@@ -31,6 +31,7 @@ class TwoWayMarginLoss(Term):
         margin: α and β, in cosine units; β may be `inf`.
 
     Example:
+        >>> import torch
         >>> anchor, paraphrase = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.8, 0.6]])
         >>> loss = TwoWayMarginLoss(closer="paraphrase", farther="negation", margin=(0.05, 0.2))
         >>> for cosine in (0.7, 0.8, 0.0):  # of anchor and negation
