@@ -77,21 +77,20 @@ class AlternatingNormalizationLoss(Term):
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; cost is O(m B² d) for m positives."""
         plain = {view: F.normalize(embeddings[view], dim=-1) for view in self.views}
-        host = self._known(present, context)
+        host = self._used_rows(present, context)
         device = embeddings[self.anchor].device
-        known = {view: move(mask, device) for view, mask in host.items()}
+        masks = {view: move(mask, device) for view, mask in host.items()}
         rows = {view: true_cells(mask, device) for view, mask in host.items()}
         all_vectors = torch.cat([embeddings[view][rows[view]] for view in self.views])
         target = {view: self._target(embeddings[view], rows[view], all_vectors) for view in self.views}
-        negatives = [(target[view], known[view]) for view in self.negatives]
+        negatives = [(target[view], masks[view]) for view in self.negatives]
         losses, cosines = [], []
         for positive in self.positives:
             valid = host[self.anchor] & host[positive]
-            both = true_cells(valid, device)
             for a, b in ((self.anchor, positive), (positive, self.anchor)):
-                kept = true_cells(self._has_negatives(host, b)[valid], device) if self.decoupled else None
-                losses.append(self._direction(target[a], plain[b], (target[b], known[b]), negatives, both, kept))
-            cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[both])
+                counted = true_cells(valid & self._has_negatives(host, b) if self.decoupled else valid, device)
+                losses.append(self._direction(target[a], plain[b], (target[b], masks[b]), negatives, counted))
+            cosines.append((target[self.anchor] * plain[positive]).sum(dim=-1)[true_cells(valid, device)])
         pairs = torch.cat(cosines)
         if pairs.numel() == 0:
             return self.zero(embeddings)
@@ -103,7 +102,7 @@ class AlternatingNormalizationLoss(Term):
                 reports[f"cos_{view}"] = own.sum() / max(len(own), 1)
         return LossOutput(torch.cat(losses).sum() / pairs.numel(), reports)
 
-    def _known(self, present: Embeddings, context: Context) -> dict[str, Tensor]:
+    def _used_rows(self, present: Embeddings, context: Context) -> dict[str, Tensor]:
         """Return the mask of the rows of each view that are used, on the host; none if they have no variance."""
         too_few = 0 if self.min_rows > 2 else 1  # one row has no variance
         masks = {view: context.host_mask(present, view) for view in self.views}
@@ -120,10 +119,10 @@ class AlternatingNormalizationLoss(Term):
             host: Masks of the rows of each view, on the host.
             opposite: The view whose other rows are negatives.
         """
-        found = host[opposite].sum() - host[opposite].long() > 0
+        has_negative = host[opposite].sum() - host[opposite].long() > 0
         for view in self.negatives:
-            found = found | (host[view] if self.negative_scope == "own" else host[view].any())
-        return found
+            has_negative = has_negative | (host[view] if self.negative_scope == "own" else host[view].any())
+        return has_negative
 
     def _target(self, vectors: Tensor, valid: Tensor, all_vectors: Tensor) -> Tensor:
         """Return the unit vectors z of a view, (B, d), zero outside the rows with the numbers `valid`.
@@ -146,10 +145,9 @@ class AlternatingNormalizationLoss(Term):
         b: Tensor,
         others: tuple[Tensor, Tensor],
         negatives: Sequence[tuple[Tensor, Tensor]],
-        valid: Tensor,
-        kept: Tensor | None,
+        rows: Tensor,
     ) -> Tensor:
-        """Return D(a, b) of the rows with the numbers `valid`, (n,), or only of those at the positions `kept`."""
+        """Return D(a, b) of the rows with these numbers, (n,); others and negatives are vectors with their masks."""
         own = torch.eye(len(a), dtype=torch.bool, device=a.device)
         blocks = [_logits(a, others[0], others[1] & ~own, self.temperature)]
         for mined, mined_present in negatives:
@@ -158,10 +156,7 @@ class AlternatingNormalizationLoss(Term):
         positive = (a * b).sum(dim=-1, keepdim=True) / self.temperature
         if not self.decoupled:
             blocks.append(positive)
-        denominators = torch.cat(blocks, dim=1)[valid]
-        if kept is not None:
-            return torch.logsumexp(denominators[kept], dim=1) - positive[valid][kept].squeeze(1)
-        return torch.logsumexp(denominators, dim=1) - positive[valid].squeeze(1)
+        return torch.logsumexp(torch.cat(blocks, dim=1)[rows], dim=1) - positive[rows].squeeze(1)
 
 
 def _logits(a: Tensor, candidates: Tensor, allowed: Tensor, temperature: float) -> Tensor:

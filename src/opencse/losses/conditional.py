@@ -61,10 +61,10 @@ class ConditionalTransformer(nn.Module):
         starts = mask.sum(1).cumsum(0) - mask.sum(1)
 
         def with_vectors(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-            given = vectors.to(output.dtype)
+            first = vectors.to(output.dtype)
             if output.shape[:2] == ids.shape:
-                return torch.cat([given[:, None], output[:, 1:]], dim=1)
-            return output.index_copy(1, starts, given[None])  # packed: all sequences in one row, in order
+                return torch.cat([first[:, None], output[:, 1:]], dim=1)
+            return output.index_copy(1, starts, first[None])  # packed: all sequences in one row, in order
 
         handle = self.transformer.embeddings.register_forward_hook(with_vectors)  # type: ignore[union-attr]
         try:

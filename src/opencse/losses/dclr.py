@@ -88,8 +88,8 @@ class NoiseNegatives:
         generator = torch.Generator("cpu").manual_seed((self.seed * 0x9E3779B1 + step) % 2**32)  # a 32-bit seed
         count = max(1, round(self.times * len(anchors)))
         # On the CPU, so that the noise is the same on every device.
-        drawn = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu")
-        noise = move(F.normalize(drawn, dim=-1).to(anchors.dtype), anchors.device)
+        normal = torch.randn(count, anchors.shape[1], generator=generator, dtype=torch.float64, device="cpu")
+        noise = move(F.normalize(normal, dim=-1).to(anchors.dtype), anchors.device)
         anchors = anchors.detach()
         for _ in range(self.steps):
             noise = F.normalize(noise + self.step_size * F.normalize(self._gradient(anchors, noise), dim=-1), dim=-1)

@@ -23,12 +23,12 @@ class Lists:
         student: Cosines of the student over its temperature, (n, c).
         teacher: Cosines of the teacher over its temperature, (n, c); of all K teachers, (K, n, c), before they are
             weighted.
-        kept: Mask of the candidates in each anchor's list, (n, c).
+        mask: True for the candidates in each anchor's list, (n, c).
     """
 
     student: Tensor
     teacher: Tensor
-    kept: Tensor
+    mask: Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +104,9 @@ class DistillationLoss(Term):
             weights = move(shares, all_lists.student.device)
         else:
             with torch.no_grad():
-                losses = torch.stack([self.list_loss(each) for each in lists])
+                losses = torch.stack([self.list_loss(one) for one in lists])
                 relative = losses / losses.mean().clamp(min=1e-12)
-                features = torch.stack([relative, torch.stack([_correlation(each) for each in lists])], dim=1)
+                features = torch.stack([relative, torch.stack([_correlation(one) for one in lists])], dim=1)
             weights = module.choose(features).to(all_lists.student.dtype)
             reports = {f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)}
         mixed = replace(all_lists, teacher=torch.einsum("k,kij->ij", weights, all_lists.teacher))
@@ -120,22 +120,22 @@ class DistillationLoss(Term):
     def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Lists | None:
         """Return the lists of all anchors and teachers; None if no anchor has a candidate."""
         rows, columns = (context.host_rows(present, view) for view in self.views)
-        kept = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
-        if not kept.any():
+        mask = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
+        if not mask.any():
             return None
-        nonempty = kept.any(dim=1)
+        nonempty = mask.any(dim=1)
         device = embeddings[self.anchor].device
-        rows, columns, kept = (move(x, device) for x in (rows[nonempty], columns, kept[nonempty]))
+        rows, columns, mask = (move(x, device) for x in (rows[nonempty], columns, mask[nonempty]))
         student = _cosines(embeddings, self.views, rows, columns)
-        each = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
-        teachers = torch.stack(each).detach() / (self.teacher_temperature or self.temperature)
-        return Lists(student / self.temperature, teachers, kept)
+        cosines = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
+        teachers = torch.stack(cosines).detach() / (self.teacher_temperature or self.temperature)
+        return Lists(student / self.temperature, teachers, mask)
 
 
 @torch.no_grad()
 def _correlation(lists: Lists) -> Tensor:
     """Return the mean Pearson correlation of student and teacher over the lists."""
-    student, teacher = (_centred(x, lists.kept) for x in (lists.student, lists.teacher))
+    student, teacher = (_centred(x, lists.mask) for x in (lists.student, lists.teacher))
     return F.cosine_similarity(student, teacher, dim=1).mean()
 
 
@@ -144,10 +144,10 @@ def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns:
     return F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T
 
 
-def _centred(lists: Tensor, kept: Tensor) -> Tensor:
+def _centred(lists: Tensor, mask: Tensor) -> Tensor:
     """Return each list minus its mean, and 0 outside the list; the cosine of two is their Pearson correlation."""
-    means = (lists * kept).sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True)
-    return (lists - means) * kept
+    means = (lists * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
+    return (lists - means) * mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,9 +174,9 @@ class ListNetLoss(DistillationLoss):
 
     def list_loss(self, lists: Lists) -> Tensor:
         """Return the loss of lists; see the class."""
-        log_student = F.log_softmax(lists.student.masked_fill(~lists.kept, -math.inf), dim=1)
-        teacher = F.softmax(lists.teacher.masked_fill(~lists.kept, -math.inf), dim=1)
-        return -(teacher * log_student.masked_fill(~lists.kept, 0)).sum(dim=1).mean()
+        log_student = F.log_softmax(lists.student.masked_fill(~lists.mask, -math.inf), dim=1)
+        teacher = F.softmax(lists.teacher.masked_fill(~lists.mask, -math.inf), dim=1)
+        return -(teacher * log_student.masked_fill(~lists.mask, 0)).sum(dim=1).mean()
 
 
 _FAR_BELOW = -1e4  # its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients
@@ -219,13 +219,13 @@ class ListMLELoss(DistillationLoss):
 
     def list_loss(self, lists: Lists) -> Tensor:
         """Return the loss of lists; see the class."""
-        order = lists.teacher.masked_fill(~lists.kept, -torch.inf).sort(dim=1, descending=True, stable=True).indices
-        kept = lists.kept.gather(1, order)  # excluded candidates come last
-        scores = lists.student.gather(1, order).masked_fill(~kept, _FAR_BELOW)
+        order = lists.teacher.masked_fill(~lists.mask, -torch.inf).sort(dim=1, descending=True, stable=True).indices
+        mask = lists.mask.gather(1, order)  # excluded candidates come last
+        scores = lists.student.gather(1, order).masked_fill(~mask, _FAR_BELOW)
         if self.epsilon:
             scores = scores - scores.max(dim=1, keepdim=True).values
             log_rest = (scores.exp().flip(1).cumsum(1).flip(1) + self.epsilon).log()
         else:
             log_rest = scores.flip(1).logcumsumexp(1).flip(1)
-        nll = (log_rest - scores).masked_fill(~kept, 0).sum(dim=1)
-        return (nll / kept.sum(dim=1) if self.reduction == "position" else nll).mean()
+        nll = (log_rest - scores).masked_fill(~mask, 0).sum(dim=1)
+        return (nll / mask.sum(dim=1) if self.reduction == "position" else nll).mean()

@@ -77,11 +77,11 @@ def insert_tokens(ids: Tensor, mask: Tensor, before: Tensor, token: int, pad_id:
 
 def delete_tokens(ids: Tensor, mask: Tensor, chosen: Tensor, pad_id: int) -> EditedTokens:
     """Delete the chosen tokens; the tokens after a deleted one are marked."""
-    kept = mask.bool() & ~chosen
+    remains = mask.bool() & ~chosen
     follows = torch.cat([torch.zeros_like(chosen[:, :1]), chosen[:, :-1]], dim=1)
-    lengths = kept.sum(1)
+    lengths = remains.sum(1)
     width = int(lengths.max())
-    target = torch.where(kept, kept.cumsum(1) - 1, width)
+    target = torch.where(remains, remains.cumsum(1) - 1, width)
     out = ids.new_full((len(ids), width + 1), pad_id).scatter_(1, target, ids)
     marked = torch.zeros_like(out, dtype=torch.bool).scatter_(1, target, follows)
     new_mask = (torch.arange(width, device=ids.device) < lengths[:, None]).to(mask.dtype)

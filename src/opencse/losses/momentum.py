@@ -151,6 +151,6 @@ class MomentumQueue(TermModule):
     def enqueue(self, vectors: Tensor) -> None:
         """Add vectors (n, width) to the queue; the oldest leave."""
         queue = self.get_buffer("queue")
-        kept = torch.cat([self.vectors, vectors.to(queue.dtype)])[-len(queue) :]
-        queue[: len(kept)] = kept
-        self._count = len(kept)
+        newest = torch.cat([self.vectors, vectors.to(queue.dtype)])[-len(queue) :]
+        queue[: len(newest)] = newest
+        self._count = len(newest)

@@ -129,8 +129,8 @@ class ReplacedTokenDetectionLoss(Term):
         with context.precision():
             edit, labels, counted = self._edit(ids[:, :width], mask[:, :width], module)
             inputs, attended, labels = (move(x, device) for x in (edit.ids, edit.mask, labels))
-            told = vectors[true_cells(valid, device)]
-            logits = module.predict(inputs, attended, told, counted, whole=self.counted == "all")
+            conditions = vectors[true_cells(valid, device)]
+            logits = module.predict(inputs, attended, conditions, counted, whole=self.counted == "all")
         logits = logits if logits.dtype == torch.float64 else logits.float()
         labels = labels.flatten()[true_cells(counted, device)]
         total = F.cross_entropy(logits, labels, reduction="sum")

@@ -249,8 +249,8 @@ def _names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield from [value] if value else []
     else:
-        for each in value:
-            yield from _names(each)
+        for item in value:
+            yield from _names(item)
 
 
 class Frozen(nn.Module):

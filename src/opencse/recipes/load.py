@@ -84,8 +84,8 @@ class RecipeFile:
         table, label, sources = _merged(name)
         layers = {key: _tables(table.pop(key, {}), f"{label}: {key}") for key in _LAYERS}
         for key in ("for", "with"):
-            for each, settings in layers[key].items():
-                _tables(settings, f"{label}: {key}.{each}")
+            for layer, settings in layers[key].items():
+                _tables(settings, f"{label}: {key}.{layer}")
         return cls(sources[0], label, table, layers)
 
     def resolve(

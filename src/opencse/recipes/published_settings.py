@@ -96,10 +96,10 @@ def conformity(
     name: str, families: tuple[str, ...] = PUBLISHED_FAMILIES
 ) -> Iterator[tuple[PublishedSetting, Any, Any]]:
     """Yield each published setting with its value in the recipe by default and in the `faithful` variant."""
-    known = [entry for entry in published_settings(name) if entry.family in families]
+    entries = [entry for entry in published_settings(name) if entry.family in families]
     variants = ("sound", "faithful")
-    recipes = {(f, v): load_recipe(name, family=f, variant=v) for f in {e.family for e in known} for v in variants}
-    for entry in known:
+    recipes = {(f, v): load_recipe(name, family=f, variant=v) for f in {e.family for e in entries} for v in variants}
+    for entry in entries:
         sound, faithful = (setting_of(recipes[entry.family, variant], entry.key) for variant in variants)
         yield entry, sound, faithful
 

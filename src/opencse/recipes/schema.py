@@ -217,10 +217,10 @@ class Recipe:
                         f"term '{term.name}' needs the teacher '{teacher}', which is not defined "
                         f"(teachers: {', '.join(self.teachers) or 'none'}): add [teachers.{teacher}] with its model"
                     )
-        known = {view.text for view in self.views.values()}
+        columns = {view.text for view in self.views.values()}
         for name, part in self.corpus.parts.items():
             for column in (*part.needs, *part.keeps):
-                if column not in known:
+                if column not in columns:
                     raise ValueError(f"corpus.parts.{name}: no view reads the column '{column}'")
         if not self.used_views:
             raise ValueError("no term reads a view: the encoder would have nothing to encode")
@@ -256,20 +256,20 @@ class Recipe:
     @property
     def used_teachers(self) -> dict[str, tuple[str, ...]]:
         """For each teacher that some term reads, the views it is read for; only these are computed."""
-        found: dict[str, tuple[str, ...]] = {}
+        used: dict[str, tuple[str, ...]] = {}
         for name in self.teachers:
             views = {view for term in self.terms if name in term.teachers for view in term.views}
             if views:
-                found[name] = tuple(view for view in self.views if view in views)
-        return found
+                used[name] = tuple(view for view in self.views if view in views)
+        return used
 
     @property
     def columns(self) -> dict[str, bool]:
         """The text columns that the terms read, and whether rows may lack them."""
-        found: dict[str, bool] = {}
+        columns: dict[str, bool] = {}
         for view in self.used_views.values():
-            found[view.text] = found.get(view.text, True) and view.optional
-        return found
+            columns[view.text] = columns.get(view.text, True) and view.optional
+        return columns
 
     @property
     def used_parts(self) -> dict[str, MixturePart]:

@@ -182,7 +182,7 @@ class Assembler:
             name: {view: torch.from_numpy(vectors[np.asarray(rows)]) for view, vectors in views.items()}
             for name, views in self._teachers.items()
         }
-        tokens_of = {name: self._padded(found) for name, found in sequences.items()}
+        tokens_of = {name: self._padded(of_view) for name, of_view in sequences.items()}
         return Batch(tuple(self._views), len(rows), passes, present, teachers, tokens_of)
 
     def _pass(self, dropout: float | None, items: list[tuple[int, np.ndarray]]) -> EncoderPass:
