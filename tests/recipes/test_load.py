@@ -69,6 +69,14 @@ batch_size = 8
     assert recipe.published == {}
 
 
+def test_a_child_adds_to_a_list_and_changes_the_kind_of_a_term_that_keeps_its_name(tmp_path) -> None:
+    patch = 'kind = "margin_info_nce"\nsigns = "p+"\nsize = 0.1\nnegatives = { add = ["anchor"] }'
+    (tmp_path / "child.toml").write_text(f'extends = "simcse-sup"\n[terms.info_nce]\n{patch}')
+    (term,) = load_recipe(tmp_path / "child.toml").terms
+    assert (term.kind, term.name, term.signs) == ("margin_info_nce", "info_nce", "p+")
+    assert (term.positive, term.negatives) == ("entailment", ("contradiction", "anchor"))
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [

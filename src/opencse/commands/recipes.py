@@ -14,7 +14,13 @@ from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Table, show
 from opencse.recipes import FAMILIES, Recipe, dump_recipe, family_of, load_recipe, recipe_names
-from opencse.recipes.published_settings import PUBLISHED_FAMILIES, conformity
+from opencse.recipes.published_settings import (
+    PUBLISHED_FAMILIES,
+    conformity,
+    published_names,
+    published_settings,
+    setting_of,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +70,25 @@ def command(options: ShowOptions) -> None:
     typer.echo(f"# {recipe.name}, variant {recipe.variant}, settings for the family {recipe.family}")
     for warning in recipe.warnings():
         typer.echo(f"# warning: {warning}")
-    typer.echo(dump_recipe(recipe))
+    typer.echo(_with_sources(recipe))
+
+
+def _with_sources(recipe: Recipe) -> str:
+    """Return a resolved recipe as TOML; each value that was published says where, or what was published instead."""
+    family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
+    settings = published_settings(recipe.name) if recipe.name in published_names() else []
+    entries = {entry.key: entry for entry in settings if entry.family == family and entry.source}
+    names, lines, table = iter(recipe.terms), [], ""
+    for line in dump_recipe(recipe).splitlines():
+        if line.startswith("["):
+            table = f"terms.{next(names).name}" if line == "[[terms]]" else line.strip("[]")
+        entry = entries.get(f"{table}.{line.partition(' = ')[0]}")
+        if entry is not None:
+            values = (entry.published, entry.coded)
+            other = "" if setting_of(recipe, entry.key) in values else f"published: {entry.expected}; "
+            line += f"  # {other}{entry.source}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def _show_published(name: str, family: str | None) -> None:

@@ -53,8 +53,8 @@ def _check_size(table: Table, label: str) -> None:
 def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     """Return a table with the values of another laid over it, key by key.
 
-    Lists are replaced, with one exception: a table under the key `terms` changes terms of the list by name or position,
-    or adds new ones. A term whose kind is changed keeps its name.
+    Lists are replaced, with two exceptions: `{ add = [...] }` adds to a list, and a table under the key `terms` changes
+    terms of the list by name or position, or adds new ones. A term whose kind is changed keeps its name.
 
     Args:
         base: The table below.
@@ -67,7 +67,9 @@ def merge_tables(base: Table, over: Mapping[str, Any], where: str) -> Table:
     merged = copy.deepcopy(base)
     for key, value in over.items():
         known = merged.get(key)
-        if key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
+        if isinstance(known, list) and isinstance(value, Mapping) and isinstance(value.get("add"), list):
+            merged[key] = [*known, *copy.deepcopy(value["add"])]
+        elif key == "terms" and isinstance(value, Mapping) and isinstance(known, list):
             merged[key] = _patch_terms(known, value, where)
         elif isinstance(known, dict) and isinstance(value, Mapping) and not _changes_kind(known, value):
             merged[key] = merge_tables(known, value, where)

@@ -62,6 +62,9 @@ class Training:
         batch_size: Rows per optimiser step, over all processes; the in-batch negatives are among them.
         accumulate: Number of parts into which each batch is split; their gradients are added. This is *not* equivalent
             to one large batch, as a sentence has only the negatives of its own part.
+        micro_batch: Number of texts that are encoded at once, for large batches in little memory. The loss is that of
+            the whole batch; for its gradient, each part is encoded a second time with the same dropout masks
+            (GradCache, Gao et al., 2021). By default a batch is encoded as a whole, and once.
         precision: `bf16`, `fp16` (on an accelerator), `fp32`, or `auto`: bf16 or fp32, whichever multiplies faster on
             this machine; a resumed run keeps its precision. Losses are always computed in fp32.
         seed: Seed of all random choices.
@@ -78,6 +81,7 @@ class Training:
     max_steps: int | None = None
     batch_size: int = 64
     accumulate: int = 1
+    micro_batch: int | None = None
     precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
     seed: int = 42
     log_every: int = 25
@@ -93,6 +97,8 @@ class Training:
             raise ValueError("epochs and max_steps must be at least 1")
         if self.accumulate < 1 or self.batch_size % self.accumulate or self.batch_size // self.accumulate < 2:
             raise ValueError("accumulate must divide batch_size into parts of at least 2 sentences")
+        if self.micro_batch is not None and self.micro_batch < 1:
+            raise ValueError("micro_batch must be at least 1")
         if self.keep_checkpoints < 1 or self.log_every < 1:
             raise ValueError("keep_checkpoints and log_every must be at least 1")
         if self.checkpoint_every < 0 or self.gradient_norms_every < 0:

@@ -144,6 +144,7 @@ class Assembler:
         teachers: Vectors of all rows by teacher and view, (rows, d_t) fp32.
         tokens: Views whose tokens a term reads.
         packed: Lay out each group without padding, for encoders that run packed on an accelerator.
+        micro_batch: Largest number of rows of a group; None for no limit.
     """
 
     def __init__(
@@ -155,9 +156,10 @@ class Assembler:
         teachers: Mapping[str, Mapping[str, np.ndarray]] | None = None,
         tokens: Collection[str] = (),
         packed: bool = False,
+        micro_batch: int | None = None,
     ) -> None:
         self._store, self._views, self._pad_id, self._overhead = store, views, pad_id, group_overhead
-        self._teachers, self._tokens, self._packed = teachers or {}, tokens, packed
+        self._teachers, self._tokens, self._packed, self._micro_batch = teachers or {}, tokens, packed, micro_batch
 
     def __call__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """Return the batch of these rows of the store."""
@@ -190,8 +192,9 @@ class Assembler:
             items = sorted(items, key=lambda item: len(item[1]))
         lengths = [len(tokens) for _, tokens in items]
         ranges = [range(len(items))] if self._overhead is None else length_groups(lengths, self._overhead)
+        size = self._micro_batch or max(len(items), 1)
         ids, masks = [], []
-        for part in ranges:
+        for part in (group[i : i + size] for group in ranges for i in range(0, len(group), size)):
             block, mask = self._padded([items[i][1] for i in part])
             ids.append(block)
             masks.append(mask)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.meaning_block import block_of
-from opencse.encoder.packing import packed_as
+from opencse.encoder.packing import Packing, packed_as
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context, Objective, Processes, TermModule
 from opencse.training.batches import Batch
@@ -100,12 +101,18 @@ class Network(nn.Module):
         encoder: The sentence encoder; only this part is exported.
         head: Everything after it.
         denoisers: Template denoising, by view.
+        encode_twice: See `encode`.
     """
 
     def __init__(
-        self, encoder: SentenceTransformer, head: LossHead, denoisers: Mapping[str, TemplateDenoising] | None = None
+        self,
+        encoder: SentenceTransformer,
+        head: LossHead,
+        denoisers: Mapping[str, TemplateDenoising] | None = None,
+        encode_twice: bool = False,
     ) -> None:
         super().__init__()
+        self._encode_twice = encode_twice
         self.encoder = encoder
         self.head = head
         self._denoisers = dict(denoisers or {})  # they have no weights
@@ -122,10 +129,16 @@ class Network(nn.Module):
         self, batch: Batch, step: int = 0, progress: float = 0.0, with_norms: bool = False
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Encode this process's part of a batch, and compute the loss; see `LossHead.forward`."""
-        return self.head(encode(self.encoder, batch, self._denoisers), batch, step, progress, with_norms)
+        vectors = encode(self.encoder, batch, self._denoisers, self._encode_twice)
+        return self.head(vectors, batch, step, progress, with_norms)
 
 
-def encode(encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDenoising] | None = None) -> Tensor:
+def encode(
+    encoder: nn.Module,
+    batch: Batch,
+    denoisers: Mapping[str, TemplateDenoising] | None = None,
+    twice: bool = False,
+) -> Tensor:
     """Return the sentence vectors of all views, (views, rows, width); zero if a row lacks the view.
 
     Those of an encoder with a meaning block are [e ; βz ; code ; φ], each of these with zeros behind it as long as e
@@ -135,18 +148,18 @@ def encode(encoder: nn.Module, batch: Batch, denoisers: Mapping[str, TemplateDen
         encoder: The sentence encoder, or a wrapper of it.
         batch: This process's part of the batch.
         denoisers: Template denoising, by view.
+        twice: Keep no activations, and encode each group again for its gradient, with the same dropout masks.
     """
-    vectors, slots = [], []
-    for part in batch.passes:
-        override = contextlib.nullcontext() if part.dropout is None else dropout_rate(encoder, part.dropout)
-        with override:
-            for ids, mask, packing in part.groups:
-                with packed_as(mask, packing):
-                    features = encoder({"input_ids": ids, "attention_mask": mask})
-                found = [features[name] for name in ("sentence_embedding", "meaning_parts") if name in features]
-                vectors.append(torch.cat(found, dim=1) if len(found) > 1 else found[0])
-        slots.append(part.slots)
-    rows = torch.cat(vectors)
+
+    def vectors_of(ids: Tensor, mask: Tensor, packing: Packing | None, dropout: float | None) -> Tensor:
+        with dropout_rate(encoder, dropout), packed_as(mask, packing):
+            features = encoder({"input_ids": ids, "attention_mask": mask})
+        parts = [features[name] for name in ("sentence_embedding", "meaning_parts") if name in features]
+        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+
+    run = partial(checkpoint, vectors_of, use_reentrant=False) if twice else vectors_of
+    rows = torch.cat([run(*group, part.dropout) for part in batch.passes for group in part.groups])
+    slots = [part.slots for part in batch.passes]
     if denoisers:
         rows = _denoised(batch.host or batch, rows, denoisers)
     slotted = rows.new_zeros(len(batch.views) * batch.rows, rows.shape[1])

@@ -167,7 +167,9 @@ class _TrainedModel:
         projector = build_projector(kind, width)
         tokenizer, seed = backbone.tokenizer, recipe.training.seed
         modules = term_modules(recipe.terms, self.encoder, projector, tokenizer, backbone.name, seed, session.device)
-        self.network = Network(self.encoder, LossHead(projector, Objective(recipe.terms), modules), self._denoisers)
+        head = LossHead(projector, Objective(recipe.terms), modules)
+        encode_twice = recipe.training.micro_batch is not None
+        self.network = Network(self.encoder, head, self._denoisers, encode_twice)
 
     def _prepare_block(self, settings: Block, backbone: Backbone) -> None:
         """Let the encoder have a meaning block, a trained one if the backbone has one, and freeze the rest."""
@@ -246,6 +248,7 @@ class _TrainingText:
             teachers=self.vectors,
             tokens=[view for view in model.views if any(view in term.tokens for term in self._recipe.terms)],
             packed=model.packed and not session.on_cpu,
+            micro_batch=self._recipe.training.micro_batch,
         )
 
 

@@ -1,0 +1,68 @@
+"""Large batches in little memory: the loss and the gradient are those of the whole batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from opencse.encoder import load_encoder
+from opencse.encoder.packing import prepare_for_training
+from opencse.encoder.projectors import build_projector
+from opencse.encoder.prompts import Frame
+from opencse.losses import InfoNCELoss, Objective, TwoWayMarginLoss
+from opencse.training.batches import Assembler, ViewTokens
+from opencse.training.network import LossHead, Network
+from tests.tiny import tiny_bert
+from tests.training.helpers import metrics, run, token_store, write_corpus
+
+COLUMNS = ("text", "positive", "negative")
+TERMS = [InfoNCELoss(positive="positive"), TwoWayMarginLoss(closer="positive", farther="negative", margin=(0.05, 0.2))]
+
+
+def step(folder: Path, dropout: float, micro_batch: int | None, twice: bool, packed: bool) -> dict[str, Tensor]:
+    """Loss and gradients of a step on 16 rows of three views, one of them with a dropout of its own."""
+    torch.manual_seed(0)
+    encoder = load_encoder(folder / "bert", pooling="cls", dropout=dropout)
+    assert not packed or prepare_for_training(encoder)
+    store = token_store(folder, COLUMNS, encoder)
+    names = zip(("anchor", "positive", "negative"), (None, None, dropout / 2), strict=True)
+    views = {name: ViewTokens(i, Frame((2,), (3,)), 18, rate) for i, (name, rate) in enumerate(names)}
+    head = LossHead(build_projector("diffcse", 32), Objective(TERMS), {})  # with BatchNorm
+    network = Network(encoder, head, encode_twice=twice).train()
+    batch = Assembler(store, views, 0, None, micro_batch=micro_batch)(range(16))
+    if micro_batch:
+        assert max(len(ids) for part in batch.passes for ids in part.ids) == micro_batch
+    torch.manual_seed(1)
+    loss = network(batch)[0]
+    loss.backward()
+    return {"loss": loss.detach()} | {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    place: Path = tmp_path_factory.mktemp("micro")
+    tiny_bert(place / "bert")
+    write_corpus(place, 16, COLUMNS)
+    return place
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("dropout", "reference"), [(0.0, {"micro_batch": None}), (0.3, {"micro_batch": 5})], ids=["whole batch", "dropout"]
+)
+def test_the_step_is_that_of_the_whole_batch(folder, dropout, reference, packed) -> None:
+    """Without dropout in one pass; with dropout in the same parts, whose activations are kept."""
+    expected = step(folder, dropout, twice=False, packed=packed, **reference)
+    twice = step(folder, dropout, micro_batch=5, twice=True, packed=packed)
+    assert twice.keys() == expected.keys()
+    for name, gradient in expected.items():
+        torch.testing.assert_close(twice[name], gradient, rtol=1e-6, atol=1e-6, msg=name)
+
+
+def test_a_recipe_trains_in_parts(tmp_path, folder) -> None:
+    settings = ["training.max_steps=2", "training.micro_batch=3", "training.log_every=1"]
+    run(write_corpus(tmp_path, 16), folder / "bert", tmp_path / "run", *settings)
+    assert [line["step"] for line in metrics(tmp_path / "run") if "loss" in line] == [1, 2]
