@@ -8,7 +8,8 @@ round by round and their median is printed. Times count whole optimiser steps (b
 update) after the first four, from end to end; set-up is left out, and a GPU is waited for only at both ends.
 Contestants: `opencse` in bf16, `opencse fp32`, and
 `SentenceTransformerTrainer` with `MultipleNegativesRankingLoss` on the columns (sentence, the same sentence), with its
-defaults (fp32) and with `bf16=True`.
+defaults (fp32) and with `bf16=True`. With `--only`, also large batches in little memory, in bf16 and 32 texts at a
+time: `opencse in parts` (`training.micro_batch`), `trainer bf16 in parts` (`CachedMultipleNegativesRankingLoss`).
 
 The share of the machine's matrix rate counts 6 · P · T operations a step, with P the weights in matrices outside the
 embeddings and T the tokens without padding in both views, plus 12 · layers · width · sum of squared lengths for
@@ -30,8 +31,9 @@ import tempfile
 import time
 from pathlib import Path
 
-LENGTH, WARM = 32, 4
+LENGTH, WARM, PART = 32, 4, 32
 CONTESTANTS = ("opencse", "opencse fp32", "trainer", "trainer bf16")
+IN_PARTS = ("opencse in parts", "trainer bf16 in parts")
 SIZES = {"bert-base": (768, 12, 12, 3072), "tiny": (32, 2, 2, 64)}  # width, layers, heads, inner width
 
 
@@ -81,7 +83,7 @@ class Stopwatch:
         return self.stamps[1] - self.stamps[0]
 
 
-def train_opencse(model: str, lines: list[str], steps: int, precision: str, batch: int) -> float:
+def train_opencse(model: str, lines: list[str], steps: int, precision: str, batch: int, parts: bool) -> float:
     import opencse
     from opencse.training.loop import TrainingLoop
 
@@ -99,19 +101,23 @@ def train_opencse(model: str, lines: list[str], steps: int, precision: str, batc
         os.environ["OPENCSE_CACHE"] = folder
         settings = [f"training.batch_size={batch}", f"encoder.max_length={LENGTH}", f"training.max_steps={steps}"]
         settings += [f"training.precision={precision}", "training.checkpoint_every=0"]
+        settings += [f"training.micro_batch={PART}"] if parts else []
         out = Path(folder) / "out"
         opencse.train("simcse", corpus, backbone=model, out=out, overrides=settings, progress=False)
     return watch.seconds
 
 
-def train_peer(model: str, lines: list[str], steps: int, bf16: bool, batch: int) -> float:
+def train_peer(model: str, lines: list[str], steps: int, bf16: bool, batch: int, parts: bool) -> float:
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
         SentenceTransformerTrainer,
         SentenceTransformerTrainingArguments,
     )
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.losses import (
+        CachedMultipleNegativesRankingLoss,
+        MultipleNegativesRankingLoss,
+    )
     from transformers import TrainerCallback
 
     from opencse.encoder.names import resolve
@@ -138,10 +144,9 @@ def train_peer(model: str, lines: list[str], steps: int, bf16: bool, batch: int)
             disable_tqdm=True,
         )
         data = Dataset.from_list([{"sentence1": line, "sentence2": line} for line in lines])
-        trainer = SentenceTransformerTrainer(
-            encoder, arguments, data, loss=MultipleNegativesRankingLoss(encoder), callbacks=[Clock()]
-        )
-        trainer.train()
+        cached = CachedMultipleNegativesRankingLoss(encoder, mini_batch_size=PART) if parts else None
+        loss = cached or MultipleNegativesRankingLoss(encoder)
+        SentenceTransformerTrainer(encoder, arguments, data, loss=loss, callbacks=[Clock()]).train()
     return watch.seconds
 
 
@@ -195,9 +200,9 @@ def one(name: str, corpus: str, model: str, steps: int, batch: int) -> None:
     precision = "fp32" if name in ("opencse fp32", "trainer") else "bf16"
     lines = texts(corpus, steps * batch + batch)
     if name.startswith("opencse"):
-        seconds = train_opencse(model, lines, steps, precision, batch)
+        seconds = train_opencse(model, lines, steps, precision, batch, name in IN_PARTS)
     else:
-        seconds = train_peer(model, lines, steps, "bf16" in name, batch)
+        seconds = train_peer(model, lines, steps, "bf16" in name, batch, name in IN_PARTS)
     kept = steps - WARM
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rate, own_rate = matrix_rate("bf16"), matrix_rate(precision)
@@ -220,8 +225,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--batch", type=int, nargs="+", default=[64])
     parser.add_argument("--random", choices=SIZES, help="size of a model with random weights, in place of --model")
-    parser.add_argument("--only", nargs="*", default=CONTESTANTS, choices=CONTESTANTS)
-    parser.add_argument("--one", choices=CONTESTANTS, help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="*", default=CONTESTANTS, choices=(*CONTESTANTS, *IN_PARTS))
+    parser.add_argument("--one", choices=(*CONTESTANTS, *IN_PARTS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.steps <= WARM:
         parser.error(f"--steps must be more than the {WARM} of the warm-up")

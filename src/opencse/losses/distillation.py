@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import torch
@@ -13,22 +13,6 @@ from torch import Tensor
 from opencse.foundation.tensors import move
 from opencse.losses.teacher_weights import Policy, PolicyWeights
 from opencse.losses.term import Context, Embeddings, LossOutput, Term, TermBuildContext, TermModule
-
-
-@dataclass(frozen=True)
-class Lists:
-    """Lists of similarities, one for each anchor.
-
-    Attributes:
-        student: Cosines of the student over its temperature, (n, c).
-        teacher: Cosines of the teacher over its temperature, (n, c); of all K teachers, (K, n, c), before they are
-            weighted.
-        mask: True for the candidates in each anchor's list, (n, c).
-    """
-
-    student: Tensor
-    teacher: Tensor
-    mask: Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,42 +67,53 @@ class DistillationLoss(Term):
         """Return the module that weighs the teachers; None if the weights are fixed."""
         return PolicyWeights(len(self.teachers), self.policy, build.seed) if self.weighting == "rlrd" else None
 
-    def list_loss(self, lists: Lists) -> Tensor:
-        """Return the loss of lists, a scalar."""
+    def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
+        """Return the loss of lists, one for each anchor, as a scalar.
+
+        Args:
+            student: Cosines of the student over its temperature, (n, c).
+            teacher: Cosines of the teacher over its temperature, (n, c).
+            mask: True for the candidates in each anchor's list, (n, c).
+        """
         raise NotImplementedError
 
     def compute(self, embeddings: Embeddings, present: Embeddings, context: Context) -> LossOutput:
         """See the class; needs O(B² d) time and O(B²) memory for each teacher."""
-        all_lists = self.lists(embeddings, present, context)
         module: PolicyWeights | None = context.modules.get(self.name)
-        if all_lists is None:
+        lists = self._lists(embeddings, present, context)
+        if lists is None:
             zero = self.zero(embeddings)
             return zero if module is None else LossOutput(zero.value + module.zero_loss().to(zero.value.dtype))
-        lists = [replace(all_lists, teacher=teacher) for teacher in all_lists.teacher]
+        student, teachers, mask = lists
         reports: dict[str, Tensor] = {}
         if context.teacher_weights is not None:
-            weights = context.teacher_weights.to(all_lists.student)
+            weights = context.teacher_weights.to(student)
         elif module is None:
             fixed = self.teacher_weights or (1.0,) * len(self.teachers)
-            shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=all_lists.student.dtype, device="cpu")
-            weights = move(shares, all_lists.student.device)
+            shares = torch.tensor([w / sum(fixed) for w in fixed], dtype=student.dtype, device="cpu")
+            weights = move(shares, student.device)
         else:
             with torch.no_grad():
-                losses = torch.stack([self.list_loss(one) for one in lists])
-                relative = losses / losses.mean().clamp(min=1e-12)
-                features = torch.stack([relative, torch.stack([_correlation(one) for one in lists])], dim=1)
-            weights = module.choose(features).to(all_lists.student.dtype)
+                losses = torch.stack([self.list_loss(student, teacher, mask) for teacher in teachers])
+                correlations = torch.stack([_correlation(student, teacher, mask) for teacher in teachers])
+                features = torch.stack([losses / losses.mean().clamp(min=1e-12), correlations], dim=1)
+            weights = module.choose(features).to(student.dtype)
             reports = {f"weight_{name}": w.detach() for name, w in zip(self.teachers, weights, strict=True)}
-        mixed = replace(all_lists, teacher=torch.einsum("k,kij->ij", weights, all_lists.teacher))
-        reports["correlation"] = _correlation(mixed)
-        loss = self.list_loss(mixed)
+        teacher = torch.einsum("k,kij->ij", weights, teachers)
+        reports["correlation"] = _correlation(student, teacher, mask)
+        loss = self.list_loss(student, teacher, mask)
         if module is not None:
             weight_loss = module.learn(loss).to(loss.dtype)
             loss = loss + (weight_loss - weight_loss.detach())  # it changes the weights, but not the value of the loss
         return LossOutput(loss, reports, weights.detach())
 
-    def lists(self, embeddings: Embeddings, present: Embeddings, context: Context) -> Lists | None:
-        """Return the lists of all anchors and teachers; None if no anchor has a candidate."""
+    def _lists(
+        self, embeddings: Embeddings, present: Embeddings, context: Context
+    ) -> tuple[Tensor, Tensor, Tensor] | None:
+        """Return the lists of the student (n, c) and of all teachers (K, n, c), and their mask (n, c).
+
+        None if no anchor has a candidate.
+        """
         rows, columns = (context.host_rows(present, view) for view in self.views)
         mask = rows[:, None] != columns[None] if self.exclude_self else rows.new_ones(len(rows), len(columns)) > 0
         if not mask.any():
@@ -129,14 +124,13 @@ class DistillationLoss(Term):
         student = _cosines(embeddings, self.views, rows, columns)
         cosines = [_cosines(context.teachers[t], self.views, rows, columns).to(student.dtype) for t in self.teachers]
         teachers = torch.stack(cosines).detach() / (self.teacher_temperature or self.temperature)
-        return Lists(student / self.temperature, teachers, mask)
+        return student / self.temperature, teachers, mask
 
 
 @torch.no_grad()
-def _correlation(lists: Lists) -> Tensor:
+def _correlation(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
     """Return the mean Pearson correlation of student and teacher over the lists."""
-    student, teacher = (_centred(x, lists.mask) for x in (lists.student, lists.teacher))
-    return F.cosine_similarity(student, teacher, dim=1).mean()
+    return F.cosine_similarity(_centred(student, mask), _centred(teacher, mask), dim=1).mean()
 
 
 def _cosines(vectors: Embeddings, views: tuple[str, ...], rows: Tensor, columns: Tensor) -> Tensor:
@@ -172,11 +166,11 @@ class ListNetLoss(DistillationLoss):
 
     exclude_self: bool = True
 
-    def list_loss(self, lists: Lists) -> Tensor:
-        """Return the loss of lists; see the class."""
-        log_student = F.log_softmax(lists.student.masked_fill(~lists.mask, -math.inf), dim=1)
-        teacher = F.softmax(lists.teacher.masked_fill(~lists.mask, -math.inf), dim=1)
-        return -(teacher * log_student.masked_fill(~lists.mask, 0)).sum(dim=1).mean()
+    def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
+        """See the class."""
+        log_student = F.log_softmax(student.masked_fill(~mask, -math.inf), dim=1)
+        target = F.softmax(teacher.masked_fill(~mask, -math.inf), dim=1)
+        return -(target * log_student.masked_fill(~mask, 0)).sum(dim=1).mean()
 
 
 _FAR_BELOW = -1e4  # its exponential is exactly 0, and unlike -inf it leaves no NaN in gradients
@@ -217,11 +211,11 @@ class ListMLELoss(DistillationLoss):
         if self.epsilon < 0:
             raise ValueError("epsilon must not be negative")
 
-    def list_loss(self, lists: Lists) -> Tensor:
-        """Return the loss of lists; see the class."""
-        order = lists.teacher.masked_fill(~lists.mask, -torch.inf).sort(dim=1, descending=True, stable=True).indices
-        mask = lists.mask.gather(1, order)  # excluded candidates come last
-        scores = lists.student.gather(1, order).masked_fill(~mask, _FAR_BELOW)
+    def list_loss(self, student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
+        """See the class."""
+        order = teacher.masked_fill(~mask, -torch.inf).sort(dim=1, descending=True, stable=True).indices
+        mask = mask.gather(1, order)  # excluded candidates come last
+        scores = student.gather(1, order).masked_fill(~mask, _FAR_BELOW)
         if self.epsilon:
             scores = scores - scores.max(dim=1, keepdim=True).values
             log_rest = (scores.exp().flip(1).cumsum(1).flip(1) + self.epsilon).log()
