@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencse.encoder.prompts import Frame
-from opencse.training.batches import Assembler, ViewTokens, _with_repetitions, length_groups
+from opencse.training.batches import Assembler, BatchSampler, ViewTokens, _with_repetitions, length_groups
 
 FRAME = Frame((101,), (102,))
 
@@ -82,3 +82,14 @@ def test_limits_of_length_groups():
     assert length_groups([], 10.0) == []
     with pytest.raises(ValueError, match="ascending"):
         length_groups([2, 1])
+
+
+def test_every_epoch_and_every_seed_has_an_order_of_its_own():
+    orders = {
+        (seed, epoch): tuple(np.concatenate([sampler.batch(4 * epoch + step) for step in range(4)]).tolist())
+        for seed in (0, 1)
+        for sampler in [BatchSampler(32, 8, seed)]
+        for epoch in (0, 1)
+    }
+    assert len(set(orders.values())) == 4
+    assert all(sorted(order) == list(range(32)) for order in orders.values())
