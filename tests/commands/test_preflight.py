@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from opencse import OpencseError, build, check, compare, compare_search, evaluate, load_recipe, probe, run, train
+from opencse.commands.measuring_options import EvaluateCommand
 from opencse.commands.options import BuildCommand, RunCommand, TrainCommand
 from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
@@ -116,6 +117,15 @@ def test_what_a_run_does_not_change_is_not_checked(tmp_path) -> None:
         check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
     check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, dry_run=True))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, seeds="1,2"))
+
+
+def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:
+    for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
+    for options in (RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path), EvaluateCommand(["mini-mlm"])):
+        with pytest.raises(OpencseError, match="2 processes were started, but only `opencse train`"):
+            check_options(options)
 
 
 def test_kinds_are_those_of_their_classes() -> None:

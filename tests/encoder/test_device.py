@@ -1,11 +1,13 @@
 """One device for everything: accelerate's, or the one that is named."""
 
 import os
+from datetime import timedelta
 
 import pytest
 import torch
+from accelerate import PartialState
 
-from opencse.encoder.device import choose_device, device_name, use_device
+from opencse.encoder.device import choose_device, device_name, join_processes, use_device, world_size
 from opencse.foundation.errors import OpencseError
 
 VARIABLES = ("ACCELERATE_TORCH_DEVICE", "ACCELERATE_USE_CPU", "LOCAL_RANK")
@@ -74,3 +76,20 @@ def test_a_number_too_high_is_one_line(two_gpus):
 
 def test_a_cpu_is_named_with_its_threads():
     assert "thread" in device_name(torch.device("cpu"))
+
+
+def test_a_launcher_that_started_one_process_for_several_is_told(monkeypatch):
+    """`accelerate launch --cpu --num_processes 2` starts one."""
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    with pytest.raises(OpencseError, match="torchrun --nproc_per_node 2"):
+        join_processes(timedelta(seconds=1))
+
+
+def test_worlds_that_disagree_are_refused(monkeypatch):
+    PartialState()
+    assert world_size() == 1
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.raises(OpencseError, match=r"PyTorch sees 2 processes, but accelerate, .* 1\."):
+        world_size()

@@ -7,7 +7,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder
-from opencse.foundation.lock import LOCK, locked
+from opencse.foundation.lock import LOCK, launched_processes, locked
 
 HOLD = """
 import sys, time
@@ -32,6 +32,31 @@ def holder(tmp_path):
 def test_a_second_process_is_refused_and_told_who_holds_the_lock(tmp_path, holder) -> None:
     with pytest.raises(OpencseError, match=f"in use by process {holder.pid} on"), locked(tmp_path / "out"):
         pass
+
+
+def test_no_variable_of_a_launcher_opens_it(tmp_path, holder, monkeypatch) -> None:
+    for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert launched_processes() == 2
+    with pytest.raises(OpencseError, match="in use by process"), locked(tmp_path / "out"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"RANK": "first"}, "RANK=first"),
+        ({"RANK": "1"}, "no WORLD_SIZE, RANK=1, no LOCAL_RANK"),
+        ({"WORLD_SIZE": "2", "RANK": "0"}, "no LOCAL_RANK"),
+        ({"WORLD_SIZE": "2", "RANK": "2", "LOCAL_RANK": "0"}, "RANK=2"),
+        ({"WORLD_SIZE": "-2", "RANK": "0", "LOCAL_RANK": "0"}, "WORLD_SIZE=-2"),
+    ],
+)
+def test_a_launcher_s_variables_that_make_no_sense_are_refused(monkeypatch, variables, message) -> None:
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
+        monkeypatch.setenv(name, variables.get(name, ""))
+    with pytest.raises(OpencseError, match=message):
+        launched_processes()
 
 
 def test_the_lock_of_a_dead_process_is_none(tmp_path, holder) -> None:

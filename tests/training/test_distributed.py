@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -176,6 +177,48 @@ def test_two_processes_resume_exactly(tmp_path) -> None:
             np.testing.assert_array_equal(found[part], tensor, err_msg=part)
 
 
+STILL = """
+[views.anchor]
+[views.twin]
+text = "positive"
+[[terms]]
+kind = "contrastive"
+anchor = "anchor"
+positive = "twin"
+[encoder]
+pooling = "cls"
+projector = "simcse"
+dropout = 0.0
+[training]
+batch_size = 8
+precision = "fp32"
+log_every = 1
+"""
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "train.md"
+
+
+def test_the_launch_of_the_guide_trains_as_one_process_does(tmp_path) -> None:
+    """Nothing in the environment tells accelerate that the processes are on a CPU."""
+    tiny_bert(tmp_path / "bert", layers=1)
+    write_corpus(tmp_path, 40, ("text", "positive"))
+    (tmp_path / "still.toml").write_text(STILL)
+    (line,) = re.findall("^torchrun .*", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    own = {"simcse": "still.toml", "sentences.txt": "corpus.jsonl", "minilm": "bert", "out/": "two"}
+    words = [own.get(word, word) for word in line.split()]
+    assert set(own.values()) < set(words)
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ACCELERATE_", "OMP_"))}
+    two = [sys.executable, "-m", "torch.distributed.run", *words[1:]]
+    one = [sys.executable, *words[words.index("-m") : -1], "one"]
+    for command in (two, one):
+        done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    found, expected = metrics(tmp_path / "two"), metrics(tmp_path / "one")
+    assert [row["step"] for row in found] == [1, 2, 3, 4]  # every fifth row has no positive
+    for row, other in zip(found, expected, strict=True):
+        assert row == pytest.approx(other, rel=1e-4)
+    assert weights(tmp_path / "two").keys() == weights(tmp_path / "one").keys()
+
+
 ALONE = """
 from datetime import timedelta
 from opencse.commands.main import main
@@ -190,9 +233,7 @@ def test_a_process_whose_other_one_never_starts_ends(tmp_path) -> None:
     corpus, backbone = write_corpus(tmp_path, 64), tiny_bert(tmp_path / "bert")
     where = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
     command = [sys.executable, "-c", ALONE, "train", "simcse", str(corpus), "--backbone", str(backbone)]
-    environment = {**os.environ, **where, "ACCELERATE_USE_CPU": "true"}
-    done = subprocess.run(
-        [*command, "-o", str(tmp_path / "out")], capture_output=True, text=True, check=False, env=environment
-    )
+    command += ["-o", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | where)
     assert done.returncode == 2
     assert "another process of this run" in done.stderr.splitlines()[-1]

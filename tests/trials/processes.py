@@ -89,10 +89,7 @@ def wait_for(child: int, seconds: float) -> int | None:
 def of_two(rank: int, port: int) -> dict[str, str]:
     """The variables with which `torchrun --nproc_per_node 2` starts the process of this rank on a CPU."""
     variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": port}
-    return {name: str(value) for name, value in variables.items()} | {
-        "MASTER_ADDR": "127.0.0.1",
-        "ACCELERATE_USE_CPU": "true",
-    }
+    return {name: str(value) for name, value in variables.items()} | {"MASTER_ADDR": "127.0.0.1"}
 
 
 def _forget_processes() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
@@ -187,7 +188,8 @@ def _begin(common: CommonOptions) -> None:
 
     if common.quiet and common.verbose:
         raise OpencseError("--quiet and --verbose exclude each other")
-    set_verbosity(Verbosity.QUIET if common.quiet else Verbosity.VERBOSE if common.verbose else Verbosity.NORMAL)
+    quiet = common.quiet or os.environ.get("RANK", "0") != "0"  # of several processes, one speaks
+    set_verbosity(Verbosity.QUIET if quiet else Verbosity.VERBOSE if common.verbose else Verbosity.NORMAL)
     if common.device != "auto":
         from opencse.encoder.device import use_device
 

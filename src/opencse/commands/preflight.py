@@ -15,7 +15,8 @@ from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, 
 from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, TrainCommand, TrainOptions
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts_sources import development_file, sts_folder
-from opencse.foundation.lock import locked
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.lock import launched_processes, locked
 from opencse.foundation.reading import existing_path, regular_file
 from opencse.foundation.toml_tables import parse_override
 from opencse.recipes.load import RecipeFile
@@ -51,8 +52,15 @@ def check_options(options: Any) -> None:
     """Check what can be checked of a command's options without PyTorch, in a fraction of a second.
 
     Raises:
-        OpencseError: An override or a name is unknown, or there is no such file or model; the output folder is in use.
+        OpencseError: An override or a name is unknown, or there is no such file or model; the output folder is in use;
+            the command does not work in several processes.
     """
+    processes = launched_processes()
+    if processes > 1 and not isinstance(options, TrainCommand):
+        raise OpencseError(
+            f"{processes} processes were started, but only `opencse train` works in several",
+            "Start this command without a launcher such as `torchrun`.",
+        )
     if isinstance(options, RecipeOptions):
         settings = options.settings if isinstance(options, TrainOptions) else options.overrides
         RecipeFile.read(options.recipe).check(settings)
@@ -68,7 +76,7 @@ def check_options(options: Any) -> None:
         given = None if name in unused else getattr(options, name, None)
         for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
             check(each)
-    if isinstance(options, TrainOptions) and os.environ.get("WORLD_SIZE", "1") == "1":
+    if isinstance(options, TrainOptions) and processes == 1:
         _check_output(options)
 
 

@@ -6,14 +6,20 @@ import contextlib
 import functools
 import os
 import platform
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import torch.distributed
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.lock import launched_processes
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
 
 AUTO = "auto"
+_LAUNCH = "Start several processes with `torchrun --nproc_per_node 2 -m opencse train …`."
 
 
 def choose_device(name: str = AUTO) -> torch.device:
@@ -60,6 +66,49 @@ def use_device(name: str) -> torch.device:
     if device.type == "cpu" or device.index is not None or "LOCAL_RANK" not in os.environ:
         os.environ["ACCELERATE_TORCH_DEVICE"] = str(device)
     return device
+
+
+def join_processes(timeout: timedelta) -> PartialState:
+    """Meet the other processes that a launcher started, and return accelerate's state of them all.
+
+    accelerate lets processes on a CPU work together only where it is told to use the CPU.
+
+    Args:
+        timeout: How long to wait for the others.
+
+    Raises:
+        OpencseError: The launcher, accelerate and PyTorch disagree about the number of processes.
+    """
+    from accelerate import PartialState
+
+    launched = launched_processes()
+    state = PartialState(cpu=launched > 1 and _detected().type == "cpu", timeout=timeout)
+    if (joined := world_size()) != launched:
+        raise OpencseError(f"the launcher started {launched} processes, but PyTorch sees {joined}", _LAUNCH)
+    if launched == 1 and "MASTER_PORT" in os.environ and "WORLD_SIZE" not in os.environ:
+        raise OpencseError(
+            "MASTER_PORT is set, as for several processes, but one was started (as `accelerate launch --cpu` does)",
+            f"{_LAUNCH} For one process, `unset MASTER_PORT`.",
+        )
+    return state
+
+
+def world_size() -> int:
+    """Return the number of processes that compute one loss together.
+
+    Raises:
+        OpencseError: accelerate, which divides the batches among the processes, knows of another number.
+    """
+    from accelerate import PartialState
+
+    world = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+    divided = PartialState._shared_state.get("num_processes", world)
+    if divided != world:
+        raise OpencseError(
+            f"PyTorch sees {world} processes, but accelerate, which divides the batches among them, {divided}",
+            "On a CPU, set ACCELERATE_USE_CPU=true, or `use_cpu=True` in the arguments of a trainer.",
+        )
+    return world
 
 
 def device_name(device: torch.device) -> str:

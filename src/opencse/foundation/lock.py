@@ -30,18 +30,11 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder. A missing folder is created, and removed again if nothing was written into it.
 
     The lock is one of the operating system, on the file `.lock`, which also says who holds it. The system releases the
-    lock when the process ends, even if it is killed. Of several processes that train together, the first one holds it
-    for all.
+    lock when the process ends, even if it is killed.
 
     Raises:
         OpencseError: Another process holds the lock, or the folder cannot be written.
     """
-    rank = os.environ.get("RANK") or "0"
-    if not rank.isdecimal():
-        raise OpencseError(f"RANK: {rank!r} is not a number", "Unset it; launchers such as `torchrun` set it.")
-    if int(rank):
-        yield
-        return
     with writable(folder):
         place, new = Path(os.path.realpath(folder)), not folder.exists()
     file = None
@@ -99,3 +92,22 @@ def _refuse(folder: Path, file: IO[str]) -> None:
         who = "another process"
     file.close()
     raise OpencseError(f"{folder}: in use by {who}", "Wait until it ends, or choose another folder.")
+
+
+def launched_processes() -> int:
+    """Return how many processes a launcher such as `torchrun` started to work together; 1 without a launcher.
+
+    Raises:
+        OpencseError: The variables that launchers set are not complete, or make no sense.
+    """
+    given = {name: os.environ.get(name) or "" for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK")}
+    if not any(given.values()):
+        return 1
+    numbers = all(value.isdecimal() for value in given.values())
+    if not numbers or int(given["RANK"]) >= int(given["WORLD_SIZE"]):
+        shown = ", ".join(f"{name}={value}" if value else f"no {name}" for name, value in given.items())
+        raise OpencseError(
+            f"the variables of a launcher make no sense: {shown}",
+            "Unset them (`unset WORLD_SIZE RANK LOCAL_RANK`); launchers such as `torchrun` set all of them.",
+        )
+    return int(given["WORLD_SIZE"])

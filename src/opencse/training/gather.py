@@ -19,6 +19,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from opencse.encoder.device import world_size
+
 
 class _GatherRows(torch.autograd.Function):
     @staticmethod
@@ -50,7 +52,7 @@ def gather_rows(rows: Tensor) -> Tensor:
     Args:
         rows: Shape (n, ...), the same in every process.
     """
-    if _single_process():
+    if world_size() == 1:
         return rows
     if rows.requires_grad:
         return _GatherRows.apply(rows)  # type: ignore[no-untyped-call]
@@ -69,7 +71,7 @@ def gather_mask(mask: Tensor, host: Tensor | None) -> tuple[Tensor, Tensor]:
         mask: The mask of this process's rows.
         host: The same as a CPU tensor; None if it must be read from the device.
     """
-    if _single_process():
+    if world_size() == 1:
         return mask, mask.cpu() if host is None else host
     gathered = _gathered(mask)
     return gathered, gathered.cpu()  # waits for the device: the host knows the rows of this process only
@@ -77,22 +79,18 @@ def gather_mask(mask: Tensor, host: Tensor | None) -> tuple[Tensor, Tensor]:
 
 def own_rows(rows: Tensor) -> Tensor:
     """Return this process's part of a tensor (B, ...) over the global batch; the reverse of `gather_rows`."""
-    return rows if _single_process() else _OwnRows.apply(rows)  # type: ignore[no-untyped-call]
+    return rows if world_size() == 1 else _OwnRows.apply(rows)  # type: ignore[no-untyped-call]
 
 
 def mean(total: Tensor, count: Tensor) -> Tensor:
     """Return the mean over all processes from the sum and count of each; its gradient is correct once averaged."""
-    if _single_process():
+    if world_size() == 1:
         return total / count.clamp(min=1)
     sums = torch.stack([total.detach(), count.to(total.dtype)])
     dist.all_reduce(sums)
     count = sums[1].clamp(min=1)
     share = total * dist.get_world_size() / count
     return share + (sums[0] / count - share).detach()
-
-
-def _single_process() -> bool:
-    return not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1
 
 
 def _gathered(rows: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import ctypes
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch.distributed
 from accelerate import Accelerator
-from accelerate.utils import InitProcessGroupKwargs, set_seed
+from accelerate.utils import set_seed
 
 from opencse.encoder.backbone import Backbone
+from opencse.encoder.device import join_processes
 from opencse.encoder.precision import describe, resolve_precision
 from opencse.foundation.decode import decode
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
+from opencse.foundation.lock import locked
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import Notify, timed
 from opencse.recipes import Recipe
@@ -117,8 +119,20 @@ def settle_training_precision(
     return replace(training, precision=found[0])
 
 
+@contextmanager
+def joined(folder: Path) -> Iterator[None]:
+    """Meet the other processes of a run; the main one holds the lock of the folder, and alone writes into it.
+
+    Raises:
+        OpencseError: Another run holds the lock, or the processes disagree about their number.
+    """
+    main = join_processes(_MEETING).is_main_process
+    with locked(folder) if main else nullcontext():
+        yield
+
+
 class TrainingSession:
-    """One training run in its folder, on one process or several.
+    """One training run in its folder, on one process or several that are `joined`.
 
     Progress bars and notes come from the main process only.
 
@@ -133,9 +147,8 @@ class TrainingSession:
         check_folder(self.folder, resume=resume, overwrite=self.overwrite)
         check_trackers(list(track))
         self._step_limit = begun_step_limit(self.folder) if resume else None
-        meeting = InitProcessGroupKwargs(timeout=_MEETING)
         tracking = self.folder / "tracking" if track else None
-        self.accelerator = Accelerator(log_with=list(track) or None, project_dir=tracking, kwargs_handlers=[meeting])
+        self.accelerator = Accelerator(log_with=list(track) or None, project_dir=tracking)
         self.main: bool = self.accelerator.is_main_process
         self.device = self.accelerator.device
         self.on_cpu: bool = self.device.type == "cpu"

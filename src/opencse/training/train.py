@@ -19,7 +19,6 @@ from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.lock import locked
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import timed
 from opencse.losses import Objective
@@ -32,7 +31,7 @@ from opencse.training.block_fit import fit_block
 from opencse.training.card import encoder_card
 from opencse.training.loop import TrainingOutcome
 from opencse.training.network import LossHead, Network
-from opencse.training.session import RunControl, TrainingSession
+from opencse.training.session import RunControl, TrainingSession, joined
 from opencse.training.strength import find_strength
 from opencse.training.teachers import load_teachers, teacher_vectors
 from opencse.training.term_modules import term_modules
@@ -85,7 +84,7 @@ def train_encoder(
     Raises:
         OpencseError: The input is invalid; the folder is unchanged, or has its last valid checkpoint.
     """
-    with locked(control.folder):
+    with joined(control.folder):
         session = TrainingSession(control)
         for warning in recipe.warnings():
             session.notify(f"warning: {warning}")
