@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import typer
 from sentence_transformers import SentenceTransformer
 
+from opencse.commands.main import app
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import CONVERTERS, file_extension
 from opencse.foundation.stores import CachedStore
+from opencse.foundation.tables import TABLES
+from opencse.recipes import Recipe, ViewSettings, schema
+from opencse.text.documents import PROSE
 from tests.tiny import tiny_bert
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -55,3 +66,90 @@ def test_a_truncated_model_stays_truncated(tmp_path) -> None:
     encoder = load_encoder(tiny_bert(tmp_path / "plain"), pooling="mean")
     save_encoder(SentenceTransformer(modules=[*encoder], truncate_dim=8), tmp_path / "cut")
     assert load_encoder(tmp_path / "cut").truncate_dim == 8
+
+
+def texts_of_the_source() -> list[tuple[str, str]]:
+    """Each string of the source that is no docstring, with its file; `{}` stands for what an f-string fills in."""
+    found = []
+    for path in sorted((SOURCE / "opencse").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+        parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                pieces = (str(p.value) if isinstance(p, ast.Constant) else "{}" for p in node.values)
+                found.append((str(path.relative_to(SOURCE / "opencse")), "".join(pieces)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+                found.append((str(path.relative_to(SOURCE / "opencse")), node.value))
+    return found
+
+
+TEXTS = texts_of_the_source()
+COMMANDS = typer.main.get_command(app).commands
+OPTIONS = {name: {o for p in command.params for o in p.opts} | {"--help"} for name, command in COMMANDS.items()}
+OTHERS_OPTIONS = {"--head", "--headless", "--convert-to", "--version"}  # of ray, soffice and opencse itself
+ONE_COMMAND = {"comparison/": "compare", "reproduc": "reproduce", "integrations/onnx": "export"} | {
+    f"{name}.py": name for name in COMMANDS
+}
+"""Files of which one command alone tells what they say."""
+BACKTICKED = sorted({(where, code) for where, text in TEXTS for code in re.findall("`([^`]+)`", text)})
+
+
+def test_each_option_that_is_named_is_one_of_the_command_at_hand() -> None:
+    every = set.union(*OPTIONS.values()) | OTHERS_OPTIONS
+    named = 0
+    for where, text in TEXTS:
+        own = next((name for part, name in ONE_COMMAND.items() if where.startswith(f"commands/{part}")), None)
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w-])", text):
+            named += 1
+            assert option in (every if own is None else OPTIONS[own] | OTHERS_OPTIONS), f"{where}: {text}"
+    assert named > 50
+
+
+def test_each_setting_that_is_named_exists() -> None:
+    found = {(where, key) for where, text in TEXTS for key in re.findall(r"--set ([\w.{}]+)=", text)}
+    assert len(found) > 5
+    tables = {each.name: each.type for each in fields(Recipe)}
+    for where, key in found:
+        table, *names = key.split(".")
+        kind = ViewSettings if table == "views" else getattr(schema, str(tables[table]), None)
+        if kind is not None:
+            assert names[-1] in {each.name for each in fields(kind)}, f"{where}: {key}"
+
+
+def test_each_command_that_is_named_works() -> None:
+    """What a remedy has as a command is one of opencse's, or a shell's that runs here, or is run by a test below."""
+    ran = set()
+    for where, code in BACKTICKED:
+        program, *rest = code.split()
+        if program in ("opencse", "torchrun") and rest:
+            command = rest[rest.index("opencse") + 1] if program == "torchrun" and len(rest) > 1 else rest[0]
+            assert command in COMMANDS or command.startswith(("-", "{")), f"{where}: {code}"
+        elif program in ("unset", "ulimit"):
+            subprocess.run(code, shell=True, check=True, executable="/bin/bash", capture_output=True)
+        elif program in ("hf", "pip", "accelerate"):
+            assert importlib.util.find_spec({"hf": "huggingface_hub"}.get(program, program)), f"{where}: {code}"
+        else:
+            continue
+        ran.add(program)
+    assert ran >= {"opencse", "torchrun", "unset", "ulimit", "hf"}
+
+
+def test_each_extra_that_is_named_exists() -> None:
+    extras = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {extra for _, text in TEXTS for extra in re.findall(r"opencse\[([\w-]+)\]", text)}
+    assert named
+    assert named <= set(extras)
+
+
+@pytest.mark.parametrize("kind", CONVERTERS)
+def test_each_converter_makes_a_format_that_is_read(kind, tmp_path) -> None:
+    program, *rest = CONVERTERS[kind].replace("FILE", "t").split()
+    made = rest[-1] if program == "pandoc" else f"t.{rest[rest.index('--convert-to') + 1]}"
+    assert file_extension(Path(made)) in (*PROSE, *TABLES)
+    if kind in (".odt", ".epub", ".rtf") and shutil.which(program) is not None:
+        (tmp_path / "t.md").write_text("The lamp is on.\n")
+        subprocess.run([program, "t.md", "-o", f"t{kind}"], cwd=tmp_path, check=True)
+        (tmp_path / "t.md").unlink()
+        subprocess.run(CONVERTERS[kind].replace("FILE", "t"), cwd=tmp_path, check=True, shell=True)
+        assert "The lamp is on." in (tmp_path / made).read_text()

@@ -24,6 +24,7 @@ from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.upgrade import IndexUpgrade, index_upgrade
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.evidence import LEAST_ROWS, LEAST_SEARCHED
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.user_text import collect_passages, collect_queries
@@ -100,6 +101,11 @@ class SearchComparison(JupyterMixin):
     def headline(self) -> str:
         """Return the main result as one sentence."""
         kind = "your queries" if self.own_queries else "sentences of your texts as queries"
+        if self.texts < LEAST_SEARCHED or len(self.lists) < LEAST_ROWS:
+            return (
+                f"Can't say how much {self.new} in place of {self.old} changes: {len(self.lists)} searches of "
+                f"{self.texts} texts are too few (at least {LEAST_ROWS} of {LEAST_SEARCHED})."
+            )
         kept, first = (100 * (share.value or 0) for share in (self.overlap, self.same_first))
         return (
             f"With {self.new} in place of {self.old}, {kept:.0f} % of the first {_TOP} hits stay and {first:.0f} % of "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opencse.commands.options import RunOptions, TrainOptions
 from opencse.encoder.backbone import Backbone
+from opencse.foundation.evidence import few_sentences
 from opencse.recipes import Recipe, shortened
 from opencse.recipes.rows.labels import Labels, read_labels, with_labels
 from opencse.recipes.rows.paraphrases import Paraphrases
@@ -30,6 +31,7 @@ class RunInputs:
         paraphrases: Source of paraphrases.
         labels: The user's labels; the recipe has their views and terms.
         language: The language of the corpus, and the rules for it.
+        few: A warning if the corpus has few sentences, and no table of paraphrases adds any.
     """
 
     recipe: Recipe
@@ -38,6 +40,7 @@ class RunInputs:
     paraphrases: Paraphrases
     labels: Labels | None
     language: ChosenLanguage
+    few: list[str]
 
     @property
     def missing_specs(self) -> dict[str, ConstructorSpec]:
@@ -68,8 +71,11 @@ def resolve_inputs(options: RunOptions) -> RunInputs:
     if own is not None:
         recipe = with_labels(recipe, own)
     corpus = text.corpus(set(recipe.columns) - {"text"})
+    few = few_sentences(corpus.texts()) if table is None else []
     language = choose_language(recipe.corpus.language, corpus.first_texts(ENOUGH_TEXTS), recipe.corpus.syntax)
-    return RunInputs(recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, labels=own, language=language)
+    return RunInputs(
+        recipe=recipe, corpus=corpus, backbone=backbone, paraphrases=source, labels=own, language=language, few=few
+    )
 
 
 def resolve_recipe(

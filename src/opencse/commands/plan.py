@@ -24,8 +24,7 @@ def plan(options: RunOptions) -> list[str]:
     read_validation(found, inputs.corpus, options)
     sentences = sum(1 for _ in inputs.corpus.texts())
     lines = [f"reads {sentences:,} sentences of {name}"]
-    if language := inputs.language_line():
-        lines.append(language)
+    lines += filter(None, [*inputs.few, inputs.language_line()])
     if inputs.missing_specs:
         most = math.inf if found.corpus.rows is None else found.corpus.rows + found.corpus.opposites
         some = "all of them" if most >= sentences else f"up to {most:,} of them"

@@ -52,10 +52,10 @@ def run(options: RunOptions) -> RunResult:
         if not options.resume:
             check_folder(folder, resume=False, overwrite=options.overwrite)
         measures = read_validation(inputs.recipe, inputs.corpus, options)
-        if language := inputs.language_line():
-            notify(language)
+        for line in filter(None, [*inputs.few, inputs.language_line()]):
+            notify(line)
         rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
-        remarks = []
+        remarks = [*inputs.few]
         if inputs.labels is not None:
             remarks.append(labels_note(inputs.labels, rows.rows(inputs.labels.columns)))
             notify(remarks[0])

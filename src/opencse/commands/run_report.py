@@ -116,7 +116,9 @@ def measure_and_report(
         scores = dict(zip(names, (before, after), strict=True))
     curve = trained.outcome.curve
     with timed("report"):
-        outcome = compare_outcome(scores, curve, [*_unmeasured(trained, scores), UPGRADE if curve else AGAIN])
+        outcome = compare_outcome(
+            scores, curve, [*inputs.few, *_unmeasured(trained, scores), UPGRADE if curve else AGAIN]
+        )
         notes = [*remarks, *_training_notes(trained), *probe_data.notes]
         report = write_report(scores, trained.folder, notes=notes, outcome=outcome, curve=curve)
     table = inputs.paraphrases.table

@@ -14,6 +14,7 @@ from opencse.commands.validation import read_validation
 from opencse.encoder.backbone import Backbone
 from opencse.evaluation.measures import TrainingGeometry
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.evidence import few_sentences
 from opencse.foundation.measure import Measures
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
@@ -36,6 +37,8 @@ def train(options: TrainOptions) -> TrainingRun:
         OpencseError: The input is invalid; the message says how to fix it.
     """
     backbone, rows = Backbone(options.backbone), UserText(options.corpus, options.column).corpus(split=False)
+    for line in few_sentences(rows.texts()):
+        options.notify(line)
     recipe = resolve_recipe(options, backbone, rows.columns, Paraphrases())
     if recipe.used_parts and "part" not in rows.columns:
         options.notify(

@@ -16,6 +16,8 @@ from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.evidence import LEAST_ROWS
+from opencse.foundation.progress import note
 from opencse.foundation.reading import ASSETS, existing_path
 from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus, read_texts
@@ -86,6 +88,8 @@ def _rows(path: Path, *columns: str, optional: str = "") -> list[dict[str, str]]
         if empty:
             raise OpencseError(f"{path}, line {line}: no {empty[0]}", f"Give the columns {', '.join(columns)}.")
         rows.append(row)
+    if len(rows) < LEAST_ROWS:
+        note(f"{path}: {len(rows)} rows are too few for a guard: chance decides (at least {LEAST_ROWS})")
     return rows
 
 

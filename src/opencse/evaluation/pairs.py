@@ -12,6 +12,8 @@ import numpy as np
 
 from opencse.evaluation.task import rows_sha256
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.evidence import LEAST_PAIRS
+from opencse.foundation.progress import note
 from opencse.foundation.tables import parse_score, read_table, require_text
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -120,6 +122,8 @@ def read_pairs(path: str | Path) -> ScoredPairs:
             columns["subset"].append(str(subset))
     if not scores:
         raise OpencseError(f"{path} holds no sentence pair", "Give a header and at least two scored pairs.")
+    if len(scores) < LEAST_PAIRS:
+        note(f"{path.name}: {len(scores)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})")
     return ScoredPairs(
         name=path.name.split(".")[0],
         sentence1=columns["sentence1"],

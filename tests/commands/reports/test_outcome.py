@@ -18,7 +18,7 @@ def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
     """Scores on 40 sentences, `above` of them with the paraphrase above the negation, and on 40 triplets."""
     rows, triplets = (tuple(i < count for i in range(40)) for count in (above, right))
     return ProbeScores(
-        sts=(TaskResult(task="STS-B", main="spearman", metrics={"spearman": sts}, rows=10, data_sha256=""),),
+        sts=(TaskResult(task="STS-B", main="spearman", metrics={"spearman": sts}, rows=1000, data_sha256=""),),
         splits=None,
         own_splits=None,
         transformations=Transformations(
@@ -60,6 +60,16 @@ def test_a_difference_within_chance_is_neither_gain_nor_loss() -> None:
     found = answers(scores(above=10), scores(above=11, sts=70.05))
     assert found["Is it better?"] == ["No: none of 3 measures changed beyond chance."]
     assert found["On what?"] == found["What got worse?"] == ["Nothing that was measured."]
+
+
+def test_too_few_rows_make_no_claim() -> None:
+    few = [replace(scores(above=10), sts=(replace(scores(above=10, sts=sts).sts[0], rows=99),)) for sts in (50, 90)]
+    found = answers(few[0], few[1])
+    assert found["Is it better?"] == ["No: none of 2 measures changed beyond chance."]
+    (left,) = (line for line in found["What got worse?"] if "too few rows" in line)
+    assert left.endswith("agreement with people, STS-B: 50.0 → 90.0 (99 rows).")
+    bare = [replace(each, transformations=None, triplets=()) for each in few]
+    assert answers(bare[0], bare[1])["Is it better?"] == ["Can't say: nothing was measured on enough rows."]
 
 
 def test_guards_count_and_remarks_stand_under_what_got_worse() -> None:

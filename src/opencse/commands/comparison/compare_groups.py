@@ -190,7 +190,7 @@ def compare_groups(
         notes.append("Interval: 95 %, paired bootstrap of the test pairs; it covers new test pairs for these models.")
     if any(len(group.runs) == 1 for group in groups):
         notes.append(
-            "A group with one seed has no standard deviation: its difference may be chance (run more --seeds)."
+            "A group with one seed has no standard deviation: its difference may be chance (train with more seeds)."
         )
     notes += [note for group in groups for note in group.notes]
     return Comparison(suite=suite, rows=tuple(rows), notes=tuple(notes))

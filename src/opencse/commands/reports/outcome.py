@@ -10,6 +10,7 @@ import numpy as np
 from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.estimates import mean_estimate
+from opencse.foundation.evidence import LEAST_PAIRS, LEAST_ROWS
 from opencse.foundation.result_table import Number, Table
 from opencse.training.strength import StrengthCurve
 
@@ -27,6 +28,7 @@ class Change:
         after: Score of the trained model.
         spread: 95 % interval of the difference as text; empty if the score has none.
         changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more.
+        few: Rows, if they are too few for a claim (`opencse.foundation.evidence`); then nothing has changed.
     """
 
     measure: str
@@ -34,6 +36,7 @@ class Change:
     after: float
     spread: str
     changed: bool
+    few: int | None = None
 
     def line(self) -> str:
         """Return the change in words."""
@@ -72,8 +75,13 @@ class Outcome:
         """Measures that got worse, the largest change first."""
         return self._changed(-1)
 
+    @property
+    def measured(self) -> list[Change]:
+        """Measures with enough rows for a claim."""
+        return [each for each in self.changes if each.few is None]
+
     def _changed(self, sign: int) -> list[Change]:
-        found = [each for each in self.changes if each.changed and sign * (each.after - each.before) > 0]
+        found = [each for each in self.measured if each.changed and sign * (each.after - each.before) > 0]
         return sorted(found, key=lambda each: sign * (each.before - each.after))
 
     def answers(self) -> list[tuple[str, list[str]]]:
@@ -98,7 +106,9 @@ class Outcome:
         return Table(("", ""), list(zip(questions, answers, strict=True)), notes=self.remarks)
 
     def _verdict(self, gains: int, losses: int) -> str:
-        count = len(self.changes)
+        count = len(self.measured)
+        if not count:
+            return "Can't say: nothing was measured on enough rows."
         if not gains and not losses:
             return f"No: none of {count} measures changed beyond chance."
         if not gains:
@@ -124,9 +134,10 @@ def compare_outcome(
         remarks: What was not measured, and what else a user must know.
     """
     (before, first), (after, second) = models.items()
+    few = "Measured on too few rows to say whether it changed:"
     changes = [*_rates(first, second)]
     changes += [
-        _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score)
+        _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score, a.rows)
         for a, b in zip(first.sts, second.sts, strict=True)
         if a.score is not None and b.score is not None
     ]
@@ -141,7 +152,10 @@ def compare_outcome(
         before=shown(before, 60),
         after=shown(after, 60),
         changes=tuple(changes),
-        remarks=tuple(shown(each, 400) for each in remarks),
+        remarks=(
+            *(f"{few} {each.short()} ({each.few} rows)." for each in changes if each.few is not None),
+            *(shown(each, 400) for each in remarks),
+        ),
     )
 
 
@@ -168,10 +182,10 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
             after=100 * float(after.mean()),
             spread=f"95 % interval {difference.interval(1)}",
             changed=(difference.low or 0.0) > 0 or (difference.high or 0.0) < 0,
+            few=len(before) if len(before) < LEAST_ROWS else None,
         )
 
 
-def _scored(measure: str, before: float, after: float) -> Change:
-    return Change(
-        measure=measure, before=before, after=after, spread="", changed=round(abs(after - before), 6) >= _LEAST
-    )
+def _scored(measure: str, before: float, after: float, rows: int = LEAST_PAIRS) -> Change:
+    few, changed = rows if rows < LEAST_PAIRS else None, round(abs(after - before), 6) >= _LEAST
+    return Change(measure=measure, before=before, after=after, spread="", changed=changed, few=few)

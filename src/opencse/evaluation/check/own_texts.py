@@ -24,12 +24,12 @@ from opencse.evaluation.check.contradictions import (
 from opencse.evaluation.check.text_check import ContradictionKind, QueryCheck, SearchExample, TextCheck
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, rate_estimate
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.evidence import LEAST_ROWS
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import AUTO, ENGLISH, ChosenLanguage, choose_language, language_packs
 
 _ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
-_MIN_SENTENCES = 20  # with both versions; with fewer, the numbers say little
 
 
 class _UnitVectors:
@@ -357,5 +357,5 @@ def _notes(chosen: ChosenLanguage, count: int) -> Iterator[str]:
     if not chosen.found == chosen.pack.code == ENGLISH.code:
         line = chosen.line(CONTRADICTIONS | REWORDINGS)
         yield f"{line[0].upper()}{line[1:]}."
-    if count < _MIN_SENTENCES:
+    if count < LEAST_ROWS:
         yield f"Only {count} sentences could be both contradicted and reworded: the numbers say little."

@@ -11,6 +11,7 @@ from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from opencse.evaluation.probes.estimates import Estimate
+from opencse.foundation.evidence import LEAST_ROWS
 from opencse.foundation.result_table import Number, Table
 
 
@@ -127,6 +128,8 @@ class TextCheck(JupyterMixin):
         if self.contradiction_first.value is None:
             return f"{self.model}: not measured ({self.contradiction_first.undefined})."
         share = self.contradiction_first
+        if share.rows < LEAST_ROWS:
+            return f"{self.model}: can't say, {share.rows} searches are too few (at least {LEAST_ROWS})."
         return (
             f"{self.model} finds the contradiction of a sentence before its rewording in {share.percent().figure} "
             f"of {share.rows:,} searches (95 % interval {share.interval(0, scale=100)} %)."
