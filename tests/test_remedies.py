@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from sentence_transformers import SentenceTransformer
 from opencse.commands.main import app
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import CONVERTERS, file_extension
+from opencse.foundation.reading import CONVERTERS, file_extension, unknown_format
 from opencse.foundation.stores import CachedStore
 from opencse.foundation.tables import TABLES
 from opencse.recipes import Recipe, ViewSettings, schema
@@ -86,9 +87,10 @@ def texts_of_the_source() -> list[tuple[str, str]]:
 
 TEXTS = texts_of_the_source()
 COMMANDS = typer.main.get_command(app).commands
-OPTIONS = {name: {o for p in command.params for o in p.opts} | {"--help"} for name, command in COMMANDS.items()}
+PARTS = {name: [each, *getattr(each, "commands", {}).values()] for name, each in COMMANDS.items()}
+OPTIONS = {name: {o for c in parts for p in c.params for o in p.opts} | {"--help"} for name, parts in PARTS.items()}
 OTHERS_OPTIONS = {"--head", "--headless", "--convert-to", "--version"}  # of ray, soffice and opencse itself
-ONE_COMMAND = {"comparison/": "compare", "reproduc": "reproduce", "integrations/onnx": "export"} | {
+ONE_COMMAND = {"comparison/compare": "compare", "reproduc": "reproduce", "integrations/onnx": "export"} | {
     f"{name}.py": name for name in COMMANDS
 }
 """Files of which one command alone tells what they say."""
@@ -100,7 +102,7 @@ def test_each_option_that_is_named_is_one_of_the_command_at_hand() -> None:
     named = 0
     for where, text in TEXTS:
         own = next((name for part, name in ONE_COMMAND.items() if where.startswith(f"commands/{part}")), None)
-        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w-])", text):
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w{-])", text):
             named += 1
             assert option in (every if own is None else OPTIONS[own] | OTHERS_OPTIONS), f"{where}: {text}"
     assert named > 50
@@ -144,12 +146,19 @@ def test_each_extra_that_is_named_exists() -> None:
 
 @pytest.mark.parametrize("kind", CONVERTERS)
 def test_each_converter_makes_a_format_that_is_read(kind, tmp_path) -> None:
-    program, *rest = CONVERTERS[kind].replace("FILE", "t").split()
-    made = rest[-1] if program == "pandoc" else f"t.{rest[rest.index('--convert-to') + 1]}"
-    assert file_extension(Path(made)) in (*PROSE, *TABLES)
-    if kind in (".odt", ".epub", ".rtf") and shutil.which(program) is not None:
+    path = tmp_path / f"my own{kind}"
+    command = command_in(unknown_format(path))
+    program, *rest = shlex.split(command)
+    made = tmp_path / (f"my own.{rest[2]}" if program == "soffice" else Path(rest[-1]).name)
+    assert file_extension(made) in (*PROSE, *TABLES)
+    if shutil.which(program) is None:
+        return
+    if program == "jq":
+        path.write_text('[{"text": "The lamp is on."}, {"text": "It is late."}]')
+    elif program == "pandoc":
         (tmp_path / "t.md").write_text("The lamp is on.\n")
-        subprocess.run([program, "t.md", "-o", f"t{kind}"], cwd=tmp_path, check=True)
-        (tmp_path / "t.md").unlink()
-        subprocess.run(CONVERTERS[kind].replace("FILE", "t"), cwd=tmp_path, check=True, shell=True)
-        assert "The lamp is on." in (tmp_path / made).read_text()
+        subprocess.run([program, "-s", "t.md", "-o", path], cwd=tmp_path, check=True)
+    else:
+        return
+    subprocess.run(command, cwd=tmp_path, check=True, shell=True)
+    assert "The lamp is on." in made.read_text()

@@ -19,7 +19,7 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.token_batches import TokenTable, plan_batches
+from opencse.encoder.token_batches import TokenTable, cut_note, plan_batches
 from opencse.foundation.errors import OpencseError
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
@@ -263,3 +263,11 @@ def test_token_table_pads_as_written(rows, left):
         fill = width - len(row)
         assert ids == ([77] * fill + row if left else row + [77] * fill)
         assert mask == ([0] * fill + [1] * len(row) if left else [1] * len(row) + [0] * fill)
+
+
+def test_texts_whose_ends_are_not_read_are_said(model, capfd):
+    model.max_seq_length = 8
+    Embedder(model, progress="encoding").encode(["doctor " * 20, "doctor " * 30, *("a dog " * i for i in range(3))])
+    assert "2 of 5 texts reach the limit of 8 tokens: what comes after it is not read" in capfd.readouterr().err
+    assert not cut_note(np.array([8, *[7] * 9]), 8)
+    assert not cut_note(np.array([8, 8]), None)

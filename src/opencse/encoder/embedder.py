@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from opencse.encoder.precision import Bfloat16Copy, ChosenPrecision, model_config, resolve_precision
-from opencse.encoder.token_batches import PreparedTexts, TokenTable, TokenTableBuilder, plan_batches
+from opencse.encoder.token_batches import PreparedTexts, TokenTable, TokenTableBuilder, cut_note, plan_batches
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import Phase
+from opencse.foundation.progress import Phase, note
 from opencse.foundation.stores import CachedStore
 
 if TYPE_CHECKING:
@@ -149,7 +149,10 @@ class Embedder:
                     chunk = [self.prompt + text for text in chunk]
                 table.add(tokenizer(chunk, truncation="longest_first"))
                 phase.update(len(chunk))
-        return table.build()
+        built = table.build()
+        if self.progress and (remark := cut_note(built.lengths, self.model.max_seq_length)):
+            note(remark)
+        return built
 
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
         """Run all batches and return one row per distinct text."""

@@ -108,6 +108,19 @@ class TokenTableBuilder:
         return TokenTable(lengths=lengths, columns=columns, padding=padding, left=self._left)
 
 
+def cut_note(lengths: np.ndarray, limit: int | None) -> str:
+    """Return a remark if more than a tenth of some texts reach the limit of tokens; else an empty string.
+
+    Args:
+        lengths: Number of tokens of each text that are read, (m,).
+        limit: Maximum number of tokens; None for none.
+    """
+    cut = 0 if limit is None else int((lengths >= limit).sum())
+    if 10 * cut <= len(lengths):
+        return ""
+    return f"{cut:,} of {len(lengths):,} texts reach the limit of {limit} tokens: what comes after it is not read"
+
+
 def _constant_or_array(column: np.ndarray) -> np.ndarray | int:
     return int(column[0]) if len(column) and (column == column[0]).all() else column
 

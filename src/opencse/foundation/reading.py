@@ -26,13 +26,11 @@ FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Pa
 PACKAGES = {".pdf": "pypdf", ".docx": "docx"}
 """Documents that need a package of the extra `documents`, and its module."""
 CONVERTERS = {
-    ".odt": "pandoc FILE.odt -o FILE.md",
-    ".epub": "pandoc FILE.epub -o FILE.md",
-    ".rst": "pandoc FILE.rst -o FILE.md",
-    ".rtf": "pandoc FILE.rtf -o FILE.md",
-    ".doc": "soffice --headless --convert-to docx FILE.doc",
-    ".pptx": "soffice --headless --convert-to pdf FILE.pptx",
-    **{kind: f"soffice --headless --convert-to csv FILE{kind}" for kind in (".xlsx", ".xls", ".ods")},
+    **dict.fromkeys((".odt", ".epub", ".rst", ".rtf"), "pandoc FILE -o NEW.md"),
+    ".doc": "soffice --headless --convert-to docx FILE",
+    ".pptx": "soffice --headless --convert-to pdf FILE",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "soffice --headless --convert-to csv FILE"),
+    ".json": """jq -c 'if type == "array" then .[] else . end' FILE > NEW.jsonl""",
 }
 """Documents that are not read, and a command that converts them."""
 LONGEST_LINE = 4 * 2**20
@@ -88,10 +86,10 @@ def unknown_format(path: Path) -> OpencseError:
             )
         return OpencseError(f"{path}: needs the package {package} to be read", 'pip install "opencse[documents]"')
     if converter := CONVERTERS.get(path.suffix.lower()):
-        return OpencseError(
-            f"{path}: {path.suffix.lower()[1:].upper()} files are not read",
-            f"Convert it first, for example with `{converter.replace('FILE', path.stem)}`.",
-        )
+        names = {"FILE": shlex.quote(str(path)), "NEW": shlex.quote(str(path.with_suffix("")))}
+        command = re.sub("FILE|NEW", lambda found: names[found[0]], converter)
+        kind = path.suffix.lower()[1:].upper()
+        return OpencseError(f"{path}: {kind} files are not read", f"Convert it first, for example with `{command}`.")
     return OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {known}.")
 
 

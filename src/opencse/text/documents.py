@@ -44,6 +44,9 @@ _BLOCKS = frozenset(
     """address article aside blockquote body br caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4
     h5 h6 header hr li main nav ol option p pre section summary table tbody td th thead title tr ul""".split()
 )
+# Scripts without spaces between words: kana, Han, Thai, Lao, Burmese and Khmer.
+_SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_FULL_STOP = re.compile(r"([。！？｡][”’」』）]*)(?=[^\s”’」』）])")
 _HIDDEN = frozenset("head nav noscript pre script style svg template".split())
 
 
@@ -122,8 +125,14 @@ def split_sentences(texts: Iterable[str], language: str | None = "en") -> Iterat
         texts: n texts.
         language: Code of their language, whose abbreviations and ordinals ("am 3. Mai") end no sentence.
     """
-    for doc in _splitter(language or "en").pipe(" ".join(text.split()) for text in texts):
+    spaced = (_FULL_STOP.sub(r"\1 ", " ".join(text.split())) for text in texts)
+    for doc in _splitter(language or "en").pipe(spaced):
         yield [sentence.text.strip() for sentence in doc.sents if sentence.text.strip()]
+
+
+def count_words(text: str) -> int:
+    """Return the number of words; in scripts without spaces between them, two characters count as one."""
+    return len(text.split()) + len(_SPACELESS.findall(text)) // 2
 
 
 def are_sentences(texts: Sequence[str]) -> bool:
@@ -259,7 +268,7 @@ def _docx(path: Path) -> Iterator[str]:
 def _short_or_split(units: Iterable[str]) -> Iterator[list[str]]:
     """Yield each line or cell as one sentence, or split into its sentences if it is long."""
     for unit in units:
-        if len(unit.split()) > _LONG:
+        if count_words(unit) > _LONG:
             yield next(split_sentences([unit], likely_language([unit])), [])
         else:
             yield [" ".join(unit.split())]
@@ -270,7 +279,7 @@ def _packed(source: str, sentences: Iterable[str], words: int) -> Iterator[Docum
     held: list[str] = []
     size = 0
     for sentence in sentences:
-        length = len(sentence.split())
+        length = count_words(sentence)
         if held and size + length > words:
             yield DocumentPassage(source, tuple(held))
             held, size = [], 0

@@ -18,11 +18,11 @@ from opencse.foundation.files import replaced_file
 from opencse.foundation.progress import note
 from opencse.foundation.reading import translate_errors
 from opencse.text.corpus import Corpus, content_hash
-from opencse.text.documents import DocumentPassage, Documents, are_sentences
+from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
 from opencse.text.text_column import query_column, text_column
 
-_VERSION = "3"
 _QUERIES = 200
+_VERSION = "4"
 _LEAST = 3  # words below which a sentence of a document is a heading
 
 
@@ -131,7 +131,7 @@ def _split(documents: Documents, column: str | None, name: str) -> Corpus:
 
     def sentences() -> Iterator[str]:
         for passage in documents.passages(column=column):
-            yield from (text for text in passage.sentences if len(text.split()) >= _LEAST)
+            yield from (text for text in passage.sentences if count_words(text) >= _LEAST)
 
     key = [content_hash(documents.path), column or ""]
     path = _written("sentences", key, lambda: {"text": dict.fromkeys(sentences())}, documents.path)

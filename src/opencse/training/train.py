@@ -17,6 +17,7 @@ from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rates, set_rates
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.packing import prepare_for_training
+from opencse.encoder.token_batches import cut_note
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.measure import Measures
@@ -231,6 +232,8 @@ class _TrainingText:
         yield from (f"warning: {warning}" for warning in self.warnings)
         if self.store.skipped:
             yield f"{self.store.skipped} blank rows were left out; {self.store.rows} are used"
+        if remark := cut_note(self.store.lengths(0), self._recipe.encoder.max_length):
+            yield remark
         for name, view in self._recipe.used_views.items():
             if view.window is not None:
                 passed, (low, high) = self.store.present(self._views[name].source), view.window

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.documents import Documents
+from opencse.text.documents import Documents, count_words
 from opencse.text.user_text import UserText, collect_passages
 
 PARAGRAPHS = [
@@ -145,3 +145,21 @@ def test_paragraphs_and_cells_of_docx_are_read(tmp_path) -> None:
     (tmp_path / "b.docx").write_bytes(b"PK broken")
     with pytest.raises(OpencseError, match=r"b\.docx: cannot be read as DOCX"):
         list(Documents(tmp_path / "b.docx").passages())
+
+
+def test_scripts_without_spaces_are_split_and_their_words_counted(tmp_path) -> None:
+    """Chinese, Japanese and Thai have no spaces between words: their sentences were taken for one-word headings."""
+    chinese = [f"我喜欢第{i}个苹果。" + end for i in range(20) for end in ("他不喜欢它！”", "你呢，第几个人？")]
+    japanese = [f"私は{i}番目の林檎が好きです。彼は嫌いです。" for i in range(20)]
+    for name, text, first in (
+        ("zh.md", "".join(chinese), ["我喜欢第0个苹果。", "他不喜欢它！”", "你呢，第几个人？"]),
+        ("ja.txt", "".join(japanese), ["私は0番目の林檎が好きです。", "彼は嫌いです。", "私は1番目の林檎が好きです。"]),
+    ):
+        path = tmp_path / name
+        path.write_text(text)
+        assert list(UserText(path).corpus().texts())[:3] == first
+        passages = list(Documents(path).passages(words=50))
+        assert len(passages) > 3
+        assert "".join(sentence for passage in passages for sentence in passage.sentences) == text
+    assert count_words("ฉันชอบแอปเปิลสีแดง") > 5
+    assert count_words("The lamp is on.") == 4

@@ -99,6 +99,10 @@ class TokenStore:
         assert offsets is not None
         return None if valid is not None and not valid[row] else ids[offsets[row] : offsets[row + 1]]
 
+    def lengths(self, source: int) -> np.ndarray:
+        """Return the number of token ids of each row, (rows,); 0 for a row that lacks this source."""
+        return np.diff(self._columns[source].offsets)
+
     def present(self, source: int) -> int:
         """Return the number of rows that have this source."""
         valid = self._columns[source].valid
