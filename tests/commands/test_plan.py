@@ -30,10 +30,11 @@ def test_a_plan_has_the_sizes_of_the_run(backbone) -> None:
 
 
 def test_a_plan_names_the_language(backbone) -> None:
-    french = ["La maison n'est pas très vieille et nous ne l'avons pas.", "Le retour est possible dans les dix jours."]
+    french = [f"La maison n'est pas très vieille et nous ne l'avons pas avant {i} jours." for i in range(8)]
     found = plan("debias", french, backbone=backbone)
-    assert "the texts look French, for which there are no rules: only numbers are changed" in found[1]
-    assert "left out: negation, " in found[1]
+    assert "the texts look French, for which there are no rules: only numbers are changed" in found[2]
+    assert "left out: negation, " in found[2]
+    assert found[1].startswith("8 different sentences are few to train on")
 
 
 def test_a_recipe_without_rules_trains_on_every_sentence(backbone) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from opencse.foundation.errors import OpencseError
 
-LEAST_SENTENCES = 16
+LEAST_SENTENCES = 8
 """Different sentences below which training is refused."""
 
 FEW_SENTENCES = 500
