@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import errno
-import importlib.metadata
 import os
 import platform
 import sys
@@ -14,8 +13,8 @@ from pathlib import Path
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import disk_problem
+from opencse.training.folder import package_versions
 
-_PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "tokenizers", "datasets", "pyarrow", "numpy")
 _MEMORY = ("can't allocate memory", "out of memory", "unable to mmap", "cannot allocate memory", "bad_alloc")
 _THREADS = ("can't start new thread", "thread creation failed")
 _PEER = ("closed by peer", "reset by peer", "connection refused", "broken pipe", "timed out")
@@ -70,7 +69,7 @@ def write_failure_report(error: BaseException) -> Path | None:
         f"time: {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC",
         f"command: {sys.argv}",
         f"python: {platform.python_version()} on {platform.platform()}",
-        *(f"{name}: {_version(name)}" for name in _PACKAGES),
+        *(f"{name}: {version}" for name, version in package_versions().items()),
         "",
         "".join(traceback.format_exception(error)),
     ]
@@ -81,10 +80,3 @@ def write_failure_report(error: BaseException) -> Path | None:
     except OSError:
         return None
     return Path(name)
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

@@ -95,6 +95,11 @@ def open_model(
         model.__class__ = SentenceTransformer
     if hasattr(model[0], "auto_model"):
         check_loaded(name, model[0].auto_model, model.tokenizer)
+        if model.tokenizer.pad_token is None:  # of GPT-2 and its like; batches need one, and so do users of the model
+            model.tokenizer.pad_token = model.tokenizer.eos_token
+        kinds = model[0].auto_model.config.architectures or ()
+        if any(kind.endswith("ForSequenceClassification") for kind in kinds):
+            _note_once(f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little")
     return model
 
 
@@ -119,7 +124,9 @@ def pooled(
 
     if pooling == "backbone":
         if model.default_prompt_name is None:
-            _note_prompts(str(name), ", ".join(key for key, prompt in model.prompts.items() if prompt))
+            prompts = ", ".join(key for key, prompt in model.prompts.items() if prompt)
+            if prompts:
+                _note_once(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
         if model.device.type != "meta":
             _check_encoding(name, model)
         for module in model:
@@ -144,9 +151,8 @@ def pooled(
 
 
 @cache  # a model is loaded several times
-def _note_prompts(name: str, prompts: str) -> None:
-    if prompts:
-        note(f"{name}: has prompts ({prompts}), none of them the default: texts are encoded without")
+def _note_once(text: str) -> None:
+    note(text)
 
 
 def _save_command(name: object) -> str:
@@ -158,7 +164,12 @@ def _check_encoding(name: object, model: SentenceTransformer) -> None:
     """Check that modules fit together, which their settings alone don't show: encode a word."""
     training = {module: module.training for module in model.modules()}
     with readable_errors(name):
-        model.encode(["a"], show_progress_bar=False)
+        width, stated = model.encode(["a"], show_progress_bar=False).shape[1], model.get_embedding_dimension()
+    if model.truncate_dim is None and stated not in (None, width):
+        raise OpencseError(
+            f"{name}: says that its vectors have {stated} dimensions, they have {width}",
+            "Correct the settings of its modules.",
+        )
     for module, mode in training.items():
         module.training = mode
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ _MODULES = "sentence_transformers."
 """Modules of other packages are refused: importing them would run code chosen by the folder. opencse's meaning block is
 not imported from the folder either (`opencse.encoder.loading`)."""
 _MOST_LAYERS = 1000
+_DENSE = "SentenceTransformer"
+_FORMAT = "{'format': 'pt'}"
 
 
 def check_model_folder(folder: Path) -> None:
@@ -26,6 +29,11 @@ def check_model_folder(folder: Path) -> None:
         OpencseError: A file is missing, damaged or of the wrong form; a module lies outside the folder or is not one of
             sentence-transformers' own; or the weights are pickled.
     """
+    if (folder / "adapter_config.json").exists() and not (folder / "modules.json").exists():
+        raise OpencseError(
+            f"{folder}: an adapter (LoRA), not a model",
+            "Merge it into its model: merge_and_unload() of peft, then save.",
+        )
     plain = [{"path": "", "type": "Transformer"}]
     modules = _modules(folder) if (folder / "modules.json").exists() else plain
     first = modules[0]
@@ -48,9 +56,14 @@ def transformer_folder(folder: Path) -> Path:
     """Return the folder of the first module of a sentence-transformers model.
 
     Raises:
-        OpencseError: `modules.json` is not a list of modules, or names a folder outside or a module of another package.
+        OpencseError: `modules.json` is not a list of modules, or names a folder outside or a module of another package;
+            or the first module is no transformer.
     """
-    return folder / _modules(folder)[0]["path"]
+    first = _modules(folder)[0]
+    if not first["type"].endswith("Transformer"):
+        kind = first["type"].rpartition(".")[2]
+        raise OpencseError(f"{folder}: begins with a {kind}, not a transformer", "Train a model that begins with one.")
+    return folder / first["path"]
 
 
 def _modules(folder: Path) -> list[dict[str, str]]:
@@ -86,8 +99,14 @@ def _check_weights(folder: Path) -> None:
     whole = [path for path in folder.glob("*.safetensors*") if path.stat().st_size]
     pickled = [path for ending in (".bin", ".pt", ".pth", ".ckpt") for path in folder.glob(f"*{ending}")]
     if pickled and not whole:
+        code = (
+            "import torch, safetensors.torch as s; "
+            f"w = torch.load({str(pickled[0])!r}, weights_only=True); "
+            f"s.save_file({{k: v.clone() for k, v in w.items()}}, {str(folder / 'model.safetensors')!r}, {_FORMAT})"
+        )
         raise OpencseError(
-            f"{pickled[0]}: pickled weights, which can run code when they are loaded", "Save the model as safetensors."
+            f"{pickled[0]}: pickled weights, which can run code when they are loaded",
+            f"If you trust them, save them as safetensors: `python -c {shlex.quote(code)}`",
         )
     if not whole:
         raise OpencseError(f"{folder}: contains no model.safetensors, or an empty one", _REMEDY)
@@ -98,6 +117,9 @@ def _check_settings(path: Path, settings: dict[str, Any]) -> None:
     prompts = settings.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise OpencseError(f"{path}: a prompt is not text", _REMEDY)
+    kind = settings.get("model_type", _DENSE) if path.name == "config_sentence_transformers.json" else _DENSE
+    if kind != _DENSE:
+        raise OpencseError(f"{path}: the model is a {kind}, which has no dense vectors", "Use a SentenceTransformer.")
     name = settings.get("default_prompt_name")
     if name is not None and name not in prompts:
         raise OpencseError(f"{path}: the default prompt {name!r} is not among the prompts", _REMEDY)

@@ -58,8 +58,15 @@ def locked(folder: Path) -> Iterator[None]:
 def _lock(folder: Path) -> IO[str]:
     while True:
         file = (folder / LOCK).open("a+", encoding="utf-8")
-        if not _taken(file):
-            _refuse(folder, file)
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OpencseError(
+                f"{folder}: in use by {_holder(file)}", "Wait until it ends, or choose another folder."
+            ) from None
+        except OSError:  # a file system without locks
+            pass
         with contextlib.suppress(FileNotFoundError):  # removed between opening and locking: try again
             if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
                 break
@@ -71,27 +78,13 @@ def _lock(folder: Path) -> IO[str]:
     return file
 
 
-def _taken(file: IO[str]) -> bool:
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
-
-
-def _refuse(folder: Path, file: IO[str]) -> None:
-    file.seek(0)
-    try:
+def _holder(file: IO[str]) -> str:
+    """Return what a lock says of the process that holds it, and close the file."""
+    with file, contextlib.suppress(ValueError, KeyError, TypeError):
+        file.seek(0)
         holder = json.loads(file.readline())
-        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
-    except (ValueError, KeyError, TypeError):
-        who = "another process"
-    file.close()
-    raise OpencseError(f"{folder}: in use by {who}", "Wait until it ends, or choose another folder.")
+        return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    return "another process"
 
 
 def launched_processes() -> int:

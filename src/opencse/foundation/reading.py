@@ -26,7 +26,7 @@ FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Pa
 PACKAGES = {".pdf": "pypdf", ".docx": "docx"}
 """Documents that need a package of the extra `documents`, and its module."""
 CONVERTERS = {
-    **dict.fromkeys((".odt", ".epub", ".rst", ".rtf"), "pandoc FILE -o NEW.md"),
+    **dict.fromkeys((".odt", ".epub", ".rst", ".rtf", ".tex"), "pandoc FILE -o NEW.md"),
     ".doc": "soffice --headless --convert-to docx FILE",
     ".pptx": "soffice --headless --convert-to pdf FILE",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "soffice --headless --convert-to csv FILE"),

@@ -29,7 +29,7 @@ CONTENTS = (
 )
 # Files and folders that are written before the training: rows, and the runs of other recipes that it depends on.
 PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "first_stages")
-_PACKAGES = ("opencse", "torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
+_PACKAGES = "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
 
 
 def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
@@ -102,7 +102,7 @@ def describe_environment() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": package_versions(),
         "device": torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
         "cpus": os.cpu_count(),
@@ -110,8 +110,6 @@ def describe_environment() -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+def package_versions() -> dict[str, str]:
+    """Return the version of each package on which results depend."""
+    return {package: importlib.metadata.version(package) for package in _PACKAGES}

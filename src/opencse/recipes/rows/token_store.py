@@ -101,7 +101,9 @@ class TokenStore:
 
     def lengths(self, source: int) -> np.ndarray:
         """Return the number of token ids of each row, (rows,); 0 for a row that lacks this source."""
-        return np.diff(self._columns[source].offsets)
+        offsets = self._columns[source].offsets
+        assert offsets is not None
+        return np.diff(offsets)
 
     def present(self, source: int) -> int:
         """Return the number of rows that have this source."""
