@@ -68,6 +68,13 @@ def test_a_row_of_several_lines_is_said(tmp_path, capsys) -> None:
     assert "t.csv: lines 3 to 5 are one row, by the quotation marks" in said[0]
 
 
+def test_a_cell_of_any_length_below_a_line_s_limit_is_read(tmp_path) -> None:
+    """Python's csv module refuses cells above 131,072 characters by itself."""
+    long = "The lamp is on. " * 10_000
+    path = written(tmp_path / "t.csv", f'id,text\n1,"{long}"\n')
+    assert [row for _, row in read_table(path)] == [{"id": "1", "text": long}]
+
+
 def test_utf16_with_a_byte_order_mark_is_read(tmp_path) -> None:
     for encoding in ("utf-16", "utf-16-be"):
         mark = b"\xfe\xff" if encoding == "utf-16-be" else b""

@@ -131,6 +131,7 @@ def test_things_that_are_no_queries_are_refused(given) -> None:
 
 def test_categories_are_texts() -> None:
     assert list(UserText(pd.DataFrame({"text": pd.Series(TEXTS, dtype="category")})).corpus().texts()) == TEXTS
+    assert list(UserText(pd.DataFrame({"text": [*TEXTS, float("nan"), None]})).corpus().texts()) == TEXTS
 
 
 @pytest.mark.parametrize(
