@@ -94,11 +94,11 @@ def open_model(
         model = _opening_class()(source, device=device, config_kwargs=settings or None, trust_remote_code=False)
         model.__class__ = SentenceTransformer
     if hasattr(model[0], "auto_model"):
-        check_loaded(name, model[0].auto_model, model.tokenizer)
+        transformer: Any = model[0].auto_model
+        check_loaded(name, transformer, model.tokenizer)
         if model.tokenizer.pad_token is None:  # of GPT-2 and its like; batches need one, and so do users of the model
             model.tokenizer.pad_token = model.tokenizer.eos_token
-        kinds = model[0].auto_model.config.architectures or ()
-        if any(kind.endswith("ForSequenceClassification") for kind in kinds):
+        if any(kind.endswith("ForSequenceClassification") for kind in transformer.config.architectures or ()):
             _note_once(f"{name}: a classifier or cross-encoder; its head is left out, and its vectors may mean little")
     return model
 
