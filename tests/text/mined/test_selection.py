@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, zscore
 
-from opencse.text.mined.selection import draw, gumbel_noise, probabilities, selection_scores
+from opencse.text.mined.selection import _softmax, draw, gumbel_noise, selection_scores
 from opencse.text.views.constructor import SourceRow, row_seed
 from tests.reference import mining as reference
 
@@ -23,6 +23,14 @@ def pool(mode: str, role: str = "negative", weight: float = 0.8) -> tuple[np.nda
     valid = np.ones((1, len(POOL["edits"])), dtype=bool)
     arrays = [np.array([POOL[name]]) for name in ("cosines", "edits", "longer")]
     return selection_scores(*arrays, valid, weight=weight, role=role, mode=mode), valid
+
+
+def probabilities(scores: np.ndarray, valid: np.ndarray, temperature: float) -> np.ndarray:
+    """The probability that each candidate is drawn first: softmax(score / temperature), DebCSE, Eq. 4 and 6."""
+    if temperature == 0:
+        best = valid & (scores == np.where(valid, scores, -np.inf).max(axis=1, keepdims=True))
+        return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    return _softmax(scores / temperature, valid)
 
 
 def draws(scores: np.ndarray, valid: np.ndarray, count: int, temperature: float, times: int) -> np.ndarray:

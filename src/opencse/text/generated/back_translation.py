@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -13,8 +12,8 @@ from typing import Any, ClassVar, Literal
 from opencse.encoder.names import on_this_machine, resolve
 from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
-from opencse.text.generated.candidate_table import Candidate, Pick, check_error_rate_window, choose_candidate
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_random
+from opencse.text.generated.candidate_table import Candidate, CandidateSource, Pick, check_error_rate_window
+from opencse.text.views.constructor import ConstructorSpec, SourceRow, bundle_digest, row_random
 
 FREQUENT = tuple(
     """the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which
@@ -95,20 +94,15 @@ class BackTranslation(ConstructorSpec):
         return BackTranslator(self, seed=seed)
 
 
-class BackTranslator:
+class BackTranslator(CandidateSource):
     """An opened `BackTranslation`."""
 
     def __init__(self, spec: BackTranslation, *, seed: int = 0) -> None:
-        self._spec, self._seed = spec, seed
-        self._pairs = [tuple(Translator(name, spec) for name in pair) for pair in spec.models]
-        self.digest = bundle_digest(*(one.digest for pair in self._pairs for one in pair))
+        from opencse.foundation.tensors import tensors_hash
 
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Translate each row's text to the pivots and back, and choose one result."""
-        spec = self._spec
-        return choose_candidate(
-            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
-        )
+        self._pairs = [tuple(Translator(name, spec) for name in pair) for pair in spec.models]
+        weights = (tensors_hash(one.model.state_dict()) for pair in self._pairs for one in pair)
+        super().__init__(spec, seed, bundle_digest(*weights))
 
     def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Translate each row's text to every pivot and back, in every variant."""
@@ -201,14 +195,6 @@ class Translator:
         self._device = spec.device or str(choose_device())
         self.model.to(self._device).eval()
         self.unknown: str = self.tokenizer.unk_token or "[MASK]"
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the weights, by name."""
-        joined = hashlib.sha256()
-        for name, value in sorted(self.model.state_dict().items()):
-            joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
-        return joined.hexdigest()
 
     def __call__(self, texts: Sequence[str]) -> list[str]:
         """Translate n texts in batches of similar length."""

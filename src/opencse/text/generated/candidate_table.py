@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import parquet_rows
@@ -24,19 +24,6 @@ class Candidate:
 
     text: str
     label: str = ""
-
-
-class CandidateSource(Protocol):
-    """An opened constructor that can return all candidates instead of one."""
-
-    @property
-    def digest(self) -> str:
-        """As in `Constructor`."""
-        ...
-
-    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
-        """Return all candidates of each row."""
-        ...
 
 
 def check_error_rate_window(window: tuple[float, float]) -> None:
@@ -106,6 +93,30 @@ def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Cand
     return out
 
 
+class CandidateSource:
+    """An opened kind that chooses one of several candidates for each row, or returns all of them.
+
+    Args:
+        spec: A specification with `window` and `pick`.
+        seed: Seed of a random choice.
+        digest: Hash of the candidates, or of the models that make them.
+    """
+
+    def __init__(self, spec: Any, seed: int, digest: str) -> None:
+        self._spec, self._seed, self.digest = spec, seed, digest
+
+    def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
+        """Return all candidates of each row."""
+        raise NotImplementedError
+
+    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
+        """Choose one candidate for each row."""
+        spec = self._spec
+        return choose_candidate(
+            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CandidateTable(ConstructorSpec):
     r"""Choose paraphrases from a table that lists several for each text.
@@ -147,13 +158,12 @@ class CandidateTable(ConstructorSpec):
         return TableChooser(self, seed=seed)
 
 
-class TableChooser:
+class TableChooser(CandidateSource):
     """An opened `CandidateTable`."""
 
     def __init__(self, spec: CandidateTable, *, seed: int = 0) -> None:
-        self._spec, self._seed = spec, seed
         path = regular_file(spec.path)
-        self.digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        super().__init__(spec, seed, hashlib.sha256(path.read_bytes()).hexdigest())
         self._candidates: dict[str, list[Candidate]] = {}
         for text, value, *labels in _rows(path, (spec.text_column, spec.candidate_column, *spec.label_columns)):
             label = "/".join(map(str, labels))
@@ -164,13 +174,6 @@ class TableChooser:
     def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Look up each row's text."""
         return [self._candidates.get(row.text.strip(), []) for row in rows]
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Choose a paraphrase among the candidates of each row's text."""
-        spec = self._spec
-        return choose_candidate(
-            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
-        )
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from opencse.encoder.masked_lm import load_masked_lm
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
+from opencse.text.views.constructor import (
+    BuiltView,
+    ConstructorSpec,
+    SourceRow,
+    bundle_digest,
+    row_random,
+    with_error_rate,
+)
 from opencse.text.views.edits import Edit, apply_edits
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _TOKENS = 512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB
 
@@ -38,12 +41,14 @@ class WordPredictor:
 
         from opencse.encoder.device import choose_device
         from opencse.encoder.precision import resolve_precision
+        from opencse.foundation.tensors import tensors_hash
 
         self.model, self.tokenizer = load_masked_lm(name)
         self.device = device or str(choose_device())
         self.batch_size = batch_size
         self.model.to(self.device)
-        self.digest = self._digest()
+        vocabulary = repr(sorted(self.tokenizer.get_vocab().items()))
+        self.digest = bundle_digest(vocabulary, tensors_hash(self.model.state_dict()))
         if resolve_precision(precision, self.model.config, self.device) == "bf16":
             self.model.to(torch.bfloat16)
         output = self.model.get_output_embeddings()
@@ -52,13 +57,6 @@ class WordPredictor:
         self.special = np.array(sorted(set(self.tokenizer.all_special_ids)))
         limit = getattr(self.model.config, "max_position_embeddings", 512) - 2
         self.max_length = min(limit, self.tokenizer.model_max_length)
-
-    def _digest(self) -> str:
-        """Return a SHA-256 of the weights, by name, and the vocabulary."""
-        joined = hashlib.sha256(repr(sorted(self.tokenizer.get_vocab().items())).encode())
-        for name, value in sorted(self.model.state_dict().items()):
-            joined.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
-        return joined.hexdigest()
 
     def encode(self, texts: Sequence[str], *, room: float = 0.0) -> Any:
         """Tokenise n texts with special tokens and offsets.
@@ -186,8 +184,6 @@ class LikelyWordEditor:
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Change some words of each row's text."""
-        import numpy as np
-
         insert = isinstance(self._spec, Insertion)
         encoded = self._predictor.encode([row.text for row in rows], room=self._spec.share[1])
         places = [self._places(row, encoded, i) for i, row in enumerate(rows)]
@@ -251,7 +247,5 @@ class LikelyWordEditor:
 
 def _best(scores: np.ndarray, count: int) -> list[int]:
     """Return the indices of the highest scores, the highest first."""
-    import numpy as np
-
     best = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]
     return sorted(best.tolist(), key=lambda i: (-scores[i], i))

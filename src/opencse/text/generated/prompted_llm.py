@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,31 +15,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.reading import ASSETS
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, with_error_rate
 
-PROMPTS = {
-    "substitution": (  # SAN, Table 12
-        "Task Description:\n"
-        "Please modify the given sentence according to the following requirements: Only change the nouns, verbs, "
-        "adjectives, and adverbs, while keeping the syntactic structure of the sentence unchanged.\n"
-        "Input:\nOriginal sentence: {text}\n"
-        "Modification requirements: Replace all nouns, verbs, adjectives, and adverbs with antonyms, but do not change "
-        "their parts of speech.\n"
-        "Output:\nModified sentence: {{your-outputs}}\n"
-        "Notes:\nOnly modify nouns, verbs, adjectives, and adverbs.\n"
-        "Keep the syntactic structure of the original sentence unchanged. If there are no suitable antonyms, the "
-        "original words can be replace with semantically unrelated vocabularies. The modified sentence should still "
-        "be a grammatically correct sentence."
-    ),
-    "paraphrase": (
-        "Rewrite the sentence below so that it means exactly the same, but is worded as differently as possible: other "
-        "words, another construction. Answer with the rewritten sentence alone.\nSentence: {text}"
-    ),
-    "negation": (
-        "Negate the main statement of the sentence below, changing as few words as possible. If it is negative "
-        "already, make it affirmative. Answer with the changed sentence alone.\nSentence: {text}"
-    ),
-}
 _LABELS = ("modified sentence:", "sentence:", "output:")
 
 
@@ -104,7 +83,7 @@ class Prompter:
         except ImportError as error:
             raise OpencseError("llm needs the package httpx", "pip install 'opencse[llm]'") from error
         self._spec = spec
-        self._template = spec.prompt or PROMPTS[spec.task]
+        self._template = spec.prompt or tomllib.loads((ASSETS / "prompts.toml").read_text("utf-8"))[spec.task]
         key = os.environ.get("OPENAI_API_KEY", "")
         self._client = httpx.Client(timeout=spec.timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
         self._cache = _Cache(spec.cache)

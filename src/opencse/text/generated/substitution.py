@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from opencse.text.surface import lexical_overlap
 from opencse.text.views.constructor import (
     BuiltView,
     ConstructorSpec,
@@ -15,9 +18,6 @@ from opencse.text.views.constructor import (
     row_seed,
     with_error_rate,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
 
 SAN_SCORES: dict[str, float] = {
     "NOUN": 9, "VERB": 9, "ADJ": 8, "PROPN": 8, "ADV": 7, "PRON": 7, "CCONJ": 6, "DET": 6, "ADP": 5, "CONJ": 5,
@@ -112,8 +112,6 @@ class Substituter:
     """An opened `Substitution`."""
 
     def __init__(self, spec: Substitution, *, seed: int = 0) -> None:
-        import numpy as np
-
         from opencse.text.generated.likely_words import WordPredictor
         from opencse.text.syntax import load_parser
         from opencse.text.syntax.vocabulary_tags import static_lexicon
@@ -131,12 +129,9 @@ class Substituter:
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Substitute words in each row's text."""
-        import numpy as np
-
-        from opencse.text.surface import lexical_overlap
-
         spec = self.spec
-        sources = [_with_final_mark(row.text.strip()[: spec.max_characters]) for row in rows]
+        sources = [row.text.strip()[: spec.max_characters] for row in rows]
+        sources = [f"{text}." if text and text[-1] not in string.punctuation else text for text in sources]
         texts = list(sources)
         rngs = [np.random.Generator(np.random.Philox(row_seed(self._seed, spec.kind, row))) for row in rows]
         live = [i for i, text in enumerate(texts) if text.strip()]
@@ -152,32 +147,25 @@ class Substituter:
                 results.append(_fallback(row, spec.fallback, "unchanged"))
             else:
                 results.append((text, "substituted"))
-        overlap = lexical_overlap([row.text for row in rows], [text or "" for text, _ in results]).tolist()
+        views = with_error_rate(rows, results)
+        overlap = lexical_overlap([row.text for row in rows], [view.text or "" for view in views]).tolist()
         return [
-            BuiltView(text=view.text, rule=view.rule, scores={**view.scores, "overlap": share if view.text else None})
-            for view, share in zip(with_error_rate(rows, results), overlap, strict=True)
+            replace(view, scores={**view.scores, "overlap": share if view.text else None})
+            for view, share in zip(views, overlap, strict=True)
         ]
 
     def cycle(self, texts: Sequence[str], rngs: Sequence[np.random.Generator]) -> list[str]:
-        """Mask and predict once.
-
-        Args:
-            texts: n texts.
-            rngs: The generators of their rows.
-        """
-        encoded = self._predictor.encode(texts)
+        """Mask and predict n texts once, each by the generator of its row."""
+        encoded, tokenizer = self._predictor.encode(texts), self._predictor.tokenizer
         ids = encoded["input_ids"]
         probability = self.mask_probabilities(texts, encoded)
         masked = [rng.random(len(row)) < p for row, p, rng in zip(ids, probability, rngs, strict=True)]
-        return [
-            self._predictor.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
-            for row in self._predict(ids, masked, rngs)
-        ]
+        predicted = self._predict(ids, masked, rngs)
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": True}
+        return [tokenizer.decode(row, **options).strip() for row in predicted]
 
     def mask_probabilities(self, texts: Sequence[str], encoded: Any) -> list[np.ndarray]:
         """Return the probability with which each token is masked; 0 for special tokens."""
-        import numpy as np
-
         special = self._predictor.special
         dynamic = list(self._parser.parse(texts)) if self.spec.tagging == "dynamic" else None
         out = []
@@ -200,8 +188,6 @@ class Substituter:
 
     def _of_offsets(self, offsets: Sequence[tuple[int, int]], tokens: Sequence[Any]) -> np.ndarray:
         """Return for each piece the mask probability of the parsed token in which it begins."""
-        import numpy as np
-
         starts = np.array([token.start for token in tokens] or [0])
         tags = [token.pos for token in tokens] or ["X"]
         place = np.maximum(np.searchsorted(starts, [start for start, _ in offsets], side="right") - 1, 0)
@@ -210,17 +196,11 @@ class Substituter:
     def _predict(
         self, ids: Sequence[list[int]], masked: Sequence[np.ndarray], rngs: Sequence[np.random.Generator]
     ) -> list[list[int]]:
-        import numpy as np
-
+        special, mask = self._predictor.special, self._predictor.tokenizer.mask_token_id
         out = [np.asarray(row) for row in ids]
-        inputs = [
-            np.where(m, self._predictor.tokenizer.mask_token_id, row).tolist()
-            for row, m in zip(out, masked, strict=True)
-        ]
-        where = [
-            np.flatnonzero(~np.isin(row, self._predictor.special) & (m if self.spec.positions == "masked" else True))
-            for row, m in zip(out, masked, strict=True)
-        ]
+        inputs = [np.where(m, mask, row).tolist() for row, m in zip(out, masked, strict=True)]
+        chosen = masked if self.spec.positions == "masked" else [np.ones(len(row), dtype=bool) for row in out]
+        where = [np.flatnonzero(~np.isin(row, special) & m) for row, m in zip(out, chosen, strict=True)]
         for i, scores in self._predictor.scores(inputs, where):
             sample = self.spec.decode == "sample"
             out[i][where[i]] = self._sample(scores, rngs[i]) if sample else scores.argmax(-1)
@@ -228,8 +208,6 @@ class Substituter:
 
     def _sample(self, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw one id per position from scores (positions, vocabulary), with one uniform number each."""
-        import numpy as np
-
         scores = scores.astype(np.float64) / self.spec.temperature
         if 0 < self.spec.top_k < scores.shape[1]:
             smallest = np.partition(scores, -self.spec.top_k, axis=1)[:, -self.spec.top_k, None]
@@ -237,10 +215,6 @@ class Substituter:
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         reached = np.cumsum(weights, axis=1) >= rng.random((len(scores), 1)) * weights.sum(axis=1, keepdims=True)
         return reached.argmax(axis=1)
-
-
-def _with_final_mark(text: str) -> str:
-    return text + "." if text and text[-1] not in string.punctuation else text
 
 
 def _fallback(row: SourceRow, column: str, rule: str) -> tuple[str | None, str]:

@@ -8,14 +8,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from opencse.text.mined import selection
 from opencse.text.mined.candidate_pools import CandidatePools, in_window, random_block, scoring_memory, without_copies
 from opencse.text.mined.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, check_cosine_window, open_bounds
-from opencse.text.mined.selection import Mode
-from opencse.text.surface.alignment import pool_distance, symbols
+from opencse.text.mined.selection import Mode, check_draw, draw_from_pools, gumbel_noise
+from opencse.text.surface.alignment import symbols
 from opencse.text.views.constructor import SourceRow, row_seed
 
-SOUND_TEMPERATURE = 0.1
 _ENCODED = 40_000  # texts whose words are held in memory at a time
 
 
@@ -113,33 +111,5 @@ class DebiasedNegatives(MinedSpec):
         texts = symbols(index.sentences.take(used), unit=self.edits)
         anchors, members = place[: len(ids)], np.full(pools.ids.shape, -1)
         members[pools.valid] = place[len(ids) :]
-        size = texts.lengths
-        score = selection.selection_scores(
-            pools.cosine,
-            pool_distance(texts, anchors, members),
-            np.maximum(size[anchors][:, None], size[members]),
-            pools.valid,
-            weight=self.weight,
-            role="negative",
-            mode=self.mode,
-        )
-        return selection.draw(
-            score,
-            pools.valid,
-            selection.gumbel_noise(seeds, pools.ids),
-            count=self.count,
-            temperature=temperature(self.temperature, self.mode),
-        )
-
-
-def temperature(given: float | None, mode: Mode) -> float:
-    """Return the temperature of a draw: the given one, or the default of the mode."""
-    return given if given is not None else 1.0 if mode == "faithful" else SOUND_TEMPERATURE
-
-
-def check_draw(weight: float, temperature: float | None) -> None:
-    """Raise ValueError if the weight or the temperature of a draw is out of range."""
-    if not 0 <= weight <= 1:
-        raise ValueError(f"weight must lie in [0, 1], not {weight} (DebCSE: 0.8)")
-    if temperature is not None and not 0 <= temperature < np.inf:
-        raise ValueError(f"temperature must be at least 0, not {temperature} (as published: 1)")
+        noise = gumbel_noise(seeds, pools.ids)
+        return draw_from_pools(self, "negative", texts, anchors, members, pools.cosine, noise)

@@ -11,12 +11,10 @@ import numpy as np
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.generated.back_translation import BackTranslation
 from opencse.text.generated.candidate_table import Candidate, CandidateSource, CandidateTable, distinct_candidates
-from opencse.text.mined import selection
-from opencse.text.mined.debiased_negatives import check_draw, temperature
 from opencse.text.mined.mined_spec import SCORES, check_cosine_window, open_bounds, surface_scores
-from opencse.text.mined.selection import Mode
+from opencse.text.mined.selection import Mode, check_draw, draw_from_pools, gumbel_noise
 from opencse.text.mined.vectors import Embedding, Pooling
-from opencse.text.surface.alignment import pool_distance, symbols
+from opencse.text.surface.alignment import symbols
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
 
 
@@ -154,21 +152,8 @@ class PositiveDrawer:
         low, high = open_bounds(spec.window)
         valid &= (cosine >= low) & (cosine <= high)
         members = np.where(valid, members, -1)
-        words = symbols(texts, unit=spec.edits)
-        size = words.lengths
-        anchors = np.arange(len(rows))
-        score = selection.selection_scores(
-            cosine,
-            pool_distance(words, anchors, members),
-            np.maximum(size[anchors][:, None], size[members]),
-            valid,
-            weight=spec.weight,
-            role="positive",
-            mode=spec.mode,
-        )
         seeds = np.array([row_seed(self._seed, spec.kind, row) for row in rows], dtype=np.uint64)
-        noise = selection.gumbel_noise(seeds, np.tile(np.arange(n), (len(rows), 1)))
-        places = selection.draw(
-            score, valid, noise, count=spec.count, temperature=temperature(spec.temperature, spec.mode)
-        )
+        noise = gumbel_noise(seeds, np.tile(np.arange(n), (len(rows), 1)))
+        words = symbols(texts, unit=spec.edits)
+        places = draw_from_pools(spec, "positive", words, np.arange(len(rows)), members, cosine, noise)
         return places, cosine, valid

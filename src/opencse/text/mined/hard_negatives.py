@@ -14,7 +14,7 @@ from opencse.text.mined.mined_spec import (
     CorpusIndex,
     DrawnSentences,
     MinedSpec,
-    PreparedMiner,
+    Miner,
     check_cosine_window,
     open_bounds,
 )
@@ -96,7 +96,7 @@ class HardNegatives(MinedSpec):
         mapped = rows * dimension * 4 if self.search == "faiss" else 0  # the index, shared by all processes
         return scoring_memory(min(self.unit, rows), dimension, self.span[1]) + candidates * 48 + mapped
 
-    def prepare(self, corpus: CorpusAccess) -> PreparedMiner:
+    def prepare(self, corpus: CorpusAccess) -> Miner:
         """Embed the corpus and, for "faiss", build the index, unless they are in the cache."""
         prepared = super().prepare(corpus)
         if self.search == "faiss":
@@ -118,22 +118,17 @@ class HardNegatives(MinedSpec):
         found = self._nearest(ids, anchors, low, high, index, seed)
         first, last = self.span
         found = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
+        ids, cosine = found.ids, found.cosine
         if self.pick == "random":
             seeds = np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
-            even = np.zeros(found.ids.shape)
-            places = draw(even, found.valid, gumbel_noise(seeds, found.ids), count=self.count, temperature=1.0)
-            drawn = places >= 0
-            taken = CandidatePools(
-                ids=np.where(drawn, np.take_along_axis(found.ids, places, axis=1), -1),
-                cosine=np.take_along_axis(found.cosine, places, axis=1),
-            )
-        else:
-            taken = found
-        short = self.count - taken.ids.shape[1]
-        widths = ((0, 0), (0, max(0, short)))
+            even, noise = np.zeros(ids.shape), gumbel_noise(seeds, ids)
+            places = draw(even, found.valid, noise, count=self.count, temperature=1.0)
+            ids = np.where(places >= 0, np.take_along_axis(ids, places, axis=1), -1)
+            cosine = np.take_along_axis(cosine, places, axis=1)
+        widths = ((0, 0), (0, max(0, self.count - ids.shape[1])))
         return DrawnSentences(
-            ids=np.pad(taken.ids[:, : self.count], widths, constant_values=-1),
-            cosine=np.pad(taken.cosine[:, : self.count], widths),
+            ids=np.pad(ids[:, : self.count], widths, constant_values=-1),
+            cosine=np.pad(cosine[:, : self.count], widths),
             sizes=found.sizes,
         )
 

@@ -84,7 +84,7 @@ class MinedSpec(ConstructorSpec):
         """Return NAME_1, …, NAME_m."""
         return tuple(f"{name}_{k + 1}" for k in range(self.count))
 
-    def prepare(self, corpus: CorpusAccess) -> PreparedMiner:
+    def prepare(self, corpus: CorpusAccess) -> Miner:
         """Embed the corpus, unless its vectors are in the cache, and report the memory that mining needs."""
         embedding = Embedding(self.model, self.precision, self.pooling, corpus.models.get(self.model))
         vectors = open_vectors(corpus.sentences, embedding, corpus.engine, progress=corpus.progress)
@@ -94,7 +94,7 @@ class MinedSpec(ConstructorSpec):
             f"mining {self.kind}: {len(vectors):,} sentences, {disk:,.0f} MiB of vectors on disk, "
             f"at most {memory:,.0f} MiB of memory for each of {corpus.engine.workers} workers"
         )
-        return PreparedMiner(self, CorpusIndex(sentences=corpus.sentences, vectors=vectors, embedding=embedding))
+        return Miner(self, CorpusIndex(sentences=corpus.sentences, vectors=vectors, embedding=embedding))
 
     def memory(self, rows: int, dimension: int) -> int:
         """Return the maximum memory of mining in one process, in bytes, excluding libraries and mapped files."""
@@ -109,23 +109,20 @@ class MinedSpec(ConstructorSpec):
         raise NotImplementedError
 
 
-class PreparedMiner:
-    """A `MinedSpec` and the index that it draws from."""
+class Miner:
+    """A `MinedSpec` and the index that it draws from, prepared or opened."""
 
-    def __init__(self, spec: MinedSpec, index: CorpusIndex) -> None:
-        self.spec, self.index = spec, index
+    def __init__(self, spec: MinedSpec, index: CorpusIndex, seed: int = 0) -> None:
+        self.spec, self.index, self._seed = spec, index, seed
 
     def open(self, *, seed: int = 0, workers: int = 1) -> Miner:
-        """Return the miner; files are mapped when they are read."""
+        """Return the miner with its seed; files are mapped when they are read."""
         return Miner(self.spec, self.index, seed)
 
-
-class Miner:
-    """An opened `MinedSpec`."""
-
-    def __init__(self, spec: MinedSpec, index: CorpusIndex, seed: int) -> None:
-        self._spec, self._index, self._seed = spec, index, seed
-        self.digest = spec.digest(index)
+    @property
+    def digest(self) -> str:
+        """Hash of everything that the draw depends on in addition to texts, options and seed."""
+        return self.spec.digest(self.index)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         """Draw for each row."""
@@ -139,20 +136,20 @@ class Miner:
         return out
 
     def _views(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
-        draw = self._spec.draw(rows, self._index, self._seed)
+        draw = self.spec.draw(rows, self.index, self._seed)
         row, place = np.nonzero(draw.ids >= 0)  # positions are filled from the first
         ids = draw.ids[row, place]
-        texts = self._index.sentences.take(ids)
+        texts = self.index.sentences.take(ids)
         sizes = draw.sizes.tolist()
         out: list[list[BuiltView]] = [[] for _ in rows]
         scored = surface_scores([rows[i].text for i in row.tolist()], texts, draw.cosine[row, place])
         for i, number, text, values in zip(row.tolist(), ids.tolist(), texts, scored, strict=True):
             out[i].append(BuiltView(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]}))
         for views, size in zip(out, sizes, strict=True):
-            if len(views) < self._spec.count:
+            if len(views) < self.spec.count:
                 rule = "pool exhausted" if size else "empty pool"
                 none = BuiltView(text=None, rule=rule, scores={"candidates": size})
-                views += [none] * (self._spec.count - len(views))
+                views += [none] * (self.spec.count - len(views))
         return out
 
 

@@ -11,12 +11,53 @@ text intends.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from opencse.text.surface.alignment import Symbols, pool_distance
+
+SOUND_TEMPERATURE = 0.1
 Mode = Literal["sound", "faithful"]
 Role = Literal["negative", "positive"]
+
+
+def draw_from_pools(
+    spec: Any,
+    role: Role,
+    texts: Symbols,
+    anchors: np.ndarray,
+    members: np.ndarray,
+    cosine: np.ndarray,
+    noise: np.ndarray,
+) -> np.ndarray:
+    """Return the positions that are drawn from the pool of each row, int64 (a, m); -1 if the pool is exhausted.
+
+    Args:
+        spec: The options `weight`, `mode`, `temperature` and `count` of the kind.
+        role: Whether negatives or positives are drawn.
+        texts: Words or characters of all texts.
+        anchors: Index of each row's text, (a,).
+        members: Indices of the candidates' texts; negative for the padding.
+        cosine: Cosine similarity of row and candidate.
+        noise: Standard Gumbel noise.
+    """
+    valid, size = members >= 0, texts.lengths
+    longer = np.maximum(size[anchors][:, None], size[members])
+    distance = pool_distance(texts, anchors, members)
+    score = selection_scores(cosine, distance, longer, valid, weight=spec.weight, role=role, mode=spec.mode)
+    temperature = spec.temperature
+    if temperature is None:
+        temperature = 1.0 if spec.mode == "faithful" else SOUND_TEMPERATURE
+    return draw(score, valid, noise, count=spec.count, temperature=temperature)
+
+
+def check_draw(weight: float, temperature: float | None) -> None:
+    """Raise ValueError if the weight or the temperature of a draw is out of range."""
+    if not 0 <= weight <= 1:
+        raise ValueError(f"weight must lie in [0, 1], not {weight} (DebCSE: 0.8)")
+    if temperature is not None and not 0 <= temperature < np.inf:
+        raise ValueError(f"temperature must be at least 0, not {temperature} (as published: 1)")
 
 
 def selection_scores(
@@ -60,17 +101,6 @@ def selection_scores(
     else:
         score = (1 - weight) * (one - surface) + weight * meaning
     return np.where(valid, score, 0.0)
-
-
-def probabilities(scores: np.ndarray, valid: np.ndarray, temperature: float) -> np.ndarray:
-    """Return the probability that each candidate is drawn first: softmax(score / temperature), DebCSE, Eq. 4 and 6.
-
-    The paper's temperature is 1. At 0 all mass is on the highest score, shared among equal ones.
-    """
-    if temperature == 0:
-        best = valid & (scores == np.where(valid, scores, -np.inf).max(axis=1, keepdims=True))
-        return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
-    return _softmax(scores / temperature, valid)
 
 
 def draw(scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int, temperature: float) -> np.ndarray:
