@@ -74,10 +74,10 @@ def main_clause(tokens: Sequence[Token]) -> GermanClause | None:
     last = len(tokens) - 1
     if last < 2 or tokens[last].text not in (".", "!") or any(t.text in ';:?!…"“”„»«()[]–—-' for t in tokens[:last]):
         return None
-    found = _front(tokens)
-    if found is None:
+    opening = _front(tokens)
+    if opening is None:
         return None
-    front, finite = found
+    front, finite = opening
     end = next((i for i in range(finite + 1, last) if tokens[i].text == ","), last)
     if end < last and not _subordinate(tokens, end, last):
         return None

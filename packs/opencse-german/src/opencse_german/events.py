@@ -51,8 +51,8 @@ def at_one_place(clause: GermanClause | None, i: int) -> bool:
     ):
         return i == clause.end - 2
     seat = finite == "hat" and any(token.text in _SEATS for token in clause.tokens)
-    here = finite in _AT_ONE_PLACE or (finite == "befindet" and any(t.text == "sich" for t in clause.tokens))
-    return i == clause.end - 1 and (seat or here)
+    located = finite in _AT_ONE_PLACE or (finite == "befindet" and any(t.text == "sich" for t in clause.tokens))
+    return i == clause.end - 1 and (seat or located)
 
 
 def _has_one_subject(clause: GermanClause) -> bool:

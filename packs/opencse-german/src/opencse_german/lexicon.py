@@ -27,8 +27,8 @@ class Opposed(NamedTuple):
 
 
 def _of(pos: str) -> list[tuple[str, str, bool]]:
-    found = [(a, b, marked == "yes") for a, b, kind, marked in lexicon_rows(OPPOSITES) if kind == pos]
-    return [*found, *((b, a, marked) for a, b, marked in found)]
+    pairs = [(a, b, marked == "yes") for a, b, kind, marked in lexicon_rows(OPPOSITES) if kind == pos]
+    return [*pairs, *((b, a, marked) for a, b, marked in pairs)]
 
 
 @cache

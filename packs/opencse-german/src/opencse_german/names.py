@@ -30,25 +30,25 @@ class GermanEntitySwap(EntitySwap):
         """Change one name."""
         if any(token.text.lower() in w.NEGATIVES | w.VAGUE for token in tokens):
             return None, "negative words"
-        found = self.candidates(text, tokens)
-        if not found:
+        names = self.candidates(text, tokens)
+        if not names:
             return None, "no name"
-        i, kind = rng.choice(found)
+        i, kind = rng.choice(names)
         new = rng.choice(self.replacements(text, tokens, i, kind))
         return apply_edits(text, [(tokens[i].start, tokens[i].end, new)]), kind
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, str]]:
         """Return the places and kinds of the names that may be changed."""
         clause = main_clause(tokens)
-        found = []
+        places = []
         for i, token in enumerate(tokens):
             kind = german_names().get(token.text)
             if kind in ("city", "country") and i and at_one_place(clause, i):
-                found.append((i, kind))
+                places.append((i, kind))
             elif kind in ("month", "weekday") and i and in_event(clause):
                 dated = tokens[i - 1].text[:-1].isdigit() if kind == "month" else tokens[i - 1].text == "am"
-                found += [(i, kind)] if dated else []
-        return found
+                places += [(i, kind)] if dated else []
+        return places
 
     def replacements(self, text: str, tokens: Sequence[Token], place: int, kind: str) -> list[str]:
         """Return the other names of a kind that the sentence does not have."""

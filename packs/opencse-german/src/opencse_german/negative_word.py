@@ -36,10 +36,10 @@ class GermanNegativeWord(NegativeWord):
         if clause is None or any(token.text.lower() in w.VAGUE | w.FOCUS for token in tokens[: clause.end]):
             return None, "unclear clause"
         negatives = [i for i in range(len(tokens)) if clause.word(i) in w.NEGATIVES]
-        found = [(edit, rule) for i, edit, rule in (*_subjects(clause), *_adverbs(clause)) if negatives in ([], [i])]
-        if not found:
+        edits = [(edit, rule) for i, edit, rule in (*_subjects(clause), *_adverbs(clause)) if negatives in ([], [i])]
+        if not edits:
             return None, "no negative word"
-        edit, rule = rng.choice(found)
+        edit, rule = rng.choice(edits)
         return apply_edits(text, [edit]), rule
 
 

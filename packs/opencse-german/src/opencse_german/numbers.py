@@ -46,10 +46,10 @@ class GermanNumberSwap(NumberSwap):
         words = {token.text.lower() for token in tokens}
         if words & (w.NEGATIVES | w.VAGUE | _LIMITS) or tokens[-1].text not in (".", "!"):
             return None, "no exact number"
-        found = [(i, new) for i in range(len(tokens) - 1) if (new := _other(tokens, i, rng)) is not None]
-        if not found:
+        numbers = [(i, new) for i in range(len(tokens) - 1) if (new := _other(tokens, i, rng)) is not None]
+        if not numbers:
             return None, "no number"
-        i, new = rng.choice(found)
+        i, new = rng.choice(numbers)
         return apply_edits(text, [(tokens[i].start, tokens[i].end, match_case(new, tokens[i].text))]), "number"
 
 

@@ -42,10 +42,10 @@ class GermanAntonymSwap(AntonymSwap):
             return None, "negative words"
         predicates = [(edits, "antonym predicate") for edits, *_ in _predicates(main_clause(tokens), self.hold_out)]
         others = list(_words(tokens, self.hold_out))
-        found = predicates if predicates and self.predicate_first else [*predicates, *others]
-        if not found:
+        opposites = predicates if predicates and self.predicate_first else [*predicates, *others]
+        if not opposites:
             return None, "no antonym"
-        edits, rule = rng.choice(found)
+        edits, rule = rng.choice(opposites)
         return apply_edits(text, edits), rule
 
 
@@ -76,12 +76,12 @@ class GermanAntonymQuadruple(AntonymQuadruple):
 
 def opposed_words(text: str) -> dict[str, str]:
     """Return the opposites of the predicates and attributes that a text may have, by their base form."""
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}
     for word in text.replace(".", " ").replace(",", " ").split():
         entry = lexicon.adjectives().get(word) or lexicon.attributes().get(word)
         if entry is not None:
-            found[entry.base[0]] = entry.base[1]
-    return found
+            words[entry.base[0]] = entry.base[1]
+    return words
 
 
 def _quadruple(text: str, tokens: Sequence[Token], hold_out: int) -> list[Rewrite]:

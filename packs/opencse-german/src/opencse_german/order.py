@@ -29,8 +29,8 @@ class GermanReordering(Reordering):
         clause = main_clause(tokens)
         if clause is None or clause.front == "imperative" or any(t.text.lower() in w.FOCUS for t in tokens):
             return None, "unclear clause"
-        found = [*_moved(text, clause), *_exchanged(text, clause)]
-        return rng.choice(found) if found else (None, "nothing to move")
+        orders = [*_moved(text, clause), *_exchanged(text, clause)]
+        return rng.choice(orders) if orders else (None, "nothing to move")
 
 
 @dataclass(frozen=True, kw_only=True)

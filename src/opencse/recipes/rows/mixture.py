@@ -54,7 +54,7 @@ def mix_rows(
     rows: list[Row] = []
     without_rows: list[str] = []
     for name, part in parts.items():
-        needed, kept = ([columns.index(c) + 1 for c in names] for names in (part.needs, (*part.needs, *part.keeps)))
+        needed, cells = ([columns.index(c) + 1 for c in names] for names in (part.needs, (*part.needs, *part.keeps)))
         fitting = [
             row
             for row in sentences
@@ -64,15 +64,15 @@ def mix_rows(
             without_rows.append(f"{name} ({_requirement(part)})")
             continue
         drawn = draw_evenly(fitting, part.rows, random.Random(f"{seed} {name}"))
-        rows += [(row[0], *(row[i] if i in kept else None for i in range(1, len(row))), name) for row in drawn]
+        rows += [(row[0], *(row[i] if i in cells else None for i in range(1, len(row))), name) for row in drawn]
     if not rows:
         raise OpencseError(
             f"none of the {len(sentences)} sentences fits any part of the training rows: {', '.join(without_rows)}",
             "Give more text. The views are built by grammar rules: they need sentences in English, or another language "
             "that has rules.",
         )
-    for each in without_rows:
-        notify(f"no sentence fits the part {each} of the training rows: it is left out")
+    for empty_part in without_rows:
+        notify(f"no sentence fits the part {empty_part} of the training rows: it is left out")
     random.Random(seed).shuffle(rows)
     names = ["text", *columns, "part"]
     write_texts(out, dict(zip(names, zip(*rows, strict=True), strict=True)), made_from)

@@ -79,12 +79,12 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
         OpencseError: There is no such file, or it has no columns with known names.
     """
     present = column_names(regular_file(table))  # a corpus may be a folder, this table may not
-    found = [
+    columns = [
         next((name for name in names if name in present), None) for names in (SENTENCE_COLUMNS, PARAPHRASE_COLUMNS)
     ]
-    if found[0] is None or found[1] is None:
+    if columns[0] is None or columns[1] is None:
         raise OpencseError(
             f"{table} is not a table of paraphrases: its columns are {', '.join(present)}",
             f"Name one {' or '.join(SENTENCE_COLUMNS)}, and one {' or '.join(PARAPHRASE_COLUMNS)}.",
         )
-    return found[0], found[1]
+    return columns[0], columns[1]

@@ -122,15 +122,15 @@ class _Balanced:
         """Return the sampled sentences, each with the adjective or verb for which it was sampled."""
         sampled = self._reservoirs
         used = {word: sampled[word] for word in sorted(sampled) if self._opposite[word] in sampled}
-        found: dict[str, str] = {}
+        sentences: dict[str, str] = {}
         for i in range(self._rounds):
             for word, reservoir in used.items():
-                each = _each(word)
-                for text in reservoir.kept[i * each : (i + 1) * each]:
-                    if len(found) == self._size:
-                        return found
-                    found.setdefault(text, word)
-        return found
+                share = _each(word)
+                for text in reservoir.kept[i * share : (i + 1) * share]:
+                    if len(sentences) == self._size:
+                        return sentences
+                    sentences.setdefault(text, word)
+        return sentences
 
 
 def _each(word: str) -> int:

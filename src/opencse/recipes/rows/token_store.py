@@ -156,9 +156,9 @@ def open_token_store(
         with cached.writer(kinds) as writer, Phase("tokenising", unit="sentences", show=progress) as phase:
             writer.meta["skipped"] = 0
             for chunk in chunks(UsableRows(corpus, sources).with_gaps(), _CHUNK):
-                kept = [row for row in chunk if row is not None]
-                writer.add(*(_tokenise(kept, source, tokenizer, max_length) for source in sources))
-                writer.meta["skipped"] += len(chunk) - len(kept)
+                usable = [row for row in chunk if row is not None]
+                writer.add(*(_tokenise(usable, source, tokenizer, max_length) for source in sources))
+                writer.meta["skipped"] += len(chunk) - len(usable)
                 phase.update(len(chunk))
     store = TokenStore(cached.open(), corpus.content_hash)
     if store.rows < 2:
@@ -185,6 +185,6 @@ def _tokenise(
     texts = [row[source.column] for row in rows]
     wrapped = [t if source.prompt is None else source.prompt.replace("{}", t) for t in texts if t is not None]
     options = {"return_attention_mask": False, "return_token_type_ids": False, "truncation": True}
-    found = tokenizer(wrapped, add_special_tokens=False, max_length=max_length, **options) if wrapped else {}
-    ids = iter(found.get("input_ids", ()))
+    encoded = tokenizer(wrapped, add_special_tokens=False, max_length=max_length, **options) if wrapped else {}
+    ids = iter(encoded.get("input_ids", ()))
     return [None if text is None else next(ids) for text in texts]

@@ -154,11 +154,11 @@ def is_held_out_opposite(word: str, opposite: str, parts: int) -> bool:
 @cache
 def opposed_phrases(table: Literal["particles", "collocations"]) -> dict[str, tuple[OpposedVerb, ...]]:
     """Return the opposites of "take off" by verb and particle, or of "keep" (a promise: "break") by verb."""
-    found: dict[str, tuple[OpposedVerb, ...]] = {}
+    entries: dict[str, tuple[OpposedVerb, ...]] = {}
     for phrase, opposite, objects, marked in lexicon_rows(table):
         entry = OpposedVerb(opposite=opposite, objects=frozenset(objects.split()), complementary=marked == "yes")
-        found[phrase] = (*found.get(phrase, ()), entry)
-    return found
+        entries[phrase] = (*entries.get(phrase, ()), entry)
+    return entries
 
 
 @cache

@@ -37,10 +37,10 @@ class EntitySwap(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change one name, drawn at random, wherever it occurs in the sentence."""
-        found = self.candidates(text, tokens)
-        if not found:
+        candidates = self.candidates(text, tokens)
+        if not candidates:
             return None, "no name"
-        place, kind = rng.choice(found)
+        place, kind = rng.choice(candidates)
         new = rng.choice(self.replacements(text, tokens, place, kind))
         edits: list[Edit] = []
         for i, token in enumerate(tokens):  # a name that stayed in one place would be a second name

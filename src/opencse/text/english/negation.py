@@ -85,8 +85,8 @@ class Negation(GrammarView):
         if self.mode == "faithful":
             return _sncse_negation(tokens)
         negated, rule = None, ""
-        for way in self.by.split("-"):
-            if way == "not":
+        for method in self.by.split("-"):
+            if method == "not":
                 negated, rule = _negated(text, tokens, remove=self.remove, contract=self.contract)
             else:
                 negated, rule = _with_antonym(text, tokens, rng)

@@ -48,10 +48,10 @@ class NegativeWord(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Apply one of the possible edits, drawn at random."""
-        found = possible_edits(text, tokens)
-        if not found:
+        choices = possible_edits(text, tokens)
+        if not choices:
             return None, "no place for it"
-        edits, rule = rng.choice(found)
+        edits, rule = rng.choice(choices)
         return apply_edits(text, edits), rule
 
 

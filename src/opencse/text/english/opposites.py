@@ -84,24 +84,24 @@ def find_opposites(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> 
         around = text[max(token.start - 1, 0) : token.start] + text[token.end : token.end + 1]
         if not token.text.isalpha() or (i and not token.text.islower()) or any(mark in around for mark in "-–'’\"“”/"):
             continue
-        found = _degree(tokens, i) or _opposite(tokens, i)
-        if found is None or lexicon.is_held_out_opposite(*found.pair, hold_out):
+        opposite = _degree(tokens, i) or _opposite(tokens, i)
+        if opposite is None or lexicon.is_held_out_opposite(*opposite.pair, hold_out):
             continue
-        if (found.word if found.word != token.text.lower() else found.new_particle) not in words:
-            yield found
+        if (opposite.word if opposite.word != token.text.lower() else opposite.new_particle) not in words:
+            yield opposite
 
 
-def opposite_edits(text: str, tokens: Sequence[Token], found: Opposite) -> list[Edit]:
+def opposite_edits(text: str, tokens: Sequence[Token], opposite: Opposite) -> list[Edit]:
     """Return the edits that replace a word by its opposite, with its particle, and correct the article before it."""
-    token = tokens[found.place]
-    word = match_case(found.word, token.text)
-    edits = article_edits(text, tokens, found.place, found.word)
-    if found.particle is None:
-        return [(token.start, token.end, f"{word} {found.new_particle}".rstrip()), *edits]
+    token = tokens[opposite.place]
+    word = match_case(opposite.word, token.text)
+    edits = article_edits(text, tokens, opposite.place, opposite.word)
+    if opposite.particle is None:
+        return [(token.start, token.end, f"{word} {opposite.new_particle}".rstrip()), *edits]
     edits.append((token.start, token.end, word))
-    old = tokens[found.particle]
-    start = old.start if found.new_particle else tokens[found.particle - 1].end
-    return [*edits, (start, old.end, found.new_particle)]
+    old = tokens[opposite.particle]
+    start = old.start if opposite.new_particle else tokens[opposite.particle - 1].end
+    return [*edits, (start, old.end, opposite.new_particle)]
 
 
 def opposed_adjectives(text: str) -> dict[str, str]:
@@ -119,12 +119,12 @@ def opposed_verbs(text: str) -> dict[str, str]:
     It does not parse, as `opposed_adjectives`. Verbs whose opposite depends on the object are found if one is there.
     """
     words = set(_WORD.findall(text))
-    found: dict[str, str] = {}
+    opposites: dict[str, str] = {}
     for word in sorted(words & _verb_forms().keys()):
         for base, entry in _verb_forms()[word]:
             if not entry.objects or any({noun, noun + "s"} & words for noun in entry.objects):
-                found[f"to {base}"] = f"to {entry.opposite}"
-    return found
+                opposites[f"to {base}"] = f"to {entry.opposite}"
+    return opposites
 
 
 @cache
@@ -133,7 +133,7 @@ def _verb_forms() -> dict[str, tuple[tuple[str, OpposedVerb], ...]]:
     plain = [(word, _whatever_objects(word)) for word, pos in lexicon.opposites() if pos == "VERB"]
     listed = lexicon.opposed_phrases("collocations").items()
     forms: dict[str, tuple[tuple[str, OpposedVerb], ...]] = {}
-    for base, entry in [*plain, *((verb, each) for verb, entries in listed for each in entries)]:
+    for base, entry in [*plain, *((verb, collocation) for verb, entries in listed for collocation in entries)]:
         if entry is not None and entry.complementary:
             for form in dict.fromkeys(inflect(base, tag) for tag in _VERB_TAGS):
                 forms[form] = (*forms.get(form, ()), (base, entry))

@@ -47,8 +47,8 @@ def _cleaned(text: str) -> tuple[str, list[int] | None]:
 
 def children(tokens: Sequence[Token], head: int, *relations: str) -> list[int]:
     """Return the direct dependents of a token with one of some relations or their subtypes; all if none is named."""
-    found = [i for i, token in enumerate(tokens) if token.head == head != i]
-    return [i for i in found if base_relation(tokens[i]) in relations] if relations else found
+    dependents = [i for i, token in enumerate(tokens) if token.head == head != i]
+    return [i for i in dependents if base_relation(tokens[i]) in relations] if relations else dependents
 
 
 def base_relation(token: Token) -> str:

@@ -26,11 +26,11 @@ _INNER = ("det", "amod", "compound", "nummod", "flat", "poss", "nmod:poss", "fix
 
 def subtree(tokens: Sequence[Token], head: int) -> set[int]:
     """Return the indices of a token and of all its direct and indirect dependents."""
-    found, front = {head}, {head}
+    places, front = {head}, {head}
     while front:
-        front = {i for i, token in enumerate(tokens) if token.head in front and i not in found}
-        found |= front
-    return found
+        front = {i for i, token in enumerate(tokens) if token.head in front and i not in places}
+        places |= front
+    return places
 
 
 def as_span(places: set[int]) -> Span | None:
@@ -116,10 +116,10 @@ class PhraseSwap(GrammarView):
         """Exchange one pair of phrases, drawn by weight."""
         if len(tokens) > MAX_TOKENS:
             return None, "too long"
-        found = list(_swaps(tokens))
-        while found:
-            weights = [weight for weight, *_ in found]
-            _, rule, one, other = found.pop(rng.choices(range(len(found)), weights)[0])
+        swaps = list(_swaps(tokens))
+        while swaps:
+            weights = [weight for weight, *_ in swaps]
+            _, rule, one, other = swaps.pop(rng.choices(range(len(swaps)), weights)[0])
             swapped = exchange_phrases(text, tokens, one, other)
             if swapped is not None:
                 return swapped, rule

@@ -64,12 +64,12 @@ class AntonymSwap(GrammarView):
         """Replace one word, drawn by the weight of its part of speech."""
         if any(token.text.lower() in NEGATIVE - {"never", "rarely", "seldom"} for token in tokens):
             return None, "negative words"
-        found = self.candidates(text, tokens)
-        if not found:
+        opposites = self.candidates(text, tokens)
+        if not opposites:
             return None, "no antonym"
         if self.predicate_first:
-            found = [opposite for opposite in found if find_copula(tokens, opposite) is not None] or found
-        chosen = rng.choices(found, [_WEIGHTS[opposite.pos] for opposite in found])[0]
+            opposites = [opposite for opposite in opposites if find_copula(tokens, opposite) is not None] or opposites
+        chosen = rng.choices(opposites, [_WEIGHTS[opposite.pos] for opposite in opposites])[0]
         return apply_edits(text, opposite_edits(text, tokens, chosen)), f"antonym {chosen.pos}"
 
 
@@ -113,15 +113,15 @@ class NegatedAntonym(GrammarView):
         """Negate the opposites of one or several predicates."""
         contract = rng.random() < self.contract
         places = find_predications(text, tokens, hold_out=self.hold_out)
-        found = [each for each in places if self.accepts(each.opposite)]
-        rng.shuffle(found)
+        predications = [one for one in places if self.accepts(one.opposite)]
+        rng.shuffle(predications)
         edits: list[Edit] = []
         rules: list[str] = []
         reason = "no antonym"
-        for each in found:
+        for one in predications:
             if rules and rng.random() >= self.several:
                 continue
-            new, rule = predication_edits(text, tokens, each, swap=True, deny=True, contract=contract)
+            new, rule = predication_edits(text, tokens, one, swap=True, deny=True, contract=contract)
             if new is None:
                 reason = rule
             elif not _overlap([*edits, *new]):
@@ -177,9 +177,9 @@ class AntonymQuadruple(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""
         contract = rng.random() < self.contract
-        found = list(find_predications(text, tokens, hold_out=self.hold_out))
-        rng.shuffle(found)
-        for place in found:
+        predications = list(find_predications(text, tokens, hold_out=self.hold_out))
+        rng.shuffle(predications)
+        for place in predications:
             made = [
                 predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
                 for swap, deny in _ALL_THREE
@@ -192,10 +192,10 @@ class AntonymQuadruple(GrammarView):
                 for edit in predication_edits(text, tokens, place, swap=swap, deny=deny)[0] or ()
             ]
             further: list[Edit] = []
-            for each in found:
-                if each is place or not each.opposite.complementary or rng.random() >= self.several:
+            for other in predications:
+                if other is place or not other.opposite.complementary or rng.random() >= self.several:
                     continue
-                new = predication_edits(text, tokens, each, swap=True, deny=True)[0]
+                new = predication_edits(text, tokens, other, swap=True, deny=True)[0]
                 if new is not None and not any(_overlap([one, two]) for one in new for two in [*taken, *further]):
                     further += new
             rewritten: list[Rewrite] = [(apply_edits(text, [*(edits or ()), *further]), rule) for edits, rule in made]
@@ -237,14 +237,14 @@ def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) 
 
 
 def predication_edits(
-    text: str, tokens: Sequence[Token], found: Predication, *, swap: bool, deny: bool, contract: bool = False
+    text: str, tokens: Sequence[Token], predication: Predication, *, swap: bool, deny: bool, contract: bool = False
 ) -> Negated:
     """Return the edits of one place.
 
     Args:
         text: The sentence.
         tokens: Its tokens.
-        found: The place.
+        predication: The place.
         swap: Replace the word by its opposite.
         deny: Insert "not", or remove it.
         contract: Write "isn't" rather than "is not".
@@ -252,17 +252,17 @@ def predication_edits(
     Returns:
         The edits, or None if no rule is safe, and the rule or the reason.
     """
-    swapped = opposite_edits(text, tokens, found.opposite) if swap else []
+    swapped = opposite_edits(text, tokens, predication.opposite) if swap else []
     if not deny:
         return swapped, "antonym"
-    if found.to is not None:  # "decided (not) to accept it"
-        to, before = tokens[found.to], tokens[found.to - 1]
+    if predication.to is not None:  # "decided (not) to accept it"
+        to, before = tokens[predication.to], tokens[predication.to - 1]
         negative = before.text.lower() in NOT
         return [*swapped, (before.start if negative else to.start, to.start, "" if negative else "not ")], "infinitive"
-    if found.clause is not None:
-        return _verb_denied(text, found.clause, found.opposite, swapped, contract=contract)
-    assert found.copula is not None
-    denied, rule = _adjective_denied(tokens, found.opposite.place, found.copula, contract=contract)
+    if predication.clause is not None:
+        return _verb_denied(text, predication.clause, predication.opposite, swapped, contract=contract)
+    assert predication.copula is not None
+    denied, rule = _adjective_denied(tokens, predication.opposite.place, predication.copula, contract=contract)
     return (None if denied is None else [*swapped, *denied]), rule
 
 
@@ -307,7 +307,7 @@ def find_copula(tokens: Sequence[Token], opposite: Opposite) -> int | None:
     word and its opposite leave a third possibility.
     """
     head, place = _described(tokens, opposite), opposite.place
-    if head is None or any(_shares_predicate(tokens, each) for each in (place, head)):
+    if head is None or any(_shares_predicate(tokens, i) for i in (place, head)):
         return None
     following = tokens[place + 1].tag if place + 1 < len(tokens) else ""
     if word_at(tokens, place) in word_class("with preposition") and following in ("IN", "TO"):

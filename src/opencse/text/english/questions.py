@@ -229,7 +229,7 @@ class TopicQuestion(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
-        topics = [found for i, token in enumerate(tokens) if (found := self._topic(text, tokens, i, token))]
+        topics = [phrase for i, token in enumerate(tokens) if (phrase := self._topic(text, tokens, i, token))]
         if not topics:
             return None, "no noun"
         topic, plural = rng.choice(topics)

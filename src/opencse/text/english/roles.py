@@ -68,8 +68,8 @@ class RoleSwap(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Exchange the roles of one sentence."""
         reason = "no subject and object"
-        for found in transitives(text, tokens):
-            rewritten, reason = _exchanged_roles(text, tokens, found, alike=self.alike)
+        for clause in transitives(text, tokens):
+            rewritten, reason = _exchanged_roles(text, tokens, clause, alike=self.alike)
             if rewritten is not None:
                 return rewritten, reason
         return None, reason
@@ -111,50 +111,50 @@ class RolePairs(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return both views of one pattern, drawn at random; one with a paraphrase if there is any."""
-        found: list[RolePair] = []
+        pairs: list[RolePair] = []
         if not any(token.text in (".", "?", ";") for token in tokens[:-1]) and not text.rstrip().endswith("?"):
             for pattern in (_comparison, _order, _direction, _recipient):
-                found += pattern(text, tokens)
+                pairs += pattern(text, tokens)
         for clause in transitives(text, tokens):
             swapped = _exchanged_roles(text, tokens, clause, alike=self.alike)[0]
             if swapped is not None:
-                found.append((other_voice(text, tokens, clause)[0], swapped, "voice"))
-        if not found:
+                pairs.append((other_voice(text, tokens, clause)[0], swapped, "voice"))
+        if not pairs:
             return [(None, "no roles")] * len(self.parts)
-        kept, exchanged, rule = rng.choice([each for each in found if each[0] is not None] or found)
-        return [(kept, rule if kept else "no paraphrase"), (exchanged, rule)]
+        paraphrase, exchanged, rule = rng.choice([pair for pair in pairs if pair[0] is not None] or pairs)
+        return [(paraphrase, rule if paraphrase else "no paraphrase"), (exchanged, rule)]
 
 
-def _exchanged_roles(text: str, tokens: Sequence[Token], found: Transitive, *, alike: bool) -> Rewrite:
+def _exchanged_roles(text: str, tokens: Sequence[Token], roles: Transitive, *, alike: bool) -> Rewrite:
     """Exchange subject and object of one clause of a sentence; `alike` as in `RoleSwap`."""
-    if any(tokens[i].tag == "PRP$" for i in range(found.other[0], found.other[1] + 1)):
+    if any(tokens[i].tag == "PRP$" for i in range(roles.other[0], roles.other[1] + 1)):
         return None, "possessive"
-    fits = not alike or (can_act(tokens[found.subject_head]) and can_act(tokens[found.other_head]))
-    base = verb_base(tokens[found.clause.predicate])
+    fits = not alike or (can_act(tokens[roles.subject_head]) and can_act(tokens[roles.other_head]))
+    base = verb_base(tokens[roles.clause.predicate])
     if base in SYMMETRIC_VERBS or base in word_class("one way") or not fits:
         return None, "not alike"
-    number = is_plural(tokens, found.other_head, found.other)
-    before = is_plural(tokens, found.subject_head, found.subject)
+    number = is_plural(tokens, roles.other_head, roles.other)
+    before = is_plural(tokens, roles.subject_head, roles.subject)
     if number is None or before is None:
         return None, "number"
-    edits = exchange(text, tokens, found.subject, found.other)
+    edits = exchange(text, tokens, roles.subject, roles.other)
     subject = edits[0][2]
-    if number != before or "I" in (tokens[found.subject[0]].text, subject):
-        agreement = _agreement(tokens, found, plural=number, first_person=subject == "I")
+    if number != before or "I" in (tokens[roles.subject[0]].text, subject):
+        agreement = _agreement(tokens, roles, plural=number, first_person=subject == "I")
         if agreement is None:
             return None, "verb form"
         edits += agreement
-    return apply_edits(text, edits), "active roles" if found.by is None else "passive roles"
+    return apply_edits(text, edits), "active roles" if roles.by is None else "passive roles"
 
 
-def _agreement(tokens: Sequence[Token], found: Transitive, *, plural: bool, first_person: bool) -> list[Edit] | None:
+def _agreement(tokens: Sequence[Token], roles: Transitive, *, plural: bool, first_person: bool) -> list[Edit] | None:
     """Return the edit that makes the finite verb agree with its new subject; None if a second verb would have to."""
     if shares_subject(tokens):
         return None
-    assert found.clause.finite is not None
-    finite, verb, tag = tokens[found.clause.finite], tokens[found.clause.predicate], found.clause.tag
+    assert roles.clause.finite is not None
+    finite, verb, tag = tokens[roles.clause.finite], tokens[roles.clause.predicate], roles.clause.tag
     new = finite.text
-    if found.helpers:
+    if roles.helpers:
         new = agreeing(finite.text, plural, first_person=first_person)
     elif tag in ("VBZ", "VBP"):
         base = base_form(verb.text, tag, verb.lemma)
@@ -199,8 +199,8 @@ def _comparison(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
         new = lexicon.opposites().get((token.text.lower(), "ADJ"), "")
         if degrees:
             new = "less" if word.text.lower() == "more" else "more"
-        kept = apply_edits(text, [*edits, (word.start, word.end, new)]) if new else None
-        yield kept, apply_edits(text, edits), "comparison"
+        paraphrase = apply_edits(text, [*edits, (word.start, word.end, new)]) if new else None
+        yield paraphrase, apply_edits(text, edits), "comparison"
 
 
 def _order(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
@@ -235,8 +235,8 @@ def _order(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
             continue
         clauses = [_uncapitalised(text, tokens, main), _uncapitalised(text, tokens, (mark + 1, span[1]))]
         end = text[tokens[last].end :]
-        kept = _joined(clauses, word, end, fronted=not fronted)
-        yield kept, _joined(clauses[::-1], word, end, fronted=fronted), "order"
+        paraphrase = _joined(clauses, word, end, fronted=not fronted)
+        yield paraphrase, _joined(clauses[::-1], word, end, fronted=fronted), "order"
 
 
 def _uncapitalised(text: str, tokens: Sequence[Token], span: Span) -> str:
@@ -270,8 +270,8 @@ def _direction(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
             continue
         one, other = text_of(text, tokens, start), text_of(text, tokens, end)
         place = (token.start, tokens[end[1]].end)
-        kept = apply_edits(text, [(*place, f"to {other} from {one}")])
-        yield kept, apply_edits(text, [(*place, f"from {other} to {one}")]), "direction"
+        paraphrase = apply_edits(text, [(*place, f"to {other} from {one}")])
+        yield paraphrase, apply_edits(text, [(*place, f"from {other} to {one}")]), "direction"
 
 
 def _recipient(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
@@ -280,17 +280,17 @@ def _recipient(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
         if verb.tag != "VBD" or verb.lemma.lower() not in word_class("giving"):
             continue  # in the present tense the verb would have to agree
         roles = [children(tokens, i, relation) for relation in ("nsubj", "iobj", "obj")]
-        if any(len(found) != 1 for found in roles) or children(tokens, i, "conj", "aux", "xcomp", "ccomp"):
+        if any(len(dependents) != 1 for dependents in roles) or children(tokens, i, "conj", "aux", "xcomp", "ccomp"):
             continue
-        heads = [found[0] for found in roles]
+        heads = [dependents[0] for dependents in roles]
         giver, recipient, thing = (_phrase(tokens, head) for head in heads)
         if giver is None or recipient is None or tokens[heads[0]].relation != "nsubj":
             continue
         if not giver[1] < i < recipient[0] or not (can_act(tokens[heads[0]]) and can_act(tokens[heads[1]])):
             continue
-        kept = None
+        paraphrase = None
         if thing is not None and thing[0] == recipient[1] + 1 and recipient[1] - recipient[0] < _SHORT:
             place = (tokens[recipient[0]].start, tokens[thing[1]].end)
             moved = f"{text_of(text, tokens, thing)} to {text_of(text, tokens, recipient)}"
-            kept = apply_edits(text, [(*place, moved)])
-        yield kept, apply_edits(text, exchange(text, tokens, giver, recipient)), "recipient"
+            paraphrase = apply_edits(text, [(*place, moved)])
+        yield paraphrase, apply_edits(text, exchange(text, tokens, giver, recipient)), "recipient"

@@ -57,14 +57,14 @@ class MainClause(GrammarView):
         clause = main_clause(tokens)
         if clause is None or clause.subject is None or clause.finite is None:
             return None, "no finite verb"
-        kept = _kept_tokens(clause)
-        if not {clause.subject, clause.finite, clause.predicate} <= set(kept):
+        places = _kept_tokens(clause)
+        if not {clause.subject, clause.finite, clause.predicate} <= set(places):
             return None, "broken"
         shortest, longest = self.words
-        if not shortest <= len(kept) <= longest:
-            return None, "too short" if len(kept) < shortest else "too long"
-        words = [tokens[kept[0]].text]
-        for before, i in pairwise(kept):  # with their original spacing
+        if not shortest <= len(places) <= longest:
+            return None, "too short" if len(places) < shortest else "too long"
+        words = [tokens[places[0]].text]
+        for before, i in pairwise(places):  # with their original spacing
             glued = i == before + 1 and tokens[i].start == tokens[before].end
             words.append(("" if glued else " ") + tokens[i].text)
         cut = "".join(words)
@@ -75,18 +75,18 @@ class MainClause(GrammarView):
 def _kept_tokens(clause: Clause) -> list[int]:
     """Return the tokens of the clause itself, without loose punctuation and loose conjunctions."""
     tokens = clause.tokens
-    kept = subtree(tokens, clause.predicate)
-    for i in sorted(kept - {clause.predicate}):
+    places = subtree(tokens, clause.predicate)
+    for i in sorted(places - {clause.predicate}):
         other_clause = base_relation(tokens[i]) == "conj" and tokens[i].head == clause.predicate
         if base_relation(tokens[i]) in _CUT or "relcl" in tokens[i].relation or other_clause:
-            kept -= subtree(tokens, i)
-    joined = {tokens[i].head for i in kept if tokens[i].relation == "conj"}
-    for i in sorted(kept):
+            places -= subtree(tokens, i)
+    joined = {tokens[i].head for i in places if tokens[i].relation == "conj"}
+    for i in sorted(places):
         # "cc" depends on the next conjunct (Universal Dependencies) or on the previous one (spaCy's own models)
         if tokens[i].relation == "cc" and tokens[i].head not in joined and tokens[tokens[i].head].relation != "conj":
-            kept.discard(i)
-    kept = {i for i in kept if tokens[i].text not in _LOOSE}
-    return [i for i in sorted(kept) if tokens[i].text != "," or {i - 1, i + 1} <= kept]  # no comma at a cut
+            places.discard(i)
+    places = {i for i in places if tokens[i].text not in _LOOSE}
+    return [i for i in sorted(places) if tokens[i].text != "," or {i - 1, i + 1} <= places]  # no comma at a cut
 
 
 def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | None:

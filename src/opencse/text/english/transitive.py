@@ -58,8 +58,8 @@ class Passive(GrammarView):
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Change the voice of one sentence."""
         reason = "no subject and object"
-        for found in transitives(text, tokens):
-            rewritten, reason = other_voice(text, tokens, found)
+        for roles in transitives(text, tokens):
+            rewritten, reason = other_voice(text, tokens, roles)
             if rewritten is not None:
                 return rewritten, reason
         return None, reason
@@ -98,9 +98,9 @@ def transitives(text: str, tokens: Sequence[Token]) -> Iterator[Transitive]:
     clauses = [main_clause(tokens)]
     clauses += [clause_at(tokens, i) for i, t in enumerate(tokens) if base_relation(t) in _OTHER_CLAUSES]
     for clause in clauses:
-        found = _transitive(tokens, clause) if clause is not None else None
-        if found is not None:
-            yield found
+        roles = _transitive(tokens, clause) if clause is not None else None
+        if roles is not None:
+            yield roles
 
 
 def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
@@ -114,10 +114,10 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
         return None
     first = min([verb, *helpers])
     passive = any(relations[i] in ("aux:pass", "auxpass") for i in helpers)
-    found = _agent(tokens, verb) if passive else _object(tokens, verb)
-    if noun > first or found is None:
+    noun_of_other = _agent(tokens, verb) if passive else _object(tokens, verb)
+    if noun > first or noun_of_other is None:
         return None
-    by, head = found
+    by, head = noun_of_other
     named = tokens[noun].pos != "PRON"
     subject = _noun_phrase(tokens, noun)
     other = _noun_phrase(tokens, head, without=by, possessive=named and not passive)
@@ -271,19 +271,19 @@ def can_act(token: Token) -> bool:
     return token.pos == "PROPN" or word in ACTORS or (token.tag == "NNS" and word.removesuffix("s") in ACTORS)
 
 
-def other_voice(text: str, tokens: Sequence[Token], found: Transitive) -> Rewrite:
+def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrite:
     """Turn one clause of a sentence into the other voice; None if the grammar is in doubt."""
-    dependents = children(tokens, found.clause.predicate)
+    dependents = children(tokens, roles.clause.predicate)
     negated = any(word_at(tokens, i) in NOT for i in dependents)
-    if negated and any(word_at(tokens, i) == "any" for i in range(found.other[0], found.other[1] + 1)):
+    if negated and any(word_at(tokens, i) == "any" for i in range(roles.other[0], roles.other[1] + 1)):
         return None, "hanging on negation"
-    joined = shares_subject(tokens) or any(token.tag == "TO" for token in tokens[found.other[1] + 1 :])
+    joined = shares_subject(tokens) or any(token.tag == "TO" for token in tokens[roles.other[1] + 1 :])
     if joined or any(_needs_subject(tokens, i) for i in dependents):
         return None, "shared subject"
-    start, end = characters(tokens, (found.subject[0], found.other[1]))
+    start, end = characters(tokens, (roles.subject[0], roles.other[1]))
     if any(mark in text[start:end] for mark in "()[]"):
         return None, "brackets"
-    return _to_passive(text, tokens, found) if found.by is None else _to_active(text, tokens, found, found.by)
+    return _to_passive(text, tokens, roles) if roles.by is None else _to_active(text, tokens, roles, roles.by)
 
 
 def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
@@ -294,36 +294,36 @@ def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
     return relation in ("xcomp", "dep", "list", "ccomp")
 
 
-def _to_passive(text: str, tokens: Sequence[Token], found: Transitive) -> Rewrite:
+def _to_passive(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrite:
     """Turn an active clause into a passive one."""
-    verb, subject = tokens[found.clause.predicate], tokens[found.subject_head]
-    base, plural = verb_base(verb), is_plural(tokens, found.other_head, found.other)
-    fixed = tokens[found.other[0]].tag == "NN" or tokens[found.other_head].tag == "CD"  # "took place", "won gold"
+    verb, subject = tokens[roles.clause.predicate], tokens[roles.subject_head]
+    base, plural = verb_base(verb), is_plural(tokens, roles.other_head, roles.other)
+    fixed = tokens[roles.other[0]].tag == "NN" or tokens[roles.other_head].tag == "CD"  # "took place", "won gold"
     if base in word_class("no passive") or plural is None or fixed or not verb.text.isalpha():
         return None, "no passive"
     unnatural = ("which", "who", "that", "this", *(("it", "you", "i", "we") if subject.tag == "PRP" else ()))
     if subject.text.lower() in unnatural:
         return None, "no passive"
-    first = text_of(text, tokens, found.other).lower() == "me"
-    group = _passive_group(tokens, found, base, plural=plural, first_person=first)
+    first = text_of(text, tokens, roles.other).lower() == "me"
+    group = _passive_group(tokens, roles, base, plural=plural, first_person=first)
     if group is None:
         return None, "verb form"
-    return apply_edits(text, [*exchange(text, tokens, found.subject, found.other, "by "), *group]), "active to passive"
+    return apply_edits(text, [*exchange(text, tokens, roles.subject, roles.other, "by "), *group]), "active to passive"
 
 
 def _passive_group(
-    tokens: Sequence[Token], found: Transitive, base: str, *, plural: bool, first_person: bool
+    tokens: Sequence[Token], roles: Transitive, base: str, *, plural: bool, first_person: bool
 ) -> list[Edit] | None:
     """Return the edits that turn the verb group into a passive one: "has written" into "has been written"."""
-    verb, helpers = tokens[found.clause.predicate], [tokens[i] for i in found.helpers]
+    verb, helpers = tokens[roles.clause.predicate], [tokens[i] for i in roles.helpers]
     past = participle(base)
     words = [helper.text.lower() for helper in helpers]
     if not words:
-        tag = found.clause.tag
+        tag = roles.clause.tag
         if tag not in ("VBZ", "VBP", "VBD") or inflect(base, tag) != verb.text.lower():
             return None
         helper = agreeing("was" if tag == "VBD" else "is", plural, first_person=first_person)
-        place = tokens[found.subject[1]].end  # before the adverbs that precede the verb
+        place = tokens[roles.subject[1]].end  # before the adverbs that precede the verb
         return [(place, place, f" {helper}"), (verb.start, verb.end, past)]
     if any("'" in word or "’" in word for word in words) or (words[0] == "had" and len(words) > 1):
         return None
@@ -342,18 +342,18 @@ def _passive_group(
     return [(helpers[0].start, helpers[0].end, new), (verb.start, verb.end, form + past)]
 
 
-def _to_active(text: str, tokens: Sequence[Token], found: Transitive, by: int) -> Rewrite:
+def _to_active(text: str, tokens: Sequence[Token], roles: Transitive, by: int) -> Rewrite:
     """Turn a passive clause with an agent into an active one."""
-    verb, place = tokens[found.clause.predicate], found.clause.predicate
-    base, plural = verb_base(verb), is_plural(tokens, found.other_head, found.other)
-    helper = word_at(tokens, found.helpers[0])
-    if plural is None or len(found.helpers) != 1 or helper not in ("is", "are", "was", "were"):
+    verb, place = tokens[roles.clause.predicate], roles.clause.predicate
+    base, plural = verb_base(verb), is_plural(tokens, roles.other_head, roles.other)
+    helper = word_at(tokens, roles.helpers[0])
+    if plural is None or len(roles.helpers) != 1 or helper not in ("is", "are", "was", "were"):
         return None, "verb form"
-    if any(word_at(tokens, i) in ("not", "n't") for i in range(found.subject[1], place)):
+    if any(word_at(tokens, i) in ("not", "n't") for i in range(roles.subject[1], place)):
         return None, "negative already"
     if any(tokens[i].relation in ("compound:prt", "prt") for i in children(tokens, place)):
         return None, "particle"
-    agent, patient = (new for _, _, new in exchange(text, tokens, found.subject, found.other))
+    agent, patient = (new for _, _, new in exchange(text, tokens, roles.subject, roles.other))
     past = helper in ("was", "were")
     form = inflect(base, "VBD" if past else "VBP" if plural or agent == "I" else "VBZ")
     known = participle(base) == verb.text.lower() or is_past(verb.text)
@@ -361,9 +361,9 @@ def _to_active(text: str, tokens: Sequence[Token], found: Transitive, by: int) -
         return None, "verb form"
     before = tokens[by - 1]
     edits: list[Edit] = [
-        (*characters(tokens, found.subject), agent),
-        (tokens[found.helpers[0]].start, tokens[found.helpers[0] + 1].start, ""),
+        (*characters(tokens, roles.subject), agent),
+        (tokens[roles.helpers[0]].start, tokens[roles.helpers[0] + 1].start, ""),
         (verb.start, verb.end, f"{form} {patient}"),
-        (before.start if before.text == "," else before.end, tokens[found.other[1]].end, ""),
+        (before.start if before.text == "," else before.end, tokens[roles.other[1]].end, ""),
     ]
     return apply_edits(text, edits), "passive to active"

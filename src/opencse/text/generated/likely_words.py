@@ -93,10 +93,10 @@ class WordPredictor:
                 logits = self.model(input_ids=tokens).logits
                 if logits.dim() == 3:  # the output layer is not linear, so the hook did not run
                     logits = logits.flatten(0, 1)[self._wanted]
-                found = logits.float().cpu().numpy()
-            found[:, self.special] = -np.inf
+                scores = logits.float().cpu().numpy()
+            scores[:, self.special] = -np.inf
             ends = np.cumsum([len(where[i]) for i in batch])[:-1]
-            yield from zip(batch, np.split(found, ends), strict=True)
+            yield from zip(batch, np.split(scores, ends), strict=True)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Yield batches of indices of rows of equal length, whose scores over the vocabulary fit in memory."""

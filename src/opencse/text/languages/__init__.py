@@ -92,8 +92,8 @@ def choose_language(language: str, texts: Iterable[str], syntax: str = "") -> Ch
     Raises:
         OpencseError: The language is unknown.
     """
-    found = likely_language(texts)
-    code = (found or ENGLISH.code) if language == AUTO else language
+    likely = likely_language(texts)
+    code = (likely or ENGLISH.code) if language == AUTO else language
     pack = language_packs().get(code)
     if pack is None:
         if code not in LANGUAGES:
@@ -102,4 +102,4 @@ def choose_language(language: str, texts: Iterable[str], syntax: str = "") -> Ch
         pack = unknown_language(code, LANGUAGES[code])
     if syntax:
         pack = replace(pack, syntax=syntax)
-    return ChosenLanguage(pack, found, asked=language != AUTO)
+    return ChosenLanguage(pack, likely, asked=language != AUTO)

@@ -19,8 +19,8 @@ class CountSwap(NumberSwap):
 
     def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
         """Return the places of the counts."""
-        found = super().candidates(text, tokens)
-        return [i for i in found if _COUNT.fullmatch(tokens[i].text) and _before_word(tokens, i)]
+        numbers = super().candidates(text, tokens)
+        return [i for i in numbers if _COUNT.fullmatch(tokens[i].text) and _before_word(tokens, i)]
 
 
 def _before_word(tokens: Sequence[Token], i: int) -> bool:

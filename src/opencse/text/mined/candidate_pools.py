@@ -43,10 +43,10 @@ class CandidatePools:
         return self.valid.sum(axis=1)
 
 
-def scoring_memory(rows: int, dimension: int, kept: int) -> int:
-    """Return the maximum memory of `in_window` and `nearest` in bytes, for rows that keep `kept` candidates each."""
-    tile = TILE * (CHUNK + kept) * 64  # scores, masks, and positions of the candidates found
-    return tile + (3 * CHUNK + rows) * dimension * 4 + rows * kept * 40
+def scoring_memory(rows: int, dimension: int, size: int) -> int:
+    """Return the maximum memory of `in_window` and `nearest` in bytes, for rows that keep `size` candidates each."""
+    tile = TILE * (CHUNK + size) * 64  # scores, masks, and positions of the candidates found
+    return tile + (3 * CHUNK + rows) * dimension * 4 + rows * size * 40
 
 
 def random_block(rows: int, size: int, seed: int) -> np.ndarray:
@@ -166,9 +166,10 @@ def _merged(best: CandidatePools, row: np.ndarray, ids: np.ndarray, cosine: np.n
     more_cosine = np.full(more_ids.shape, -np.inf, dtype=np.float32)
     more_ids[:, :size], more_cosine[:, :size] = best.ids, best.cosine
     more_ids[row, size + rank], more_cosine[row, size + rank] = ids, cosine
-    kept = np.argpartition(-more_cosine, size - 1, axis=1)[:, :size]
+    best_places = np.argpartition(-more_cosine, size - 1, axis=1)[:, :size]
     return CandidatePools(
-        ids=np.take_along_axis(more_ids, kept, axis=1), cosine=np.take_along_axis(more_cosine, kept, axis=1)
+        ids=np.take_along_axis(more_ids, best_places, axis=1),
+        cosine=np.take_along_axis(more_cosine, best_places, axis=1),
     )
 
 

@@ -127,9 +127,9 @@ class PositiveDrawer:
 
     def _candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Return all different candidates of each row."""
-        found = self._source.candidates(rows) if self._source else [[] for _ in rows]
+        pools = self._source.candidates(rows) if self._source else [[] for _ in rows]
         out = []
-        for row, pool in zip(rows, found, strict=True):
+        for row, pool in zip(rows, pools, strict=True):
             built = ((column, row.views.get(column)) for column in self._spec.candidates)
             more = [Candidate(text=text, label=column) for column, text in built if text is not None]
             out.append(distinct_candidates(row.text, [*pool, *more]))

@@ -41,10 +41,10 @@ class FaissIndex:
     def meta(self) -> dict[str, Any]:
         """Number of cells, hash of the index, and recall by probes; {} if there is no index yet, or a damaged one."""
         try:
-            found = read_json(self._meta)
+            meta = read_json(self._meta)
             with self.path.open("rb") as file:
-                whole = found["sha256"] == hashlib.file_digest(file, "sha256").hexdigest()
-            return found if whole and isinstance(found["recall"], dict) and isinstance(found["cells"], int) else {}
+                whole = meta["sha256"] == hashlib.file_digest(file, "sha256").hexdigest()
+            return meta if whole and isinstance(meta["recall"], dict) and isinstance(meta["cells"], int) else {}
         except (OpencseError, OSError, KeyError):
             return {}
 
@@ -70,14 +70,14 @@ class FaissIndex:
         cosine = np.zeros((len(anchors), size), dtype=np.float32)
         open_rows, asked = np.arange(len(anchors)), min(2 * size + 20, len(keys))
         while len(open_rows):
-            scores, found = self._index.search(anchors[open_rows], asked)
-            exhausted = found[:, -1] < 0
-            fits = (found >= 0) & (scores >= low) & (scores <= high[open_rows, None])
-            own = keys[np.maximum(found, 0)]
+            scores, neighbours = self._index.search(anchors[open_rows], asked)
+            exhausted = neighbours[:, -1] < 0
+            fits = (neighbours >= 0) & (scores >= low) & (scores <= high[open_rows, None])
+            own = keys[np.maximum(neighbours, 0)]
             fits &= (own != anchor_keys[open_rows, None]) & _first_of_equals(own)
             rank = fits.cumsum(axis=1) - 1
             row, place = np.nonzero(fits & (rank < size))
-            ids[open_rows[row], rank[row, place]] = found[row, place]
+            ids[open_rows[row], rank[row, place]] = neighbours[row, place]
             cosine[open_rows[row], rank[row, place]] = scores[row, place]
             if asked >= min(_MAX_ASKED, len(keys)):
                 break
@@ -111,8 +111,8 @@ class FaissIndex:
         keys, high = ids.astype(np.uint64), np.full(len(asked), np.inf)
         size = min(_NEAREST, rows - 1)
         exact = nearest(anchors, keys[asked], ids, keys, self._vectors.take, size=size, low=-np.inf, high=high)
-        found = self.nearest(anchors, keys[asked], keys, size, -np.inf, high)
-        return float((exact.ids[:, :, None] == found.ids[:, None, :]).any(axis=2).mean())
+        approximate = self.nearest(anchors, keys[asked], keys, size, -np.inf, high)
+        return float((exact.ids[:, :, None] == approximate.ids[:, None, :]).any(axis=2).mean())
 
 
 def open_faiss(vectors: Vectors, probes: int, notify: Callable[[str], None]) -> FaissIndex:

@@ -115,21 +115,21 @@ class HardNegatives(MinedSpec):
         ids = np.array([row.id for row in rows])
         anchors = index.vectors.take(ids)
         low, high = self._bounds(rows, anchors, index)
-        found = self._nearest(ids, anchors, low, high, index, seed)
+        pools = self._nearest(ids, anchors, low, high, index, seed)
         first, last = self.span
-        found = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
-        ids, cosine = found.ids, found.cosine
+        pools = CandidatePools(ids=pools.ids[:, first:last], cosine=pools.cosine[:, first:last])
+        ids, cosine = pools.ids, pools.cosine
         if self.pick == "random":
             seeds = np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
             even, noise = np.zeros(ids.shape), gumbel_noise(seeds, ids)
-            places = draw(even, found.valid, noise, count=self.count, temperature=1.0)
+            places = draw(even, pools.valid, noise, count=self.count, temperature=1.0)
             ids = np.where(places >= 0, np.take_along_axis(ids, places, axis=1), -1)
             cosine = np.take_along_axis(cosine, places, axis=1)
         widths = ((0, 0), (0, max(0, self.count - ids.shape[1])))
         return DrawnSentences(
             ids=np.pad(ids[:, : self.count], widths, constant_values=-1),
             cosine=np.pad(cosine[:, : self.count], widths),
-            sizes=found.sizes,
+            sizes=pools.sizes,
         )
 
     def _bounds(self, rows: Sequence[SourceRow], anchors: np.ndarray, index: CorpusIndex) -> tuple[float, np.ndarray]:

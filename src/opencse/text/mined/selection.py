@@ -125,9 +125,9 @@ def draw(scores: np.ndarray, valid: np.ndarray, noise: np.ndarray, *, count: int
     out = np.full((rows, count), -1, dtype=np.int64)
     for k in range(min(count, n)):
         best = key.argmax(axis=1)
-        found = np.flatnonzero(key[np.arange(rows), best] > -np.inf)
-        out[found, k] = best[found]
-        key[found, best[found]] = -np.inf
+        drawn = np.flatnonzero(key[np.arange(rows), best] > -np.inf)
+        out[drawn, k] = best[drawn]
+        key[drawn, best[drawn]] = -np.inf
     return out
 
 

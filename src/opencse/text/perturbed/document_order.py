@@ -35,8 +35,10 @@ class NextSentence(ConstructorSpec):
     def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
         """Return the next sentence of each row."""
         numbers = [row.id + 1 for row in rows]
-        found = [(corpus.range(i, i + 1)[0], f"row {i}") if i < len(corpus) else (None, "last row") for i in numbers]
-        return with_error_rate(rows, found)
+        sentences = [
+            (corpus.range(i, i + 1)[0], f"row {i}") if i < len(corpus) else (None, "last row") for i in numbers
+        ]
+        return with_error_rate(rows, sentences)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,9 +121,9 @@ def _final_mark_apart(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
 
 
 def _tokens(doc: Any) -> Iterator[Token]:
-    kept = [token for token in doc if not token.is_space]
-    place = {token.i: index for index, token in enumerate(kept)}
-    for index, token in enumerate(kept):
+    words = [token for token in doc if not token.is_space]
+    place = {token.i: index for index, token in enumerate(words)}
+    for index, token in enumerate(words):
         yield Token(
             text=token.text,
             start=token.idx,

@@ -232,8 +232,8 @@ def _build_views(
     if spec.of == "text":
         return list(constructor(rows))
     valid = [row for row in rows if row.views[spec.of] is not None]
-    found = constructor([SourceRow(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in valid])
-    views = dict(zip((row.id for row in valid), found, strict=True))
+    built = constructor([SourceRow(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in valid])
+    views = dict(zip((row.id for row in valid), built, strict=True))
     missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
     return [views.get(row.id, missing) for row in rows]
 

@@ -180,9 +180,9 @@ class ViewFiles:
                 path.unlink()
             return set()
         for path in present:
-            found = read_header(path)
-            if found != self.header or path not in self.paths:
-                differing = [key for key in self.header if found.get(key) != self.header[key]] or ["number of parts"]
+            header = read_header(path)
+            if header != self.header or path not in self.paths:
+                differing = [key for key in self.header if header.get(key) != self.header[key]] or ["number of parts"]
                 raise OpencseError(
                     f"{self.folder} holds views that were built with other settings ({', '.join(differing)} differ)",
                     "Build into another folder, or add --overwrite to replace them.",
