@@ -17,8 +17,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.text.english.grammar_view import GrammarView
 from opencse.text.language import LANGUAGES, likely_language
 from opencse.text.languages.english import ENGLISH
-from opencse.text.languages.pack import LanguagePack, NoRule
-from opencse.text.languages.unknown import unknown_language
+from opencse.text.languages.pack import LanguagePack, NoRule, unknown_language
 from opencse.text.views.constructor import ConstructorSpec
 
 __all__ = ["AUTO", "ENGLISH", "ChosenLanguage", "LanguagePack", "NoRule", "choose_language", "language_packs"]

@@ -1,4 +1,4 @@
-"""A language pack: the grammar rules of one language, by the kind of view that they build."""
+"""A language pack: the grammar rules of one language by the kind of view; one for languages that have no rules."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from opencse.text.english.grammar_view import GrammarView
+from opencse.text.english.numbers import NumberSwap
 from opencse.text.syntax.spacy_parser import BUNDLED
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
+
+_COUNT = re.compile(r"[1-9]\d{0,3}")  # a count in digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,3 +94,18 @@ class NoRule(ConstructorSpec):
         """Return a null for each row and column."""
         empty = BuiltView(text=None, rule="no rule in this language", scores={"mer": None})
         return [[empty] * len(self.parts) if self.parts else empty for _ in rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSwap(NumberSwap):
+    """Change one number of up to four digits before a word in small letters: "12 salles"."""
+
+    def candidates(self, text: str, tokens: Sequence[Token]) -> list[int]:
+        """Return the places of the counts."""
+        pairs = [(i, tokens[i + 1].text) for i in super().candidates(text, tokens) if i + 1 < len(tokens)]
+        return [i for i, after in pairs if _COUNT.fullmatch(tokens[i].text) and after.isalpha() and after.islower()]
+
+
+def unknown_language(code: str, name: str) -> LanguagePack:
+    """Return the rules that hold for any language with spaces between words."""
+    return LanguagePack(code=code, name=name, rules={CountSwap.kind: CountSwap}, syntax="blank:xx")
