@@ -5,7 +5,7 @@ import pytest
 from opencse.text.english.articles import article_edits, indefinite_article
 from opencse.text.english.lexicon import names
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import apply_edits
+from opencse.text.views.text_edits import apply_edits
 
 AN = """
 apple easy ice old ugly umbrella uninteresting unimportant unintended unidentified uncle urban utter usher upper

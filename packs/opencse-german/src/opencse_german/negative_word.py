@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from opencse.text.english.grammar_view import Rewrite
 from opencse.text.syntax import Token
-from opencse.text.views.edits import Edit, apply_edits
 from opencse.text.views.registry import NegativeWord
+from opencse.text.views.text_edits import Edit, apply_edits
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, main_clause
 

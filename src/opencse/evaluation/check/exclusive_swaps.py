@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from opencse.text.english.entities import EntitySwap, NumberSwap
 from opencse.text.english.lexicon import names, word_class
-from opencse.text.english.names import EntitySwap
-from opencse.text.english.numbers import NumberSwap
 from opencse.text.english.opposites import Opposite
 from opencse.text.english.predicates import (
     AntonymSwap,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, match_case
+from opencse.text.views.text_edits import Edit, match_case
 
 # Words that are written with a vowel letter and spoken with a consonant: "one" (w) and long u (y).
 _SPOKEN_CONSONANT = re.compile(

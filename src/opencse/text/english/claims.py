@@ -13,7 +13,7 @@ from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, lexicon_rows
 from opencse.text.english.parse import base_relation, word_at
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import apply_edits, match_case
+from opencse.text.views.text_edits import apply_edits, match_case
 
 _SMALL = "two three four five six seven eight nine ten eleven twelve".split()
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?:\.\d+)?|" + "|".join(

@@ -20,22 +20,19 @@ from opencse.text.english.lexicon import LexiconTable, antonyms, word_class
 from opencse.text.english.parse import base_relation, children, is_question, word_at
 from opencse.text.english.verbs import base_form, inflect, is_past, verb_base
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits, decapitalise, match_case
+from opencse.text.views.text_edits import Edit, apply_edits, decapitalise, match_case
 
 Negated = tuple[list[Edit] | None, str]
 """The edits of a negation, or None if no rule is safe, and the rule or the reason."""
 
 # Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
 SENTENTIAL = word_class("sentence adverbs")
-_LIMITING = frozenset("only just merely simply solely not".split())  # "not only" negates nothing
-_REMARKS = frozenset("note see consider suppose recall assume say notice compare cf beware".split())  # not requests
 _PLURAL = frozenset("they we you i these those both many few several".split())
 _CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
 _UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
 _NO_CONTRACTION = ("am", "may", "might", "shall", "ought")
 _SUPPORT = {"VBP": "do", "VBZ": "does", "VBD": "did"}
 _POS = {"JJ": "ADJ", "RB": "ADV"} | dict.fromkeys(("VB", "VBZ", "VBP", "VBD", "VBN", "VBG"), "VERB")
-_TOO_MANY_SENSES = frozenset("be have do go come get take give make let keep put say know".split())
 _DIRECT = "am is was are were can could will would shall should may must might".split()
 
 
@@ -159,7 +156,7 @@ def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contr
             return contracted, "question"
         return [(tokens[last].end, tokens[last].end, " not"), *edits], "question"
     place = _past_adverbs(tokens, finite)
-    if word_at(tokens, place + 1) in (*_LIMITING, "ever"):
+    if word_at(tokens, place + 1) in (*word_class("limiting"), "ever"):
         return None, "not only"
     kind = "copula" if word in BE else "auxiliary"
     if contract and place == finite and not word.startswith(("'", "’")) and word not in _NO_CONTRACTION:
@@ -215,7 +212,7 @@ def _do_support(clause: Clause, finite: int, subject: int, contract: bool) -> Ne
         first -= 1
         if word_at(tokens, first) not in word_class("preverbal adverbs") and not tokens[first].text.endswith("ly"):
             return None, "verb form"  # a noun that the tagger took for an adverb
-    if any(word_at(tokens, i) in _LIMITING for i in (first, finite - 1, finite + 1)):
+    if any(word_at(tokens, i) in word_class("limiting") for i in (first, finite - 1, finite + 1)):
         return None, "not only"
     helper = _SUPPORT[clause.tag] + ("n't " if contract else " not ")
     if verb.text.isupper() and len(verb.text) > 1:
@@ -289,7 +286,7 @@ def _imperative(text: str, clause: Clause) -> Negated:
         return None, "no subject"
     if any(token.text.lower() in ("else", "otherwise") for token in tokens[start:]):
         return None, "alternative"  # "Return 1 if it is empty, 0 otherwise."
-    if word in _REMARKS or re.search(r"[^s]s$", word):  # "Roads in ..." is a mistagged noun
+    if word in word_class("remarks") or re.search(r"[^s]s$", word):  # "Roads in ..." is a mistagged noun
         return None, "remark"
     if word == "let" and word_at(tokens, start + 1) in ("'s", "’s", "us"):
         return [(tokens[start + 1].end, tokens[start + 1].end, " not")], "let us"
@@ -346,7 +343,7 @@ def _with_antonym(text: str, tokens: Sequence[Token], rng: random.Random) -> Rew
     for i in _words_with_weight(tokens, clause.predicate):
         token, pos = tokens[i], _POS.get(tokens[i].tag, "")
         base = verb_base(token) if pos == "VERB" else token.text.lower()
-        choices = antonyms().get((base, pos), ()) if base not in _TOO_MANY_SENSES else ()
+        choices = antonyms().get((base, pos), ()) if base not in word_class("too many senses") else ()
         if choices:
             new = rng.choice(choices)
             new = inflect(new, token.tag) if pos == "VERB" else new

@@ -13,7 +13,7 @@ from opencse.text.english.lexicon import lexicon_rows, word_class
 from opencse.text.english.parse import children, is_question, replaced, word_at
 from opencse.text.english.verbs import base_form, inflect
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits, match_case
+from opencse.text.views.text_edits import Edit, apply_edits, match_case
 
 EditsAndRule = tuple[list[Edit], str]
 """The edits of one possible change, and the name of its rule."""
@@ -23,8 +23,6 @@ _PRONOUNS, _ADVERBS, _OPPOSITE = (
     for wanted in ("pronoun", "adverb", "opposite")
 )
 _DO = ("do", "does", "did")
-# "no many books", "no only small ones"
-_NEVER_AFTER_NO = frozenset("many much several few fewer various numerous countless certain multiple most".split())
 # States, and what happens to the subject: "failed to own" is no contradiction of "owned".
 _STATES = word_class("states")
 
@@ -140,7 +138,9 @@ def _object(tokens: Sequence[Token], predicate: int) -> Iterator[EditsAndRule]:
         before = [tokens[k] for k in children(tokens, i) if k < i]
         determiners = [t for t in before if t.tag in ("DT", "PRP$", "CD", "WDT") or t.pos == "NUM"]
         owned = any(t.relation.startswith(("nmod", "poss")) for t in before)
-        counted = any(t.relation == "advmod" or t.text.lower() in _NEVER_AFTER_NO for t in before)
+        counted = any(
+            t.relation == "advmod" or t.text.lower() in word_class("never after no") for t in before
+        )  # "no many"
         if not determiners and not owned and not counted and tokens[i].tag == "NNS":
             first = before[0] if before else tokens[i]
             yield [(first.start, first.start, "no ")], "no"

@@ -15,7 +15,7 @@ from opencse.text.english.lexicon import word_class
 from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.english.phrases import Span, as_span, exchange_phrases, subtree, text_of
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import decapitalise
+from opencse.text.views.text_edits import decapitalise
 
 _TIME_PREPOSITIONS = ("after", "before", "since", "until", "by", "from", "despite", "under")  # if a time follows
 _OTHER_CLAUSES = ("acl", "relcl", "ccomp", "parataxis", "appos", "advcl", "conj", "dep", "list", "xcomp", "csubj")
@@ -25,7 +25,6 @@ _MAX_TOKENS = 24  # of a sentence that is reordered
 _MAX_FRONT = 12  # tokens of an adverbial that moves behind the subject
 _CLASSES = {"NN": "noun", "NNS": "noun", "NNP": "name", "NNPS": "name", "JJ": "adjective"}
 # Words that refer to the order.
-_ORDERED = frozenset("respectively former latter first second last then vice".split())
 _MAX_CONJUNCTS = 6
 
 
@@ -167,7 +166,7 @@ def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
     Conjuncts are nouns, names or adjectives. Those that may share a modifier, and sentences that refer to the order
     ("respectively"), are left out.
     """
-    if any(token.text.lower() in _ORDERED for token in tokens):
+    if any(token.text.lower() in word_class("of order") for token in tokens):
         return
     conjuncts: dict[int, list[int]] = {}
     for i, token in enumerate(tokens):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opencse.text.syntax.tokens import Parser, Token
-from opencse.text.views.edits import Edit, match_case
+from opencse.text.views.text_edits import Edit, match_case
 
 _ASIDE = re.compile(r"\s*(?:\([^()\[\]]*\)|\[[^()\[\]]*\])")
 _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")

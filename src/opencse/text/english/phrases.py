@@ -13,7 +13,7 @@ from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import SYMMETRIC_VERBS
 from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import apply_edits, decapitalise
+from opencse.text.views.text_edits import apply_edits, decapitalise
 
 Span = tuple[int, int]
 """Index of the first and of the last token of a phrase, both included."""

@@ -19,7 +19,7 @@ from opencse.text.english.negation import SENTENTIAL, Negated, negation_edits
 from opencse.text.english.opposites import Opposite, find_opposites, opposite_edits
 from opencse.text.english.parse import base_relation, children, is_question, word_at
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits
+from opencse.text.views.text_edits import Edit, apply_edits
 
 _PREDICATES = (("ADJ", "JJ"), ("NOUN", "NN"), ("NOUN", "NNS"))
 _ATTRIBUTES = ("amod", "compound", "nummod", "appos")

@@ -17,15 +17,13 @@ from opencse.text.english.phrases import Span, as_span, noun_phrase, recased, su
 from opencse.text.english.transitive import agreeing
 from opencse.text.english.verbs import base_form, inflect
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits
+from opencse.text.views.text_edits import Edit, apply_edits
 
 _ADVERBS = ("Why", "How", "When")
 _HELPERS = {"VBZ": "does", "VBP": "do", "VBD": "did"}
-_UNCLEAR = frozenset("he she it they this that these those one who which what there we you i here such".split())
 _BREAKS = (".", ";", ":", "?", "!", '"', "“", "”", "(", ")", "[", "]", "--", "—", "–", "...")
 _LEADING = ("obl", "advmod", "nmod")
 _LONGEST_LEADING = 8  # tokens of a phrase that moves from the beginning to the end
-_LINKING = frozenset("example result addition fact particular contrast general instance turn consequence".split())
 _PEOPLE = ("man", "woman")
 _PERSON = re.compile(r"(?:er|or|ist|ian|ee|man|men|woman|women)$")  # "winner": perhaps a person
 _GROUPS = word_class("groups")
@@ -75,7 +73,7 @@ class Question(GrammarView):
         subject = as_span(subtree(tokens, clause.subject))
         if subject is None or tokens[subject[0]].tag in ("IN", "RB", "TO", "CC"):
             return None, "something comes first"
-        if word_at(tokens, clause.subject) in _UNCLEAR:
+        if word_at(tokens, clause.subject) in word_class("unclear subjects"):
             return None, "unclear subject"
         between = tokens[subject[1] + 1 : clause.finite]
         if subject[1] >= clause.finite or any(token.tag != "RB" for token in between):
@@ -101,7 +99,7 @@ def _leading(tokens: Sequence[Token], subject: Span) -> tuple[int, int] | None:
     heads = [i for i in range(end) if not 0 <= tokens[i].head < end]
     if len(heads) != 1 or base_relation(tokens[heads[0]]) not in _LEADING:
         return None
-    linking = {token.lemma.lower() for token in tokens[:end]} & _LINKING
+    linking = {token.lemma.lower() for token in tokens[:end]} & word_class("linking")
     plain = tokens[heads[0]].tag != "RB" and not linking  # "However, …" has no place in a question
     return (0, end) if plain else (0, 0)
 
@@ -188,9 +186,6 @@ def _singular(finite: Token, tag: str) -> str:
     return agreeing(finite.text, plural=False)
 
 
-_OWNED = frozenset("my your his her its our their this that these those some any no each every another both".split())
-
-
 @cache
 def _patterns() -> dict[str, list[str]]:
     """Return the patterns of questions by kind, with {it} for the topic."""
@@ -247,7 +242,7 @@ class TopicQuestion(GrammarView):
             return None
         first, last = span
         plural = token.tag in ("NNS", "NNPS")
-        owned = word_at(tokens, first) in _OWNED
+        owned = word_at(tokens, first) in word_class("determiners")
         if owned or (plural and word_at(tokens, first) == "the"):
             first += 1
         if not first <= last < first + self.longest + 1 or not all(t.text.isalpha() for t in tokens[first : last + 1]):

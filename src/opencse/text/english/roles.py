@@ -33,13 +33,12 @@ from opencse.text.english.transitive import (
 )
 from opencse.text.english.verbs import base_form, inflect, verb_base
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits, decapitalise
+from opencse.text.views.text_edits import Edit, apply_edits, decapitalise
 
 RolePair = tuple[str | None, str, str]
 """The paraphrase (None if there is none), the sentence with exchanged roles, and the name of the pattern."""
 
 _COPULAS = ("is", "are", "was", "were", "am")
-_RANGES = frozenset("range vary extend date last run stretch span increase rise fall grow drop decline change".split())
 _WITHIN = ("acl", "advcl", "conj", "parataxis", "appos", "mark", "punct", "ccomp")
 _SHORT = 5  # tokens of a recipient that stands before the object
 
@@ -255,7 +254,11 @@ def _joined(clauses: Sequence[str], word: str, end: str, *, fronted: bool) -> st
 def _direction(text: str, tokens: Sequence[Token]) -> Iterator[RolePair]:
     """Exchange where something starts and where it ends: "from A to B" becomes "from B to A"."""
     for i, token in enumerate(tokens[:-1]):
-        if token.text != "from" or token.relation != "case" or tokens[tokens[token.head].head].lemma.lower() in _RANGES:
+        if (
+            token.text != "from"
+            or token.relation != "case"
+            or tokens[tokens[token.head].head].lemma.lower() in word_class("ranges")
+        ):
             continue
         start = noun_phrase(tokens, token.head)
         to = start[1] + 1 if start is not None else 0

@@ -16,7 +16,7 @@ from opencse.text.english.parse import base_relation, children, word_at
 from opencse.text.english.phrases import Span, as_span, recased, subtree, text_of
 from opencse.text.english.verbs import inflect, is_past, participle, verb_base
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.edits import Edit, apply_edits, match_case
+from opencse.text.views.text_edits import Edit, apply_edits, match_case
 
 _SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
 _OBJECT_FORM = {new: old for old, new in _SUBJECT_FORM.items()} | {"she": "her", "i": "me"}
@@ -25,7 +25,6 @@ _MAX_TOKENS = 14  # of a phrase
 _ANAPHORIC = word_class("anaphoric")
 _AFTER_OBJECT = ("that", "for", "about", "between", "against", "over", "of")
 _AFTER_AGENT = (*_AFTER_OBJECT, "in", "with", "from", "on", "to")
-_POSSESSIVES = frozenset("his her its their my our your".split())
 _GENITIVES = ("of", "'s", "’s", "'", "’")
 _PREPOSITIONS = frozenset("in on for with between against at about over".split())
 _OTHER_CLAUSES = ("ccomp", "advcl", "conj", "parataxis")
@@ -33,7 +32,6 @@ _WITHIN = ("acl", "relcl", "advcl", "ccomp", "parataxis", "appos", "csubj", "dep
 _STOP = (".", "!", ";", "?", ",", ":", "(", ")", "[", "]", '"', "“", "”", "–", "—", "...", "''", "``")
 _PLURAL = frozenset("they we these those both many several few them us".split())
 _SINGULAR = frozenset("he she it this that one him her everyone somebody someone".split())
-_EITHER_NUMBER = frozenset("number majority variety couple range group lot series species police people".split())
 _TO_PLURAL = {"is": "are", "am": "are", "was": "were", "has": "have", "does": "do"}
 _TO_SINGULAR = {"are": "is", "am": "is", "were": "was", "have": "has", "do": "does"}
 _TO_FIRST_PERSON = {"is": "am", "are": "am", "were": "was", "has": "have", "does": "do"}
@@ -187,7 +185,7 @@ def _noun_phrase(
     plain = head > 0 and tokens[0].tag in ("NN", "JJ") and noun.tag == "NNS"  # "Local farmers"
     if span[0] == 0 and not plain and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
         return None  # perhaps an unknown name: whether it keeps its capital would be a guess
-    barred = _ANAPHORIC - _POSSESSIVES if possessive else _ANAPHORIC
+    barred = _ANAPHORIC - word_class("possessives") if possessive else _ANAPHORIC
     if any(word in barred or word in _STOP for word in words[:-1]) or words[-1] in (*_ANAPHORIC - {"her"}, *_STOP):
         return None
     if any(base_relation(tokens[i]) in _WITHIN for i in places - {head}):
@@ -221,7 +219,7 @@ def is_plural(tokens: Sequence[Token], head: int, span: Span) -> bool | None:
         return None  # "Seth Davies"
     if token.tag in ("NNS", "NNPS") or (re.search("(?:ch|sh|ese)$", word) and tokens[head - 1].text.lower() == "the"):
         return True  # "the Dutch"
-    unclear = word in _EITHER_NUMBER or re.search(r"[^sui]s$", word)  # "the Sibyls", "the Times"
+    unclear = word in word_class("either number") or re.search(r"[^sui]s$", word)  # "the Sibyls", "the Times"
     return None if unclear or token.tag not in ("NN", "NNP") else False
 
 

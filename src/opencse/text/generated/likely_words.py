@@ -19,7 +19,7 @@ from opencse.text.views.constructor import (
     row_random,
     with_error_rate,
 )
-from opencse.text.views.edits import Edit, apply_edits
+from opencse.text.views.text_edits import Edit, apply_edits
 
 _TOKENS = 512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB
 

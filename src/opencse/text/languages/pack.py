@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from opencse.text.english.entities import NumberSwap
 from opencse.text.english.grammar_view import GrammarView
-from opencse.text.english.numbers import NumberSwap
 from opencse.text.syntax.spacy_parser import BUNDLED
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow

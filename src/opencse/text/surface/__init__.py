@@ -8,7 +8,7 @@
 """
 
 from opencse.text.surface.alignment import Alignment, align
-from opencse.text.surface.measures import Split, consistency_opposition, lexical_overlap, match_error_rate
+from opencse.text.surface.similarity import Split, consistency_opposition, lexical_overlap, match_error_rate
 
 __all__ = [
     "Alignment",

@@ -45,10 +45,9 @@ from opencse.foundation.lazy import Kinds, public_names
 
 if TYPE_CHECKING:
     from opencse.text.english.claims import Claim
-    from opencse.text.english.names import EntitySwap
+    from opencse.text.english.entities import EntitySwap, NumberSwap
     from opencse.text.english.negation import Negation
     from opencse.text.english.negative_word import NegativeWord
-    from opencse.text.english.numbers import NumberSwap
     from opencse.text.english.order import Reordering
     from opencse.text.english.phrases import PhraseSwap
     from opencse.text.english.predicates import AntonymQuadruple, AntonymSwap, NegatedAntonym
@@ -84,8 +83,8 @@ CONSTRUCTORS: MutableMapping[str, type[ConstructorSpec]] = Kinds(
         "antonym_quadruple": "opencse.text.english.predicates:AntonymQuadruple",
         "claim": "opencse.text.english.claims:Claim",
         "passive": "opencse.text.english.transitive:Passive",
-        "number_swap": "opencse.text.english.numbers:NumberSwap",
-        "entity_swap": "opencse.text.english.names:EntitySwap",
+        "number_swap": "opencse.text.english.entities:NumberSwap",
+        "entity_swap": "opencse.text.english.entities:EntitySwap",
         "reordering": "opencse.text.english.order:Reordering",
         "question": "opencse.text.english.questions:Question",
         "topic_question": "opencse.text.english.questions:TopicQuestion",
