@@ -8,7 +8,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from opencse.foundation.errors import OpencseError
-
 from opencse.text.views.registry import PromptedLLM
 
 TEXTS = ["The dog runs.", "The cat sits.", ""]
@@ -79,7 +78,6 @@ def test_prompt_of_san_is_complete(endpoint, rows):
     assert "Original sentence: A {dog} runs." in content
     assert "Modified sentence: {your-outputs}" in content
     assert "\0" not in content
-
 
 
 def test_retries_then_answers(endpoint, rows, pauses):

@@ -91,26 +91,26 @@ def read_labels(path: str | Path, share: float = 0.1) -> Labels:
     for line, cells in read_table(path):
         if not cells:
             continue
-        first, second, given = _parsed(cells, path, line)
-        pair = (first, second) if isinstance(given, float) else (min(first, second), max(first, second))
-        before, at = seen.setdefault(pair, (given, line))
-        if before != given:
+        first, second, label = _parsed(cells, path, line)
+        pair = (first, second) if isinstance(label, float) else (min(first, second), max(first, second))
+        before, at = seen.setdefault(pair, (label, line))
+        if before != label:
             raise OpencseError(
-                f"{path}, line {line}: these texts are {given!r}, but {before!r} in line {at}",
+                f"{path}, line {line}: these texts are {label!r}, but {before!r} in line {at}",
                 "Keep one of the two lines.",
             )
-        if given == "opposite" and first == second:
+        if label == "opposite" and first == second:
             raise OpencseError(f"{path}, line {line}: a text is its own opposite", "Correct or drop the line.")
-        if isinstance(given, float):
+        if isinstance(label, float):
             hits = scored.setdefault(first, {})
-            hits[second] = given
+            hits[second] = label
             if len(hits) > _MOST_HITS:
                 raise OpencseError(
                     f"{path}, line {line}: {first[:60]!r} has more than {_MOST_HITS} scored texts",
                     "Keep those that matter: each two of them are compared.",
                 )
         else:
-            rows.append(_label_row(first, {_RELATIONS[given]: second}))
+            rows.append(_label_row(first, {_RELATIONS[label]: second}))
     rows += _compared(scored)
     if not rows:
         raise OpencseError(
@@ -146,8 +146,8 @@ def _label_row(text: str, others: Mapping[str, str]) -> LabelRow:
 
 def _compared(scored: Mapping[str, Mapping[str, float]]) -> Iterator[LabelRow]:
     """Yield a row for each two texts of one first text with different scores."""
-    for text, found in scored.items():
-        for (better, high), (worse, low) in product(found.items(), found.items()):
+    for text, scores in scored.items():
+        for (better, high), (worse, low) in product(scores.items(), scores.items()):
             if high > low:
                 yield _label_row(text, {BETTER: better, WORSE: worse})
 
@@ -206,6 +206,6 @@ def labels_note(labels: Labels, cells: Iterable[Sequence[str | None]]) -> str:
         labels: The labels.
         cells: The columns of the labels (`Labels.columns`) in each training row.
     """
-    found = [any(row) for row in cells]
-    share = f"{sum(found):,} of {len(found):,} training rows ({sum(found) / len(found):.1%})"
+    labelled = [any(row) for row in cells]
+    share = f"{sum(labelled):,} of {len(labelled):,} training rows ({sum(labelled) / len(labelled):.1%})"
     return f"Labels: {labels.describe()}, in {share}."

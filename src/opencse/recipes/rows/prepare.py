@@ -43,13 +43,13 @@ def missing_specs(
     """
     maker = column_makers(specs)
     queue = [maker[column] for column in wanted if column in maker and column not in present]
-    found: set[str] = set()
+    names: set[str] = set()
     while queue:
         name = queue.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             queue += [maker[need] for need in specs[name].sources if need in maker]
-    return {name: spec for name, spec in specs.items() if name in found}
+    return {name: spec for name, spec in specs.items() if name in names}
 
 
 def chosen_specs(specs: Mapping[str, ConstructorSpec], only: Collection[str]) -> dict[str, ConstructorSpec]:
@@ -88,13 +88,13 @@ def with_models(
         models: Models by role: `backbone`, the model to be trained, and the recipe's first stages.
         pooling: Pooling of the backbone, for constructors that name none.
     """
-    found = dict(specs)
+    resolved = dict(specs)
     for name, spec in specs.items():
         if not isinstance(spec, MinedSpec | DebiasedPositives) or spec.model not in models:
             continue
         own = spec.pooling == "backbone" and spec.model == "backbone"
-        found[name] = replace(spec, model=models[spec.model].name, pooling=pooling if own else spec.pooling)
-    return found
+        resolved[name] = replace(spec, model=models[spec.model].name, pooling=pooling if own else spec.pooling)
+    return resolved
 
 
 def add_columns(corpus: Corpus, built: Path, columns: Sequence[str]) -> Corpus:
@@ -109,12 +109,12 @@ def add_columns(corpus: Corpus, built: Path, columns: Sequence[str]) -> Corpus:
         `built` if there is nothing to add, else the file `built/joined.parquet`.
     """
     table = read_parquet(sorted(built.glob("part-*.parquet")))
-    kept = [column for column in columns if column in corpus.columns and column not in table.column_names]
-    if not kept:
+    added = [column for column in columns if column in corpus.columns and column not in table.column_names]
+    if not added:
         return Corpus(built)
     # Blank sentences are left out, as in the builder.
-    rows = [row[1:] for row in corpus.rows(("text", *kept)) if row[0] is not None and row[0].strip()]
-    for column, cells in zip(kept, zip(*rows, strict=True), strict=True):
+    rows = [row[1:] for row in corpus.rows(("text", *added)) if row[0] is not None and row[0].strip()]
+    for column, cells in zip(added, zip(*rows, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells, pa.string()))
     with replaced_file(built / "joined.parquet") as path:
         pq.write_table(table, path, write_page_checksum=True)
@@ -153,14 +153,14 @@ def recipe_for_corpus(
     if source:
         return load(having=["paraphrases", *having])
     if "paraphrases" in file.layers["with"]:
-        found = load(having=["paraphrases", *having])
-        built = "paraphrase" in columns and built_by_opencse(found.build, columns)
-        if built or not missing_specs(found.build, found.columns, columns):
-            return found
-    found = load(having=having)
-    for spec in missing_specs(found.build, found.columns, columns).values():
+        recipe = load(having=["paraphrases", *having])
+        built = "paraphrase" in columns and built_by_opencse(recipe.build, columns)
+        if built or not missing_specs(recipe.build, recipe.columns, columns):
+            return recipe
+    recipe = load(having=having)
+    for spec in missing_specs(recipe.build, recipe.columns, columns).values():
         spec.check()
-    return found
+    return recipe
 
 
 @dataclass(frozen=True, kw_only=True)

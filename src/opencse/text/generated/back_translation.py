@@ -107,14 +107,14 @@ class BackTranslator(CandidateSource):
     def candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
         """Translate each row's text to every pivot and back, in every variant."""
         spec = self._spec
-        found: list[list[Candidate]] = [[] for _ in rows]
+        pools: list[list[Candidate]] = [[] for _ in rows]
         live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= spec.max_characters]
         for pivot, (forward, back) in enumerate(self._pairs):
             for variant in range(spec.variants):
                 sources = [self._noisy(rows[i], f"{pivot}.{variant}", forward) for i in live]
                 for i, text in zip(live, back(forward(sources)), strict=True):
-                    found[i].append(Candidate(text=text, label=spec.models[pivot][0]))
-        return found
+                    pools[i].append(Candidate(text=text, label=spec.models[pivot][0]))
+        return pools
 
     def _noisy(self, row: SourceRow, salt: str, translator: Translator) -> str:
         """Insert frequent words, or mask words, at random places (DebCSE §4.2)."""

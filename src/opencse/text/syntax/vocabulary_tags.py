@@ -43,12 +43,12 @@ def static_lexicon(tokenizer: Any, parser: Parser) -> list[str]:
     special = set(tokenizer.all_special_ids)
     key = hashlib.sha256(json.dumps([VERSION, parser.digest, sorted(special), entries]).encode()).hexdigest()
     path = cache_folder() / f"{key[:32]}.json"
-    if (kept := _read(path)) is not None and len(kept) == len(entries):
-        return kept
+    if (cached := _read(path)) is not None and len(cached) == len(entries):
+        return cached
     words = ["" if index in special else _readable(tokenizer, entry) for index, entry in enumerate(entries)]
     parsed = parser.parse([word for word in words if word])
-    found = (tokens[0].pos if tokens else "X" for tokens in parsed)
-    tags = ["" if index in special else (next(found) or "X") if word else "X" for index, word in enumerate(words)]
+    parsed_tags = (tokens[0].pos if tokens else "X" for tokens in parsed)
+    tags = ["" if index in special else (next(parsed_tags) or "X") if word else "X" for index, word in enumerate(words)]
     _write(path, tags)
     return tags
 
