@@ -48,14 +48,7 @@ def _begins_with_a_vowel(numeral: str) -> bool:
 
 
 def article_edits(text: str, tokens: Sequence[Token], place: int, word: str) -> list[Edit]:
-    """Return the edit that corrects "a" or "an" where another word takes the place of a token; none if it fits.
-
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-        place: Index of the token that is replaced.
-        word: The word that takes its place.
-    """
+    """Return the edit that corrects "a" or "an" before a token that a word replaces; none if it fits."""
     before = tokens[place - 1] if place else None
     if before is None or before.text.lower() not in ("a", "an"):
         return []

@@ -58,12 +58,8 @@ class Opposite:
 def find_opposites(text: str, tokens: Sequence[Token], *, hold_out: int = 0) -> Iterator[Opposite]:
     """Yield every word of a sentence that its opposite can replace in this context.
 
-    A word is left out if its opposite occurs in the sentence as well ("forward or backward").
-
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-        hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
+    A word is left out if its opposite occurs in the sentence as well ("forward or backward"), and so is one of
+    `hold_out` pairs of opposites, chosen by their hash; 0 for none.
     """
     words = {token.text.lower() for token in tokens}
     for i, token in enumerate(tokens):

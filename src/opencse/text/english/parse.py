@@ -14,12 +14,7 @@ _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
 def parse_without_asides(parser: Parser, texts: Sequence[str]) -> Iterator[tuple[Token, ...]]:
-    """Yield the tokens of each text that are outside brackets, with their offsets in the original text.
-
-    Args:
-        parser: Parses the cleaned texts.
-        texts: n texts.
-    """
+    """Yield the tokens of each of n texts that are outside brackets, with their offsets in the original text."""
     cleaned = [_cleaned(text) for text in texts]
     for (_, places), tokens in zip(cleaned, parser.parse([text for text, _ in cleaned]), strict=True):
         if places is None:

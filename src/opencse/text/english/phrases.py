@@ -55,14 +55,7 @@ def text_of(text: str, tokens: Sequence[Token], span: Span) -> str:
 
 
 def recased(piece: str, first: Token, *, was_first: bool, is_first: bool) -> str:
-    """Return a moved phrase with the capital letter that its new place needs.
-
-    Args:
-        piece: The phrase.
-        first: Its first token.
-        was_first: Whether it opened the sentence.
-        is_first: Whether it opens the sentence now.
-    """
+    """Return a moved phrase with the capital letter that its new place needs; `first` is its first token."""
     if is_first:
         return piece[:1].upper() + piece[1:]
     if was_first and first.pos != "PROPN" and first.tag not in ("NNP", "NNPS"):

@@ -239,18 +239,10 @@ def find_predications(text: str, tokens: Sequence[Token], *, hold_out: int = 0) 
 def predication_edits(
     text: str, tokens: Sequence[Token], predication: Predication, *, swap: bool, deny: bool, contract: bool = False
 ) -> Negated:
-    """Return the edits of one place.
+    """Return the edits of one place, or None if no rule is safe, and the rule or the reason.
 
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-        predication: The place.
-        swap: Replace the word by its opposite.
-        deny: Insert "not", or remove it.
-        contract: Write "isn't" rather than "is not".
-
-    Returns:
-        The edits, or None if no rule is safe, and the rule or the reason.
+    `swap` replaces the word by its opposite, `deny` inserts "not" or removes it, and `contract` writes "isn't" for "is
+    not".
     """
     swapped = opposite_edits(text, tokens, predication.opposite) if swap else []
     if not deny:

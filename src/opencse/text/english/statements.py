@@ -92,13 +92,7 @@ def _kept_tokens(clause: Clause) -> list[int]:
 def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | None:
     """Return a sentence that states an attribute of a noun: "the dirty water" becomes "The water is dirty.".
 
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-        word: The adjective, in lower case.
-
-    Returns:
-        The statement, in the tense of the sentence; None if the word is not the attribute of a common noun.
+    The statement has the tense of the sentence. None if the word, in lower case, is not the attribute of a common noun.
     """
     for i, token in enumerate(tokens):
         if token.tag == "JJ" and token.relation == "amod" and token.text.lower() == word:

@@ -235,14 +235,9 @@ def characters(tokens: Sequence[Token], span: Span) -> tuple[int, int]:
 
 
 def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, place: Span) -> str:
-    """Return a phrase as it reads in another role and at another place.
+    """Return a phrase as it reads in another role, in which pronouns change their case, in the place of another span.
 
-    Args:
-        text: The sentence.
-        tokens: Its tokens.
-        span: The phrase.
-        subject: Whether it becomes the subject; pronouns change their case.
-        place: The span that it replaces; at the start of the sentence the phrase gets a capital.
+    At the start of the sentence it gets a capital.
     """
     piece = text_of(text, tokens, span)
     forms = _SUBJECT_FORM | {"her": "she"} if subject else _OBJECT_FORM

@@ -123,15 +123,7 @@ def nearest(
 ) -> CandidatePools:
     """Return for each row the `size` candidates with the highest cosine within bounds, the nearest first.
 
-    Args:
-        anchors: Unit vectors, float32 (a, d).
-        anchor_keys: As in `in_window`.
-        candidates: As in `in_window`, in any order.
-        candidate_keys: As in `in_window`.
-        take: As in `in_window`.
-        size: k, the maximum size of a pool.
-        low: Minimum cosine.
-        high: Maximum cosine of each row, (a,).
+    Arguments as in `in_window`; the candidates may be in any order, and `high` is the maximum cosine of each row, (a,).
     """
     count = len(anchors)
     best = CandidatePools(

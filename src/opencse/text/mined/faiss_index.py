@@ -116,13 +116,7 @@ class FaissIndex:
 
 
 def open_faiss(vectors: Vectors, probes: int, notify: Callable[[str], None]) -> FaissIndex:
-    """Open the index of a corpus, build it first if it is not there, and report its recall.
-
-    Args:
-        vectors: Vectors of the corpus.
-        probes: Number of cells that a search visits.
-        notify: Receives the recall as a short note.
-    """
+    """Open the index of a corpus, build it first if it is not there, and report its recall as a short note."""
     index = FaissIndex(vectors, probes)
     if not index.meta:
         index.build()

@@ -167,13 +167,7 @@ def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine,
 
 
 def find_vectors(sentences: SentenceStore, embedding: Embedding, embedder: Embedder) -> Vectors:
-    """Return the vectors of a corpus in the cache, of which shards may be missing.
-
-    Args:
-        sentences: The corpus.
-        embedding: The model.
-        embedder: The same, loaded.
-    """
+    """Return the vectors of a corpus in the cache, of which shards may be missing; `embedder` is the loaded model."""
     from opencse.encoder.weights_hash import weights_hash
 
     weights, rows = weights_hash(embedder.model), len(sentences)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from opencse.foundation.cache import cache_root
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.files import make_folder, write_text
 from opencse.text.syntax.tokens import Parser
 
 VERSION = 1  # of the rules by which entries become words; part of the cache key
@@ -49,7 +51,8 @@ def static_lexicon(tokenizer: Any, parser: Parser) -> list[str]:
     parsed = parser.parse([word for word in words if word])
     parsed_tags = (tokens[0].pos if tokens else "X" for tokens in parsed)
     tags = ["" if index in special else (next(parsed_tags) or "X") if word else "X" for index, word in enumerate(words)]
-    _write(path, tags)
+    with suppress(OSError, OpencseError):  # without a writable cache the next call is only slower
+        write_text(make_folder(path.parent) / path.name, json.dumps(tags))
     return tags
 
 
@@ -68,13 +71,3 @@ def _readable(tokenizer: Any, entry: str) -> str:
     if (word and "Ġ" in entry) or (word and not word.isascii()):
         return tokenizer.convert_tokens_to_string([entry]).strip()
     return "" if word.startswith("[unused") else word
-
-
-def _write(path: Path, tags: list[str]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(tags), encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError:  # without a writable cache the next call is only slower
-        return

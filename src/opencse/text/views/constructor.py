@@ -184,12 +184,7 @@ def bundle_digest(*parts: str | bytes) -> str:
 
 
 def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
-    """Return views with their match error rate as the score `mer`.
-
-    Args:
-        rows: n rows.
-        results: n pairs of text (or None) and rule.
-    """
+    """Return views of n rows with their match error rate as the score `mer`, from pairs of text (or None) and rule."""
     from opencse.text.surface import match_error_rate
 
     done = [i for i, (text, _) in enumerate(results) if text is not None]

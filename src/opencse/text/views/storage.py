@@ -78,16 +78,7 @@ def build_header(
     seed: int,
     part_rows: int,
 ) -> dict[str, Any]:
-    """Return everything that determines the output: hash of the texts, version, options and hashes of weights.
-
-    Args:
-        specs: Specifications by name.
-        digests: Hash of the weights of each.
-        corpus: Hash of the texts.
-        rows: Number of texts.
-        seed: The only source of randomness.
-        part_rows: Rows in a file.
-    """
+    """Return everything that determines the output: hash of the texts, version, options and hashes of weights."""
     columns = {name: {**_parameters(spec), "weights_sha256": digests[name]} for name, spec in specs.items()}
     return {
         "format": FORMAT,
