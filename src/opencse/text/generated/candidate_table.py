@@ -13,6 +13,7 @@ from opencse.foundation.parquet import parquet_rows
 from opencse.foundation.reading import file_extension, regular_file
 from opencse.foundation.tables import TABLES, read_table
 from opencse.text.corpus import column_names
+from opencse.text.surface import match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
 Pick = Literal["highest", "lowest", "random", "first"]
@@ -32,56 +33,6 @@ def check_error_rate_window(window: tuple[float, float]) -> None:
         raise ValueError(f"window must be a range within [0, 1], not {list(window)} (OssCSE: [0.15, 0.6])")
 
 
-def choose_candidate(
-    rows: Sequence[SourceRow],
-    candidates: Sequence[Sequence[Candidate]],
-    *,
-    window: tuple[float, float],
-    pick: Pick,
-    seed: int,
-    kind: str,
-) -> list[BuiltView]:
-    """Return for each row one candidate whose match error rate lies in the window (both ends included).
-
-    The lower end excludes near-copies, the upper end corrupted translations. Copies of the text, and
-    duplicate candidates, are dropped.
-
-    Args:
-        rows: n rows.
-        candidates: The candidates of each row.
-        window: Minimum and maximum match error rate.
-        pick: The choice among the remaining candidates: highest rate, lowest rate, a random one, or the first.
-        seed: Seed for "random".
-        kind: Name of the kind, mixed into the seed.
-    """
-    from opencse.text.surface import match_error_rate
-
-    flat = [
-        (i, candidate) for i, pool in enumerate(candidates) for candidate in distinct_candidates(rows[i].text, pool)
-    ]
-    rates = match_error_rate([rows[i].text for i, _ in flat], [c.text for _, c in flat])
-    fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
-    for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
-        if window[0] <= rate <= window[1]:
-            fitting[i].append((rate, candidate))
-    out = []
-    for row, pool, left in zip(rows, candidates, fitting, strict=True):
-        if not left:
-            why = "none in window" if pool else "no candidate"
-            out.append(BuiltView(text=None, rule=why, scores={"mer": None, "candidates": len(pool)}))
-            continue
-        if pick == "random":
-            rate, chosen = row_random(seed, kind, row).choice(left)
-        elif pick == "first":
-            rate, chosen = left[0]
-        else:
-            rate, chosen = (max if pick == "highest" else min)(left, key=lambda pair: pair[0])
-        out.append(
-            BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": len(pool)})
-        )
-    return out
-
-
 def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates without copies of the text or duplicates; case and white space are ignored."""
     seen, out = {" ".join(text.lower().split())}, []
@@ -95,6 +46,9 @@ def distinct_candidates(text: str, candidates: Sequence[Candidate]) -> list[Cand
 
 class CandidateSource:
     """An opened kind that chooses one of several candidates for each row, or returns all of them.
+
+    The choice is among those whose match error rate lies in the window (both ends included): its lower end excludes
+    near-copies, the upper end corrupted translations. Copies of the text, and duplicate candidates, are dropped.
 
     Args:
         spec: A specification with `window` and `pick`.
@@ -111,10 +65,28 @@ class CandidateSource:
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Choose one candidate for each row."""
-        spec = self._spec
-        return choose_candidate(
-            rows, self.candidates(rows), window=spec.window, pick=spec.pick, seed=self._seed, kind=spec.kind
-        )
+        pools, (low, high) = self.candidates(rows), self._spec.window
+        flat = [(i, one) for i, pool in enumerate(pools) for one in distinct_candidates(rows[i].text, pool)]
+        rates = match_error_rate([rows[i].text for i, _ in flat], [one.text for _, one in flat])
+        fitting: list[list[tuple[float, Candidate]]] = [[] for _ in rows]
+        for (i, candidate), rate in zip(flat, rates.tolist(), strict=True):
+            if low <= rate <= high:
+                fitting[i].append((rate, candidate))
+        return [self._chosen(row, len(pool), left) for row, pool, left in zip(rows, pools, fitting, strict=True)]
+
+    def _chosen(self, row: SourceRow, count: int, fitting: Sequence[tuple[float, Candidate]]) -> BuiltView:
+        """Choose among the candidates in the window, with their match error rates, of so many."""
+        pick = self._spec.pick
+        if not fitting:
+            why = "none in window" if count else "no candidate"
+            return BuiltView(text=None, rule=why, scores={"mer": None, "candidates": count})
+        if pick == "random":
+            rate, chosen = row_random(self._seed, self._spec.kind, row).choice(fitting)
+        elif pick == "first":
+            rate, chosen = fitting[0]
+        else:
+            rate, chosen = (max if pick == "highest" else min)(fitting, key=lambda pair: pair[0])
+        return BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": count})
 
 
 @dataclass(frozen=True, kw_only=True)
