@@ -266,6 +266,6 @@ def test_a_recipe_is_built_by_the_rules_for_german_and_what_has_none_is_null(tmp
     assert table["swapped"].null_count == len(table)
 
 
-def test_debias_lacks_three_views() -> None:
+def test_debias_lacks_four_views() -> None:
     line = choose_language("de", ()).line(load_recipe("debias").build)
-    assert line.endswith("by rules for German; left out: swapped, roles, topic_question")
+    assert line.endswith("by rules for German; left out: swapped, roles, claim, topic_question")
