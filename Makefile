@@ -46,8 +46,9 @@ hooks: .venv/.dev  ## run lint, types and the architecture's test before each co
 	.venv/hooks/bin/python -m pip --disable-pip-version-check install --quiet pre-commit
 	.venv/hooks/bin/pre-commit install
 
-demo: install  ## teach a model the difference between wording and meaning, on sample sentences
-	$(BIN)/opencse run debias demo --backbone minilm --pairs demo -o demo-out --overwrite --set training.max_steps=200
+demo: install  ## give a model a sense of meaning beside its own vector, and probe it before and after
+	$(BIN)/opencse run debias --backbone minilm -o demo-out --overwrite
+	$(BIN)/opencse probe minilm demo-out -o demo-out/probe
 
 test: .venv/.dev  ## the fast suite
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow'

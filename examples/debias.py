@@ -6,10 +6,8 @@ The sample only shows that it works. Text of your own, 100,000 sentences or more
 import sys
 from pathlib import Path
 
-from sentence_transformers import SentenceTransformer
-
 import opencse
-from opencse.encoder.names import resolve
+from opencse.encoder import load_encoder
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
@@ -24,8 +22,8 @@ if __name__ == "__main__":
         overrides=[f"training.max_steps={steps}"],
     )
     sentence, negation, antonym = "The road is safe.", "The road is not safe.", "The road is dangerous."
-    for label, folder in (("before", resolve("minilm")), ("after", str(result.run.model))):
-        model = SentenceTransformer(folder)
+    for label, folder in (("before", "minilm"), ("after", result.run.model)):
+        model = load_encoder(folder)
         a, b, c = model.encode([negation, sentence, antonym])
         near, right = model.similarity(a, b).item(), model.similarity(a, c).item()
         print(f"{label}: '{negation}' has cosine {near:.2f} with '{sentence}', {right:.2f} with '{antonym}'")

@@ -7,9 +7,7 @@ telemetry is switched off here.
 import os
 import sys
 
-from sentence_transformers import SentenceTransformer
-
-from opencse.encoder.names import resolve
+from opencse.encoder import load_encoder
 from opencse.text import demo
 from opencse.text.corpus import read_texts
 
@@ -20,7 +18,7 @@ if __name__ == "__main__":
     from haystack.document_stores.in_memory import InMemoryDocumentStore
 
     arguments = dict(enumerate(sys.argv))
-    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
     texts = list(read_texts(demo.corpus(arguments.get(3, "demo"))))
 

@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 from sentence_transformers import SentenceTransformer
 
-from opencse.encoder.names import resolve
+from opencse.encoder import load_encoder
 from opencse.text import demo
 from opencse.text.corpus import read_texts
 
@@ -30,7 +30,7 @@ class SentenceEmbeddings(Embeddings):
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
-    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
 
     store = InMemoryVectorStore(SentenceEmbeddings(model))

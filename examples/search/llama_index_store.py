@@ -13,7 +13,7 @@ from llama_index.core.schema import TextNode
 from pydantic import PrivateAttr
 from sentence_transformers import SentenceTransformer
 
-from opencse.encoder.names import resolve
+from opencse.encoder import load_encoder
 from opencse.text import demo
 from opencse.text.corpus import read_texts
 
@@ -42,7 +42,7 @@ class SentenceEmbedding(BaseEmbedding):
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
-    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
 
     nodes = [TextNode(text=text) for text in read_texts(demo.corpus(arguments.get(3, "demo")))]

@@ -8,15 +8,14 @@ import sys
 
 from qdrant_client import QdrantClient
 from qdrant_client.models import Distance, PointStruct, VectorParams
-from sentence_transformers import SentenceTransformer
 
-from opencse.encoder.names import resolve
+from opencse.encoder import load_encoder
 from opencse.text import demo
 from opencse.text.corpus import read_texts
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
-    model = SentenceTransformer(resolve(arguments.get(1, "minilm")))
+    model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
     texts = list(read_texts(demo.corpus(arguments.get(3, "demo"))))
 

@@ -22,8 +22,8 @@ ROWS = [
     ("text", "paraphrase", "negation", "negated_paraphrase", "swapped"),
     ("text", "question"),
 ]
-WEIGHTS = {"far": 10, "near": 20, "related": 10, "same": 3, "opposed": 3, "exchanged": 2, "ranking": 6, "code": 1}
-WEIGHTS |= {"topic": 1}
+WEIGHTS = {"far": 15, "near": 30, "related": 15, "same": 3, "opposed": 3, "exchanged": 2, "ranking": 6, "code": 1}
+WEIGHTS |= {"topic": 1, "sharpness": 10}
 RELATIONS = ("same", "opposed", "exchanged", "related", "generic")
 TEXTS = [(row, name) for row, names in enumerate(ROWS) for name in names]
 
@@ -71,6 +71,7 @@ def test_equals_a_literal_transcription():
     e, topic = np.abs(e), np.abs(topic)
     values = {name: [] for name in WEIGHTS}
     codes, topics, signs = {"same": [], "opposed": []}, {"same": [], "opposed": []}, []
+    unsharp = {"far": [], "near": []}
 
     def cosine(i, j):
         return (e[i] @ e[j] + 0.5**2 * z[i] @ z[j]) / (1 + 0.5**2)
@@ -81,6 +82,7 @@ def test_equals_a_literal_transcription():
             c, g, agreement = e[i] @ e[j], z[i] @ z[j], code[i] @ code[j]
             if kind == "generic" and c < 0.9:
                 values["far" if c <= 0.3 else "near"].append((g - max(c, 0) ** 4) ** 2)
+                unsharp["far" if c <= 0.3 else "near"].append((topic[i] @ topic[j] - max(c, 0) ** 4) ** 2)
             elif kind == "related":
                 values["related"].append((g - max(c, 0) ** 4) ** 2)
             elif kind == "same":
@@ -103,6 +105,7 @@ def test_equals_a_literal_transcription():
     assert {"far", "near"} & set(means)
     means["code"] = (np.mean(codes["same"]) + np.mean(codes["opposed"])) / 2
     means["topic"] = np.mean(topics["same"]) + np.mean(topics["opposed"])
+    means["sharpness"] = sum(np.mean(some) for some in unsharp.values() if some)
     expected = sum(WEIGHTS[name] * means[name] for name in means)
     got = TERM.of_vectors(*map(torch.tensor, (e, z, code, topic)), given())
     assert float(got.value) == pytest.approx(expected)

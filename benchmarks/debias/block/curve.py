@@ -1,11 +1,11 @@
 """What a meaning block gains and costs, by its strength; every text is encoded once.
 
-    python benchmarks/debias/block/curve.py MODEL DATA -o OUT.json [--strengths 0,0.3,0.4,0.5,0.6] [--final]
+    python benchmarks/debias/block/curve.py MODEL DATA -o benchmarks/results/debias.csv [--strengths 0,0.5] [--final]
 
-MODEL is a folder with a block (train_block.py), DATA the folder of the evaluation sets. Measures are those of
-measures.py, with `--final` those on test sets, and:
+MODEL is a folder with a block (OUT/model of `opencse run debias`), DATA the folder of the evaluation sets. Rows are
+measures of measures.py, with `--final` those on test sets too, and:
 
-complaints      complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent, also by kind
+complaints      complaints/meaning.tsv and search.tsv: the same meaning above the opposite, in percent
 false hits      of the contradictions of XNLI dev, the share above the threshold that 90 % of the entailed pairs pass
 CondaQA         human edits of sentences with a negation: the paraphrase edit above the affirmative one (`--held-out`)
 Cranfield       nDCG@10 (`--held-out`)
@@ -16,19 +16,17 @@ Nothing is tuned on what `--held-out` measures.
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from measures import Measures
-from strength import largest_strength, strength_curve
+from measures import Measures, write_table
 from wording import table
 
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.meaning_block import rescale
-from opencse.evaluation import load_guard
+from opencse.encoder.meaning_block import block_of, rescale
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Encode, Task, evaluate_tasks
 from opencse.evaluation.triplets import Triplet, TripletSet, TripletTask, read_triplets
@@ -43,10 +41,12 @@ class Encoded:
 
     def __init__(self, model: str) -> None:
         encoder = load_encoder(model, device="cpu")
-        encoder[-1].strength = 1.0
+        block = block_of(encoder)
+        assert block is not None
+        self.chosen, block.strength = block.strength, 1.0
         self._encode: Encode = Embedder(encoder, precision="bf16").encode
         self._place: dict[str, int] = {}
-        self._vectors = np.zeros((0, 2 * encoder[-1].config["width"]), np.float32)
+        self._vectors = np.zeros((0, block.get_embedding_dimension()), np.float32)
 
     def at(self, strength: float) -> Encode:
         """Return the function from texts to vectors of a strength."""
@@ -67,6 +67,12 @@ def false_hits(encode: Encode, triplets: Sequence[tuple[str, str, str]]) -> floa
     cosines = [np.einsum("ij,ij->i", anchor, other) / np.linalg.norm(other, axis=1) for other in (same, opposed)]
     unit = [cosine / np.linalg.norm(anchor, axis=1) for cosine in cosines]
     return 100 * float((unit[1] >= np.quantile(unit[0], 1 - SURE)).mean())
+
+
+def complaints() -> list[Task]:
+    """Return the triplets and searches of complaints."""
+    sets = [read_triplets(COMPLAINTS / f"{name}.tsv") for name in ("meaning", "search")]
+    return [TripletTask(data=replace(each, name=f"complaints, {each.name}")) for each in sets]
 
 
 def condaqa(data: Path) -> TripletTask:
@@ -100,35 +106,23 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--strengths", default="0,0.3,0.4,0.5,0.6")
+    parser.add_argument("--strengths", default="0,0.3,0.4,0.5,0.6", help="beside that of the model")
     parser.add_argument("--final", action="store_true", help="test sets, too")
     parser.add_argument("--held-out", action="store_true", help="CondaQA and Cranfield, too")
-    parser.add_argument("--small", action="store_true", help="complaints, development sets and guards alone")
     options = parser.parse_args()
-    encoded = Encoded(options.model)
-    curve = strength_curve(encoded, load_guard())
-    results: dict[str, object] = {
-        "guards": {str(strength): scores for strength, scores in curve.items()},
-        "largest strength": {str(lost): largest_strength(curve, lost) for lost in (0.3, 0.5, 1.0)},
-    }
-    options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    tasks: list[Task] = [TripletTask(data=read_triplets(COMPLAINTS / f"{name}.tsv")) for name in ("meaning", "search")]
+    encoded, measures = Encoded(options.model), Measures(options.data, None)
+    tasks = complaints()
     if options.held_out:
         tasks += [condaqa(options.data), cranfield(options.data)]
-    measures: Callable[..., dict[str, float | None]] | None = None
-    if not options.small:
-        measures = Measures(options.data, None)
-    for strength in map(float, options.strengths.split(",")):
+    columns: dict[str, list[dict[str, float | None]]] = {}
+    for strength in sorted({*map(float, options.strengths.split(",")), encoded.chosen}):
         encode = encoded.at(strength)
-        found: dict[str, float | None] = {}
-        for result in evaluate_tasks(encode, tasks).results:
-            found |= {f"{result.task} {name}": value for name, value in result.metrics.items()}
-        if measures is not None:
-            found |= measures(encode, final=options.final)
-            found["false hits"] = false_hits(encode, measures.development.nli)
-        results[f"at {strength:g}"] = found
-        options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    print(json.dumps(results["largest strength"]))
+        found = {result.task: result.score for result in evaluate_tasks(encode, tasks).results}
+        found |= measures(encode, final=options.final)
+        found["false hits"] = false_hits(encode, measures.development.nli)
+        label = f"β {strength:g}" + (" (chosen)" if strength == encoded.chosen else "")
+        columns["untouched" if strength == 0 else label] = [found]
+        write_table(options.out, columns)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Measure a trained block's strength, and write it as the one that comes with the package for its backbone.
 
+The scores by strength are written to benchmarks/results/debias-strength.csv as well.
+
     python benchmarks/debias/block/ship.py BLOCK --text TEXT --rows ROWS [--backbone minilm]
 
 BLOCK is a folder with the block's own files, TEXT says in a few words what it was trained on, ROWS how many rows.
@@ -8,6 +10,7 @@ BLOCK is a folder with the block's own files, TEXT says in a few words what it w
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +23,8 @@ from opencse.evaluation.measures import TaskScores
 from opencse.foundation.measure import Measures
 from opencse.recipes import load_recipe
 from opencse.training.strength import find_strength
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def main() -> None:
@@ -43,7 +48,10 @@ def main() -> None:
     (BLOCKS / "meaning_block.py").unlink()  # the package has it
     measured = {"beside": key, "text": options.text, "rows": options.rows, "curve": asdict(curve)}
     (folder / MEASURED).write_text(json.dumps(measured, indent=1), encoding="utf-8")
-    print(curve.table().markdown())
+    table = curve.table()
+    with (RESULTS / "debias-strength.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([*map(str, row)] for row in (table.columns, *table.rows))
+    print(table.markdown())
 
 
 if __name__ == "__main__":

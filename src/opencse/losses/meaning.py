@@ -99,14 +99,17 @@ class MeaningLoss(Term):
            + \lambda_x \operatorname{mean}_{exchanged} \max(0, g)^2 \\
           &+ \lambda_m \operatorname{mean} \tau \log(1 + e^{(m + \cos(v_i, v_k) - \cos(v_i, v_j)) / \tau})
            + \lambda_p \operatorname{mean} \log(1 + e^{-5 y\, code \cdot code'}) \\
-          &+ \lambda_t (\operatorname{mean}_{same} \max(0, \min(0.9, c + 0.25) - \varphi \cdot \varphi')^2
+          &+ \lambda_\varphi (\operatorname{mean}_{far} (\varphi \cdot \varphi' - \max(c, 0)^k)^2
+           + \operatorname{mean}_{near} (\varphi \cdot \varphi' - \max(c, 0)^k)^2)
+           + \lambda_t (\operatorname{mean}_{same} \max(0, \min(0.9, c + 0.25) - \varphi \cdot \varphi')^2
            + \operatorname{mean}_{opposed} \max(0, \min(0.9, c + 0.15) - \varphi \cdot \varphi')^2)
 
     Far and near are texts of different rows with c up to 0.3, and from there to 0.9; nearer ones may say the same. The
     ranking (m, τ = 0.05) is over all i, j that say the same and i, k that are opposed or exchanged, within a row; y is
     1 for the same, -1 for opposed, which count as much as each other. Exchanged pairs have no place in the code: no
     average over tokens tells them apart, and the attempt costs a fifth of what the code learns about opposites. φ is to
-    find both kinds of pairs alike: what is claimed of a topic does not change it.
+    find both kinds of pairs alike: what is claimed of a topic does not change it. Of texts of different rows it is to
+    say what z says of them, so that the sign of the code matters little there.
 
     The views are named once, in groups. An embedding is [e ; z ; code ; φ], each of them padded to the same length, as
     `opencse.training.network.encode` returns it for encoders with a meaning block.
@@ -135,7 +138,8 @@ class MeaningLoss(Term):
         exchanged_weight: λ of exchanged pairs.
         ranking_weight: λ of the ranking.
         code_weight: λ of the code.
-        topic_weight: λ of φ.
+        topic_weight: λ of φ for pairs of a row.
+        sharpness_weight: λ of φ for texts of different rows.
     """
 
     kind: ClassVar[str] = "meaning"
@@ -150,15 +154,16 @@ class MeaningLoss(Term):
     at_most: float = 0.7
     margin: float = 0.12
     strength: float = 0.5
-    far_weight: float = 10.0
-    near_weight: float = 20.0
-    related_weight: float = 10.0
+    far_weight: float = 15.0
+    near_weight: float = 30.0
+    related_weight: float = 15.0
     same_weight: float = 3.0
     opposed_weight: float = 3.0
     exchanged_weight: float = 2.0
     ranking_weight: float = 6.0
     code_weight: float = 1.0
     topic_weight: float = 1.0
+    sharpness_weight: float = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -200,17 +205,19 @@ class MeaningLoss(Term):
             topic: φ, unit, (n, q).
             related: How the texts are related.
         """
-        c, g, agreement = e @ e.T, z @ z.T, code @ code.T
-        beyond = (g - c.clamp(min=0) ** self.power) ** 2
+        c, g, agreement, topics = e @ e.T, z @ z.T, code @ code.T, topic @ topic.T
+        target = c.clamp(min=0) ** self.power
+        beyond, blurred = (g - target) ** 2, (topics - target) ** 2
         mixed = (c + self.strength**2 * g) / (1 + self.strength**2)  # the cosines of v
         same, opposed, (i, j, k) = related.same, related.opposed, related.ranked
         gaps = (mixed[i, k] - mixed[i, j] + self.margin) / _SMOOTH
-        of_topic = (_least(topic, c, pairs, more) for pairs, more in ((same, 0.25), (opposed, 0.15)))
-        far, near = c[related.generic] <= _NEAR[0], c[related.generic] < _NEAR[1]
-        generic = beyond[related.generic]
+        of_topic = [_least(topics[pairs], c[pairs] + more) for pairs, more in ((same, 0.25), (opposed, 0.15))]
+        far = c[related.generic] <= _NEAR[0]
+        near = ~far & (c[related.generic] < _NEAR[1])
+        generic, unsharp = beyond[related.generic], blurred[related.generic]
         parts = {
             "far": (self.far_weight, _mean(generic * far, far)),
-            "near": (self.near_weight, _mean(generic * (near & ~far), near & ~far)),
+            "near": (self.near_weight, _mean(generic * near, near)),
             "related": (self.related_weight, _mean(beyond[related.related])),
             "same": (self.same_weight, _mean(F.relu((c[same] + 0.2).clamp(max=self.at_least) - g[same]) ** 2)),
             "opposed": (
@@ -220,7 +227,8 @@ class MeaningLoss(Term):
             "exchanged": (self.exchanged_weight, _mean(F.relu(g[related.exchanged]) ** 2)),
             "ranking": (self.ranking_weight, _mean(_SMOOTH * F.softplus(gaps))),
             "code": (self.code_weight, code_loss(code, related)),
-            "topic": (self.topic_weight, torch.stack([*of_topic]).sum()),
+            "topic": (self.topic_weight, of_topic[0] + of_topic[1]),
+            "sharpness": (self.sharpness_weight, _mean(unsharp * far, far) + _mean(unsharp * near, near)),
         }
         loss = torch.stack([weight * value for weight, value in parts.values()]).sum()
         signs = torch.cat([agreement[same], -agreement[opposed]])
@@ -228,9 +236,9 @@ class MeaningLoss(Term):
         return LossOutput(loss, reports | {"right": _mean((signs > 0).to(g.dtype))})
 
 
-def _least(topic: Tensor, c: Tensor, pairs: Pairs, more: float) -> Tensor:
-    """Return the squared error of φ·φ' below a little more than c, for some pairs."""
-    return _mean(F.relu((c[pairs] + more).clamp(max=0.9) - (topic @ topic.T)[pairs]) ** 2)
+def _least(similarity: Tensor, least: Tensor) -> Tensor:
+    """Return the squared error of similarities below what they should be at least, 0.9 at most."""
+    return _mean(F.relu(least.clamp(max=0.9) - similarity) ** 2)
 
 
 def code_loss(code: Tensor, related: Relations) -> Tensor:

@@ -140,32 +140,30 @@ class Block:
         tolerance: How many points (of 100) a guard may lose, a score of search or classification
             (`opencse.evaluation.load_guard`). The block gets the largest strength up to which none loses more.
         copy_lr: Peak learning rate of the copied layers; the other parts of the block have that of the optimizer.
-        dropout: Dropout rate in the copied layers.
-        averages_dropout: Dropout rate of the averages that code and φ read.
+        dropout: Dropout rate of what code and φ read.
         code: Numbers in the code of a new block.
         inner: Numbers in φ of a new block.
         hidden: Hidden units of φ of a new block.
         code_hidden: Hidden units of the code of a new block.
-        fit_batches: Batches whose averages a new block is fitted to before the first step.
-        fit_steps: Steps of that fit, in which the layers stay as they are.
+        fit_batches: Batches whose texts a new block is fitted to before the first step.
+        fit_steps: Steps of that fit, of φ alone.
     """
 
     tolerance: float = 0.3
     copy_lr: float = 2e-4
     dropout: float = 0.1
-    averages_dropout: float = 0.1
     code: int = 8
     inner: int = 192
     hidden: int = 384
     code_hidden: int = 128
-    fit_batches: int = 100
-    fit_steps: int = 2000
+    fit_batches: int = 40
+    fit_steps: int = 600
 
     def __post_init__(self) -> None:
         if self.tolerance < 0 or self.copy_lr < 0:
             raise ValueError("tolerance and copy_lr must not be negative")
-        if not (0 <= self.dropout < 1 and 0 <= self.averages_dropout < 1):
-            raise ValueError("dropout and averages_dropout must be at least 0 and below 1")
+        if not 0 <= self.dropout < 1:
+            raise ValueError("dropout must be at least 0 and below 1")
         if min(self.code, self.inner, self.hidden, self.code_hidden, self.fit_batches) < 1 or self.fit_steps < 0:
             raise ValueError("sizes and fit_batches must be at least 1, and fit_steps at least 0")
 

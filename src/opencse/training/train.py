@@ -181,8 +181,8 @@ class _TrainedModel:
             append_block(self.encoder, block)
         self.encoder.requires_grad_(False)
         block.requires_grad_(True)
-        block.drop.p = settings.averages_dropout
-        set_rates(block.copy, settings.dropout)
+        set_rates(block.copy, 0.0)
+        block.drop.p = settings.dropout
         block.strength = 1.0
 
     @property

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import sys
@@ -12,6 +13,8 @@ from sentence_transformers.sentence_transformer.modules import CNN, Dense, Norma
 from opencse.commands.integrations.onnx import OnnxEncoder, export_onnx
 from opencse.commands.main import main
 from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder.blocks import append_block
+from opencse.encoder.meaning_block import MeaningBlock
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
 
@@ -52,6 +55,17 @@ def normalised(tmp_path_factory, bert):
     settings = {"prompts": {"query": "a question : ", "plain": ""}, "default_prompt_name": "query"}
     model = saved(folder / "model", bert, Pooling(32, "mean"), Normalize(), **settings)
     return model, export_onnx(model, folder / "onnx")
+
+
+def test_a_meaning_block_is_part_of_the_graph(tmp_path, bert) -> None:
+    model = SentenceTransformer(modules=[copy.deepcopy(bert), Pooling(32, "mean")], device="cpu")
+    append_block(model, MeaningBlock.beside(model, code=3, inner=5, hidden=7, code_hidden=4))
+    save_encoder(model, tmp_path / "model")
+    export = export_onnx(tmp_path / "model", tmp_path / "onnx")
+    assert export.max_difference < 1e-5
+    vectors = OnnxEncoder(tmp_path / "onnx").encode(TEXTS)
+    assert vectors.shape == (len(TEXTS), 64)
+    np.testing.assert_allclose(vectors, load_encoder(tmp_path / "model", device="cpu").encode(TEXTS), atol=1e-5)
 
 
 def run_by_hand(folder, texts) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.encoder import load_encoder
+from opencse.encoder.meaning_block import MeaningBlock
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_folder
@@ -200,7 +201,7 @@ def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
         modules.LayerNorm,
     )
     for module in list(encoder)[1:]:
-        if type(module) not in (*core, modules.Dropout):
+        if type(module) not in (*core, modules.Dropout, MeaningBlock):
             raise OpencseError(
                 f"{name}: its module {type(module).__name__} cannot be exported",
                 f"ONNX export knows {', '.join(kind.__name__ for kind in core)}.",

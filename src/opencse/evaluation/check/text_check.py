@@ -90,7 +90,7 @@ class TextCheck(JupyterMixin):
             interval over sentences: the number to quote.
         contradiction_first_in_passages: The same with both sentences inside their passages; None if each passage is one
             sentence.
-        accepted: Share of contradictions above `threshold`.
+        accepted: Share of contradictions above `threshold`: false hits of a semantic cache with it.
         auc: Area under the ROC curve of rewordings against contradictions.
         threshold: The cosine that nine of ten rewordings reach.
         reworded: Mean cosine of a sentence and its rewording.
@@ -159,7 +159,7 @@ class TextCheck(JupyterMixin):
             )
             for kind in self.kinds
         ]
-        heads = ("contradiction by", "searches", "contradiction first", "above the threshold", "mean cosine")
+        heads = ("contradiction by", "searches", "contradiction first", "false hits", "mean cosine")
         return Table(heads, rows)
 
     def rewordings_table(self) -> Table:
@@ -168,6 +168,11 @@ class TextCheck(JupyterMixin):
         return Table(("reworded by", "searches", "contradiction first"), rows)
 
     def _lines(self) -> Iterator[str]:
+        if self.threshold is not None and self.accepted.value is not None:
+            yield (
+                f"as a semantic cache: at cosine {self.threshold:.2f}, which nine of ten rewordings reach, "
+                f"{self.accepted.percent().figure} of {self.accepted.rows:,} contradictions are false hits"
+            )
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
             yield f"within passages: {share.percent().figure} of {share.rows:,} sentences"
