@@ -55,7 +55,7 @@ def run(options: RunOptions) -> RunResult:
         for line in filter(None, [*inputs.few, inputs.language_line()]):
             notify(line)
         rows = prepare_rows(inputs.recipe, inputs.corpus, folder, _sources(inputs, options, control), notify)
-        remarks = [*inputs.few]
+        remarks = []
         if inputs.labels is not None:
             remarks.append(labels_note(inputs.labels, rows.rows(inputs.labels.columns)))
             notify(remarks[0])

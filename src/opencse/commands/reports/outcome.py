@@ -30,7 +30,7 @@ class Change:
         after: Score of the trained model.
         spread: 95 % interval of the difference as text; empty if the score has none.
         changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more.
-        few: Rows, if they are too few for a claim (`opencse.foundation.evidence`); then nothing has changed.
+        few: Number of rows, if they are too few for a claim (`opencse.foundation.evidence`).
     """
 
     measure: str
@@ -58,7 +58,7 @@ class Outcome:
     Attributes:
         before: Name of the untouched model.
         after: Name of the trained model.
-        changes: All measures.
+        changes: All measures on enough rows.
         remarks: What was not measured, and what else a user must know before using the model.
     """
 
@@ -77,13 +77,8 @@ class Outcome:
         """Measures that got worse, the largest change first."""
         return self._changed(-1)
 
-    @property
-    def measured(self) -> list[Change]:
-        """Measures with enough rows for a claim."""
-        return [each for each in self.changes if each.few is None]
-
     def _changed(self, sign: int) -> list[Change]:
-        found = [each for each in self.measured if each.changed and sign * (each.after - each.before) > 0]
+        found = [each for each in self.changes if each.changed and sign * (each.after - each.before) > 0]
         return sorted(found, key=lambda each: sign * (each.before - each.after))
 
     def answers(self) -> list[tuple[str, list[str]]]:
@@ -108,7 +103,7 @@ class Outcome:
         return Table(("", ""), list(zip(questions, answers, strict=True)), notes=self.remarks)
 
     def _verdict(self, gains: int, losses: int) -> str:
-        count = len(self.measured)
+        count = len(self.changes)
         if not count:
             return "Can't say: nothing was measured on enough rows."
         if not gains and not losses:
@@ -153,7 +148,7 @@ def compare_outcome(
     return Outcome(
         before=shown(before, 60),
         after=shown(after, 60),
-        changes=tuple(changes),
+        changes=tuple(each for each in changes if each.few is None),
         remarks=(
             *(f"{few} {each.short()} ({each.few} rows)." for each in changes if each.few is not None),
             *(shown(each, 400) for each in remarks),
