@@ -28,7 +28,6 @@ PUBLISHED: dict[str, Values] = {
         ("training.batch_size", "published"): (64, 64, 512, 512),
         ("training.precision", "published"): "fp16",
         ("training.seed", "published"): 42,
-        ("training.drop_last", "coded"): False,
         ("selection.every", "published"): 125,
         ("selection.tasks", "published"): ["STS-B"],
     },

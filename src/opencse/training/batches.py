@@ -20,29 +20,31 @@ _NO_TOKENS = np.zeros(0, dtype=np.int64)
 
 
 class BatchSampler:
-    """Shuffled batches without replacement; the incomplete last batch of an epoch is dropped.
+    """Shuffled batches without replacement; the last one of an epoch may be smaller, as in transformers' Trainer.
 
     Args:
         rows: Number of training rows.
         batch_size: Rows per batch, over all processes.
         seed: Seed of the order of rows, together with the number of the epoch.
+        parts: Number of equal parts into which a batch is split; a last batch loses the rows that do not divide, and is
+            dropped if its parts have less than two, a sentence and a negative.
     """
 
-    def __init__(self, rows: int, batch_size: int, seed: int) -> None:
-        self.rows = rows
-        self.batch_size = batch_size
-        self.seed = seed
-        self.batches_per_epoch = rows // batch_size
+    def __init__(self, rows: int, batch_size: int, seed: int, parts: int = 1) -> None:
+        self.rows, self.batch_size, self.seed = rows, batch_size, seed
+        part = rows % batch_size // parts
+        self.rows_per_epoch = rows - rows % batch_size + (part * parts if part > 1 else 0)
+        self.batches_per_epoch = -(-self.rows_per_epoch // batch_size)
         self._epoch = -1
         self._order = np.zeros(0, dtype=np.int64)
 
     def batch(self, step: int) -> np.ndarray:
-        """Return the row numbers of a batch, int64 (batch_size,); steps count from 0 over all epochs."""
+        """Return the row numbers of a batch, int64, at most batch_size; steps count from 0 over all epochs."""
         epoch, position = divmod(step, self.batches_per_epoch)
         if epoch != self._epoch:
             order = np.arange(self.rows, dtype=np.int64)
             np.random.default_rng([self.seed, epoch]).shuffle(order)
-            self._epoch, self._order = epoch, order
+            self._epoch, self._order = epoch, order[: self.rows_per_epoch]
         start = position * self.batch_size
         return self._order[start : start + self.batch_size]
 

@@ -262,7 +262,8 @@ class TrainingSession:
             step_limit=self._step_limit,
             keep_step_limit=keep_step_limit,
         )
-        sampler = BatchSampler(rows, min(training.batch_size, rows), training.seed)
+        parts = training.accumulate * self.accelerator.num_processes
+        sampler = BatchSampler(rows, min(training.batch_size, rows), training.seed, parts)
         loop = TrainingLoop(network, assembler, sampler, recipe, measures, host)
         with timed("training steps"):
             outcome = loop.run(self.resume)

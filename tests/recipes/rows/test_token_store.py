@@ -75,14 +75,19 @@ def test_a_large_corpus_is_not_read_into_memory(tmp_path, tokenizer) -> None:
     assert grown < 150, f"{grown:.0f} MiB more, for a file of {path.stat().st_size / 1e6:.0f} MB"
 
 
-@given(rows=st.integers(2, 60), batch=st.integers(1, 20), seed=st.integers(0, 9))
-def test_an_epoch_meets_every_row_at_most_once(rows: int, batch: int, seed: int) -> None:
-    sampler = BatchSampler(rows, min(batch, rows), seed)
+@given(rows=st.integers(2, 60), batch=st.integers(1, 20), seed=st.integers(0, 9), parts=st.integers(1, 4))
+def test_an_epoch_meets_every_row_once_that_has_a_negative(rows: int, batch: int, seed: int, parts: int) -> None:
+    sampler = BatchSampler(rows, min(batch, rows), seed, parts)
     steps = sampler.batches_per_epoch
-    first = np.concatenate([sampler.batch(s) for s in range(steps)])
-    assert len(set(first.tolist())) == len(first) == steps * sampler.batch_size > rows - sampler.batch_size
+    batches = [sampler.batch(step) for step in range(steps)]
+    first = np.concatenate(batches)
+    assert len(set(first.tolist())) == len(first)
+    assert {len(each) for each in batches[:-1]} <= {sampler.batch_size}
+    assert rows - len(first) < 2 * parts
+    last = len(batches[-1])
+    assert last == sampler.batch_size or (last % parts == 0 and last >= 2 * parts)
     later = sampler.batch(steps + steps // 2).tolist()
-    assert BatchSampler(rows, sampler.batch_size, seed).batch(steps + steps // 2).tolist() == later
+    assert BatchSampler(rows, sampler.batch_size, seed, parts).batch(steps + steps // 2).tolist() == later
 
 
 @pytest.mark.parametrize("overhead", [None, 0.0, 64.0])
