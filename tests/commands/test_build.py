@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from opencse.commands.main import app as APP
+from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.errors import OpencseError
 
 RECIPE = """
@@ -58,6 +59,26 @@ def test_overwrite(run, tmp_path):
     with pytest.raises(OpencseError, match="built with other settings"):
         run("--only", "shorter", "--seed", "1")
     assert run("--only", "shorter", "--seed", "1", "--overwrite").exit_code == 0
+
+
+def test_the_six_transformations_of_osscse_are_what_the_probe_reads(run, tmp_path):
+    sentences = ["The drug is safe for small children.", "She has a red car in the garden.", "Nobody was not there."]
+    (tmp_path / "corpus.txt").write_text("\n".join(sentences) + "\n")
+    versions = ["The drug is safe for little children.", "Small children can take this medicine without any risk."]
+    (tmp_path / "table.csv").write_text("text,candidate\n" + "".join(f"{sentences[0]},{each}\n" for each in versions))
+    with pytest.raises(OpencseError, match="path"):
+        run(recipe="transformations")
+    assert run("--set", f"build.paraphrase.path={tmp_path}/table.csv", recipe="transformations").exit_code == 0
+    first, second, third = pq.read_table(tmp_path / "views").to_pylist()
+    assert first["paraphrase"] == versions[1], "the most dissimilar one"
+    assert (first["negation"], third["negation"]) == ("The drug is not safe for small children.", None)
+    counts = {"insertion": 1, "substitution": 0, "deletion": -1}
+    for row in (first, second):
+        length = len(row["text"].split())
+        assert {name: len(row[name].split()) - length for name in counts} == counts
+        assert row["random"] in {*sentences} - {row["text"]}
+    probed = load_probe_data(sentences=tmp_path / "views").sentences
+    assert {"paraphrase", "negation", *counts, "random"} <= {*probed.kinds}
 
 
 def test_recipe_without_columns(run):

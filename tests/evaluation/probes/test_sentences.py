@@ -50,10 +50,10 @@ def test_another_row_is_never_a_copy_of_the_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(("built", "kinds"), [(True, ("random",)), (False, ("substitution", "random"))])
-def test_a_built_substitution_is_sans_negative_and_no_transformation(tmp_path, built, kinds):
+def test_a_substitution_of_san_is_a_negative_and_no_transformation(tmp_path, built, kinds):
     table = {"text": ["a b", "c d"], "substitution": ["a x", "y d"]}
     if built:
-        table["substitution.rule"] = ["substituted", "substituted"]
+        table["substitution.overlap"] = ["0.5", "0.5"]
     pq.write_table(pa.table(table), tmp_path / "mine.parquet")
     found = read_sentences(tmp_path / "mine.parquet")
     assert found.kinds == kinds

@@ -96,8 +96,8 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
     if total > limit:
         rows = [rows[i] for i in np.sort(np.random.default_rng(seed).choice(total, limit, replace=False))]
     anchors, *cells = (list(column) for column in zip(*rows, strict=True))
-    # A built substitution is SAN's hard negative, not OssCSE's transformation, which keeps the meaning.
-    built = "substitution.rule" in names
+    # A substitution that was built with an overlap, or by a language model, is SAN's hard negative, not OssCSE's.
+    built = bool({"substitution.overlap", "substitution.tokens_in"} & {*names})
     columns = ["negative.substitution" if built and name == "substitution" else name for name in columns]
     versions: dict[str, Sequence[str | None]] = dict(zip(columns, cells, strict=True))
     if "random" not in versions and len(anchors) > 1:

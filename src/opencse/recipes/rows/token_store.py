@@ -168,7 +168,10 @@ def open_token_store(
         )
     for i, source in enumerate(sources):
         if not store.present(i) and not allow_empty:
-            raise OpencseError(f"{corpus.path}: the column '{source.column}' is null in every row", "Build it again.")
+            outside = "" if source.window is None else f", or beyond the match error rates {source.window}"
+            raise OpencseError(
+                f"{corpus.path}: the column '{source.column}' is null in every row{outside}", "Build it again."
+            )
     return store
 
 
