@@ -4,7 +4,7 @@
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --paraphrases TABLE --longest 10 --jobs 2
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --systems simcse sncse osscse --ablations
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --ablations --only simcse 'osscse*' --seeds 1
-    python benchmarks/systems/systems.py CORPUS DATA -o OUT --published bert-base --systems simcse osscse debcse
+    python benchmarks/systems/systems.py CORPUS DATA -o OUT --published bert-base --systems simcse osscse diffcse
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --cost     # seconds per sentence, no evaluation
     python benchmarks/systems/systems.py CORPUS DATA -o OUT --table    # only write the table from what is there
 
@@ -41,11 +41,13 @@ from opencse.recipes import dump_recipe, family_of, load_recipe, recipe_names
 from opencse.recipes.changes import stand_ins
 
 COST_STEPS, COST_WARM = 30, 10
+AS_PUBLISHED = ", as published"
 
 
 def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
     """Label to recipe and settings."""
-    others = [name for name in recipe_names() if name not in ("simcse", "debias")]  # debias starts from a trained model
+    trained_alike = ("simcse", "debias", "transformations")  # debias starts from a trained model, the last is SimCSE
+    others = [name for name in recipe_names() if name not in trained_alike]
     every = ["simcse", *others]
     names = every if options.systems == ["all"] else options.systems
     found = {name: (name, []) for name in names}
@@ -55,7 +57,9 @@ def variants(options: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
     first = {name: [*options.set, *_own_settings(options, name)] for name in names}
     wanted = {label: (recipe, [*first[recipe], *settings]) for label, (recipe, settings) in found.items()}
     if options.published:
-        wanted |= {f"{name}, as published": (_published(options, name), first[name]) for name in names}
+        for name in names:
+            settings = [*options.set, *_own_settings(options, name, AS_PUBLISHED)]
+            wanted[f"{name}{AS_PUBLISHED}"] = (_published(options, name), settings)
     return wanted
 
 
@@ -69,15 +73,17 @@ def _published(options: argparse.Namespace, name: str) -> str:
     return str(file)
 
 
-def _filled(options: argparse.Namespace, settings: Sequence[str]) -> list[str]:
-    runs, seed = options.out.resolve() / "runs", options.seeds[0]
-    return [setting.format(runs=runs, seed=seed) for setting in settings]
+def _filled(options: argparse.Namespace, settings: Sequence[str], variant: str = "") -> list[str]:
+    seed = options.seeds[0]
+    simcse = folder_of(options, "runs", f"simcse{variant}").resolve() / f"seed-{seed}"
+    return [each.format(runs=options.out.resolve() / "runs", simcse=simcse, seed=seed) for each in settings]
 
 
-def _own_settings(options: argparse.Namespace, recipe: str) -> list[str]:
+def _own_settings(options: argparse.Namespace, recipe: str, variant: str = "") -> list[str]:
     """What a recipe is given here: paraphrases from the table, teachers from this benchmark's own runs."""
     table = options.paraphrases
-    found = _filled(options, TABLES["settings"].get(recipe, []))
+    found = _filled(options, TABLES["settings"].get(recipe, []), variant)
+    found += [] if options.published else TABLES["mixed"].get(recipe, [])
     if table is not None:
         from opencse.recipes.rows.paraphrases import paraphrase_columns
 

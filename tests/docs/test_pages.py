@@ -77,7 +77,7 @@ ABLATIONS = SYSTEMS["ablations"]
 @pytest.mark.parametrize("label", ABLATIONS)
 def test_an_ablation_of_the_table_of_systems_changes_its_recipe(label: str) -> None:
     name, settings = ABLATIONS[label]["recipe"], ABLATIONS[label]["set"]
-    whole = SYSTEMS["settings"].get(name, [])
+    whole = [setting for table in ("settings", "mixed") for setting in SYSTEMS[table].get(name, [])]
     for family in ("mini-mlm", "bert-base"):
         changed = load_recipe(name, family=family, overrides=[*whole, *settings])
         assert changed != load_recipe(name, family=family, overrides=whole)
