@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from opencse.commands.integrations.trainer_loss import sentence_transformers_loss
     from opencse.commands.probe import probe
     from opencse.commands.recipes import list_recipes
+    from opencse.commands.reproduce import reproduce
     from opencse.commands.run import run
     from opencse.commands.train import train
     from opencse.foundation.errors import OpencseError
@@ -32,6 +33,7 @@ __all__ = [
     "list_recipes",
     "load_recipe",
     "probe",
+    "reproduce",
     "run",
     "sentence_transformers_loss",
     "train",

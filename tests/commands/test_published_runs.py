@@ -15,12 +15,13 @@ from opencse.commands.main import app
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reproduce import FULL, reproduce
 from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun
-from opencse.commands.reproduction import Entry, System, load_entry
+from opencse.commands.reproduction import Entry, System, entry_names, load_entry
 from opencse.commands.train import train
 from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.toml_tables import parse_override
 from opencse.recipes import load_recipe
-from opencse.recipes.published_settings import published_names, published_settings, setting_of
+from opencse.recipes.published_settings import published_names, published_settings, values_of
 from opencse.text.corpus import Corpus
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 from tests.training.helpers import write_corpus
@@ -52,17 +53,42 @@ def shared(out: Path, corpus: Path, **options) -> Reproduction:
     )
 
 
-NAMES = published_names()
+ENTRIES = [load_entry(name) for name in entry_names()]
+COLUMNS = ("text", "paraphrase", "negation", "substitution", "negative", "positive_1", "positive_2", "negative_1")
+COLUMNS += ("negative_2", "masked_20", "masked_40", "entailment", "contradiction", "edited", "next_sentence")
+STANDS_IN = ("teachers.", "build.", "terms.replaced_token_detection.generator.")
 
 
-@pytest.mark.parametrize("name", NAMES)
+def rows_of(name: str) -> list[tuple[System, str, tuple[str, ...]]]:
+    """The rows of all tables that train a recipe, and the recipe alone: row, family, and what is watched in training.
+
+    Rows that train alike are one.
+    """
+    found = [(System(label="", recipe=name), setting.family, ()) for setting in published_settings(name)]
+    for entry in ENTRIES:
+        for family in entry.families:
+            found += [(each, family, entry.watch) for each in entry.systems_of(family) if each.recipe == name]
+    alike = [(replace(each, label="", model={}, printed={}, deviations={}), *rest) for each, *rest in found]
+    return list({repr(row): row for row in alike}.values())
+
+
+def changed_by(system: System) -> tuple[str, ...]:
+    """The keys that a row sets, a dot behind each; of a term that it leaves out, that of the term."""
+    return tuple(
+        f"{key.removesuffix('.weight') if value == 0 else key}." for key, value in map(parse_override, system.set)
+    )
+
+
+def test_every_row_that_trains_is_of_a_published_system() -> None:
+    recipes = {system.recipe for entry in ENTRIES for system in entry.systems if system.recipe}
+    assert recipes <= {*published_names()}
+    assert sum(len(rows_of(name)) for name in published_names()) == 273
+
+
+@pytest.mark.parametrize("name", published_names())
 def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkeypatch, name: str) -> None:
-    """Each recipe with one family, in turns; all families of all recipes are compared in tests/recipes."""
-    known = published_settings(name)
-    families = list(dict.fromkeys(entry.family for entry in known))
-    family = families[NAMES.index(name) % len(families)]
-    columns = load_recipe(name, family=family, variant="faithful").columns
-    corpus = write_corpus(tmp_path, 26, ("text", *(column for column in columns if column != "text")))
+    """Each row for three steps: what it trained with has every published setting that the row does not change."""
+    corpus, known = write_corpus(tmp_path, 26, COLUMNS), published_settings(name)
 
     def only_train(recipe, path, *, backbone, out, **_):
         train(recipe, path, backbone=backbone, out=out, dev="none", progress=False)
@@ -70,20 +96,21 @@ def test_what_reproduce_trains_is_what_was_published(tmp_path, backbones, monkey
 
     monkeypatch.setattr(reproduced_runs, "run", only_train)
     monkeypatch.setattr(reproduced_runs, "_by_task", lambda scores: {"Avg.": 50.0})
-    start = Start(str(backbones[family]), family, family)
-    (found,) = shared(tmp_path, corpus).measure(System(label="A", recipe=name), start)
-    assert found.scores == {"Avg.": 50.0}
-    (file,) = tmp_path.glob("runs/*/recipe.toml")
-    ran = load_recipe(file)
-    stands_in = ("teachers.", "build.", "terms.replaced_token_detection.generator")
-    differing = {
-        entry.key: (value, entry.expected)
-        for entry in known
-        if entry.family == family and entry.key not in OVERRIDDEN and not entry.key.startswith(stands_in)
-        if (value := setting_of(ran, entry.key)) != ("fp32" if entry.expected == "fp16" else entry.expected)
-    }
-    assert not differing
-    assert ran.training.seed == load_recipe(name, family=family, variant="faithful").training.seed
+    for number, (system, family, watch) in enumerate(rows_of(name)):
+        out, llm = tmp_path / str(number), "http://localhost:1/v1#m" if system.llm else None
+        run = shared(out, corpus, llm=llm)
+        run = replace(run, entry=replace(run.entry, kind="curves", watch=watch)) if watch else run
+        found = run.measure(system, Start(str(backbones[family]), family, family))
+        assert not isinstance(found, str), (system, family, found)
+        (file,) = out.glob("runs/*/recipe.toml")
+        ran, changed = values_of(load_recipe(file)), (*changed_by(system), *STANDS_IN)
+        differing = {
+            entry.key: (ran[entry.key], entry.expected)
+            for entry in known
+            if entry.family == family and entry.key not in OVERRIDDEN and not f"{entry.key}.".startswith(changed)
+            if ran[entry.key] != ("fp32" if entry.expected == "fp16" else entry.expected)
+        }
+        assert system.variant == "sound" or not differing, (system, family, differing)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +139,7 @@ def test_a_family_brings_its_rows_and_settings_and_a_row_its_own(tmp_path, backb
     assert [recipe.variant for recipe in recipes] == ["faithful", "sound", "faithful"]
     assert {recipe.family for recipe in recipes} == {"bert-large"}
     assert [recipe.training.batch_size for recipe in recipes] == [8, 8, 8], "what the user sets wins over the row"
-    assert setting_of(recipes[2], "terms.replaced_token_detection.generator") == "backbone"
+    assert values_of(recipes[2])["terms.replaced_token_detection.generator"] == "backbone"
     assert recipes[2].optimizer.lr == 1e-3
     assert run.recipe_of(systems[0], start, 3).training.seed == 3
 

@@ -15,7 +15,7 @@ from opencse.recipes.published_settings import (
     conformity,
     published_names,
     published_settings,
-    setting_of,
+    values_of,
 )
 from tests.recipes.published_values import PUBLISHED, SCORES
 
@@ -55,7 +55,7 @@ def test_the_faithful_variant_has_every_value(name: str) -> None:
 
 
 def test_all_published_systems_have_a_table_and_several_hundred_values_are_compared() -> None:
-    assert set(recipe_names()) - set(published_names()) == {"debias"}
+    assert set(recipe_names()) - set(published_names()) == {"debias", "transformations"}
     own = sum(len(values) for name in PUBLISHED for values in written(name).values())
     assert own > 700
     assert sum(len(published_settings(name)) for name in published_names()) > 2000
@@ -80,12 +80,12 @@ def test_what_a_table_inherits_says_from_where() -> None:
 
 
 def test_a_setting_is_found_by_its_key() -> None:
-    recipe = load_recipe("san-simcse", family="roberta-base", variant="faithful")
-    assert setting_of(recipe, "terms.info_nce.negative_temperature") == 0.08
-    assert setting_of(recipe, "build.substitution.tag_scores.NOUN") == 9.0
-    assert setting_of(recipe, "encoder.dropout") == 0.15
-    assert setting_of(recipe, "terms.recall.gamma") == ABSENT
-    assert setting_of(load_recipe("simcse"), "encoder.dropout") == ABSENT
+    values = values_of(load_recipe("san-simcse", family="roberta-base", variant="faithful"))
+    assert values["terms.info_nce.negative_temperature"] == 0.08
+    assert values["build.substitution.tag_scores.NOUN"] == 9.0
+    assert values["encoder.dropout"] == 0.15
+    assert values["terms.recall.gamma"] == ABSENT
+    assert values_of(load_recipe("simcse"))["encoder.dropout"] == ABSENT
 
 
 def test_a_recipe_of_no_paper_has_no_table() -> None:

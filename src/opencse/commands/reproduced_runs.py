@@ -88,32 +88,27 @@ def model_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
     """
     if entry.kind == "pairs":
         groups = {group.name: load_group(group, probe_data, data) for group in entry.groups}
-        return lambda run: pair_cosines(groups, _embeddings(_embedder(run), texts_of(groups)))
+        return lambda run: pair_cosines(groups, _embeddings(run, texts_of(groups)))
     if entry.kind == "training_pairs":
-        return _training_pairs_measure()
+        first: list[StoredRun] = []
+
+        def measure(run: StoredRun) -> Detail:
+            if run.recipe is None or run.rows is None:
+                raise OpencseError("an untouched backbone has no training pairs")
+            first.append(run)
+            groups = training_pairs(run.recipe, run.rows)
+            return pair_cosines(groups, _embeddings(first[0], texts_of(groups)))
+
+        return measure
     if entry.kind == "neighbours":
         pairs = _stsb(entry, data, "test")
         texts = searched_texts(pairs, entry.queries)
-        return lambda run: find_neighbours(pairs, entry.queries, _embeddings(_embedder(run), texts))
+        return lambda run: find_neighbours(pairs, entry.queries, _embeddings(run, texts))
     if entry.kind == "projection":
         sets = [_stsb(entry, data, "dev")] if data is not None else probe_data.pairs
         shown = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))[:SENTENCES]
-        return lambda run: project(_embedder(run)(shown))
+        return lambda run: project(_embeddings(run, shown)(shown))
     return None
-
-
-def _training_pairs_measure() -> MeasureModel:
-    first: list[Embedder] = []
-
-    def measure(run: StoredRun) -> Detail:
-        if run.recipe is None or run.rows is None:
-            raise OpencseError("an untouched backbone has no training pairs")
-        if not first:
-            first.append(_embedder(run))
-        groups = training_pairs(run.recipe, run.rows)
-        return pair_cosines(groups, _embeddings(first[0], texts_of(groups)))
-
-    return measure
 
 
 def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
@@ -123,11 +118,8 @@ def _stsb(entry: Entry, data: str | Path | None, split: str) -> ScoredPairs:
     return load_sts(data, text=text, tasks=["STS-B"], split=split)[0]
 
 
-def _embedder(run: StoredRun) -> Embedder:
-    return Embedder(load_encoder(run.model, pooling=run.pooling or "backbone"), precision="auto")
-
-
-def _embeddings(embedder: Embedder, texts: Sequence[str]) -> TextEmbeddings:
+def _embeddings(run: StoredRun, texts: Sequence[str]) -> TextEmbeddings:
+    embedder = Embedder(load_encoder(run.model, pooling=run.pooling or "backbone"), precision="auto")
     return TextEmbeddings(texts, embedder(texts))
 
 
@@ -261,7 +253,10 @@ class Reproduction:
         if self.entry.kind == "cost":
             return Measured(scores=_cost(found))
         if self.entry.kind == "curves" and found.recipe is not None:
-            curves = _read_curves(found.folder / "metrics.jsonl", self.entry.columns)
+            lines = [*map(json.loads, (found.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())]
+            curves: dict[str, Curve] = {
+                name: [(line["step"], line[name]) for line in lines if name in line] for name in self.entry.columns
+            }
             return Measured(scores={name: curve[-1][1] for name, curve in curves.items() if curve}, curves=curves)
         return Measured(scores=found.scores)
 
@@ -296,12 +291,6 @@ def _cost(found: StoredRun) -> dict[str, float]:
     record = read_run(found.folder)
     epochs = record.steps * found.recipe.training.batch_size / record.rows
     return {"minutes": record.seconds / 60, "minutes an epoch": record.seconds / 60 / epochs}
-
-
-def _read_curves(file: Path, names: Sequence[str]) -> dict[str, Curve]:
-    """Return measures by step from the log of a run."""
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return {name: [(line["step"], line[name]) for line in lines if name in line] for name in names}
 
 
 def _given(shared: Reproduction, model: str, system: System, recipe: Recipe | None = None) -> StoredRun:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.resources
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,6 @@ from opencse.recipes.schema import Recipe
 PUBLISHED_FAMILIES = ("bert-base", "bert-large", "roberta-base", "roberta-large")
 ABSENT = "absent"
 _SHIPPED = importlib.resources.files("opencse.recipes") / "published"
-_VALUES = ("published", "coded", "ours")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +81,18 @@ def published_settings(name: str) -> list[PublishedSetting]:
     return [entry for family in families for entry in _of_family(settings, family)]
 
 
-def setting_of(recipe: Recipe, key: str) -> Any:
-    """Return the value of a setting in a resolved recipe; `ABSENT` where it has none."""
+def values_of(recipe: Recipe) -> Mapping[str, Any]:
+    """Return the settings of a resolved recipe by their keys; `ABSENT` where it has none."""
     table: Any = encode(recipe)
     table["terms"] = {term.name: entry for term, entry in zip(recipe.terms, table["terms"], strict=True)}
-    for part in key.split("."):
-        if not isinstance(table, Mapping) or part not in table:
-            return ABSENT
-        table = table[part]
-    return table
+    return defaultdict(lambda: ABSENT, _by_key(table))
+
+
+def _by_key(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        yield place + key, value
+        if isinstance(value, Mapping):
+            yield from _by_key(value, f"{place}{key}.")
 
 
 def conformity(
@@ -97,10 +100,12 @@ def conformity(
 ) -> Iterator[tuple[PublishedSetting, Any, Any]]:
     """Yield each published setting with its value in the recipe by default and in the `faithful` variant."""
     entries = [entry for entry in published_settings(name) if entry.family in families]
-    variants = ("sound", "faithful")
-    recipes = {(f, v): load_recipe(name, family=f, variant=v) for f in {e.family for e in entries} for v in variants}
+    values = {
+        family: [values_of(load_recipe(name, family=family, variant=variant)) for variant in ("sound", "faithful")]
+        for family in {entry.family for entry in entries}
+    }
     for entry in entries:
-        sound, faithful = (setting_of(recipes[entry.family, variant], entry.key) for variant in variants)
+        sound, faithful = (each[entry.key] for each in values[entry.family])
         yield entry, sound, faithful
 
 
@@ -118,17 +123,7 @@ def _merged(name: str) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
 
 
 def _of_family(settings: Mapping[str, Mapping[str, Any]], family: str) -> Iterator[PublishedSetting]:
-    for key, entry in settings.items():
-        values = {name: _value(entry.get(name), family) for name in _VALUES}
-        if any(value is not None for value in values.values()):
-            yield PublishedSetting(
-                key=key,
-                family=family,
-                source=entry.get("source", ""),
-                why=_value(entry.get("why", ""), family) or "",
-                **values,
-            )
-
-
-def _value(value: Any, family: str) -> Any:
-    return value.get(family) if isinstance(value, Mapping) else value
+    for entry in settings.values():
+        values = {name: v.get(family) if isinstance(v, Mapping) else v for name, v in entry.items() if name != "of"}
+        if any(values.get(name) is not None for name in ("published", "coded", "ours")):
+            yield PublishedSetting(family=family, **{name: v for name, v in values.items() if v is not None})
