@@ -1,10 +1,11 @@
-"""From each recipe to its terms and text views, and from each term to its code, its tests and its transcription.
+"""From each recipe to its terms and text views, from each term to its code and tests, and where papers and code differ.
 
 python docs/_site/contents.py --write    # write CONTENTS.md anew; the site has the same page
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from opencse.losses import TERMS
 from opencse.recipes import load_recipe, recipe_names
+from opencse.recipes.published_settings import published_names, published_settings
 from opencse.text.views.registry import CONSTRUCTORS
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +88,21 @@ def view_rows(link: Link) -> list[str]:
     return [*rows, *(f"| `{kind}` | {link(source(cls))} |" for kind, cls in CONSTRUCTORS.items())]
 
 
+def disagreement_rows() -> list[str]:
+    """Return a row for each setting that a paper prints otherwise than its authors' code has it."""
+    rows = ["| recipe | setting | families | printed | in the code |", "|---|---|---|---|---|"]
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name in published_names():
+        for each in published_settings(name):
+            own = not each.source.startswith(tuple(f"{other}: " for other in (*published_names(), "substitution")))
+            if own and None not in (each.published, each.coded) and each.published != each.coded:
+                cells = (f"`{name}`", f"`{each.key}`", f"`{json.dumps(each.published)}`", f"`{json.dumps(each.coded)}`")
+                found.setdefault(cells, []).append(each.family)
+    for (name, key, printed, coded), families in found.items():
+        rows.append(f"| {name} | {key} | {', '.join(families)} | {printed} | {coded} |")
+    return rows
+
+
 def page(link: Link = plain) -> str:
     """Return the page."""
     lead = "Made by `make pages` from the code. The tests of a term compare it with a literal transcription"
@@ -93,7 +110,10 @@ def page(link: Link = plain) -> str:
         ["# From a system to its code", "", f"{lead} of its paper.", ""],
         [*recipe_rows(link), ""],
         [*term_rows(link), ""],
-        view_rows(link),
+        [*view_rows(link), ""],
+        ["## Where a paper and its authors' code disagree", ""],
+        ["`faithful` has what is in the code, from which the numbers came; `--set` takes what is printed.", ""],
+        disagreement_rows(),
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
 
