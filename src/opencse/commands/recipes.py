@@ -19,7 +19,7 @@ from opencse.recipes.published_settings import (
     conformity,
     published_names,
     published_settings,
-    setting_of,
+    values_of,
 )
 
 
@@ -78,14 +78,14 @@ def _with_sources(recipe: Recipe) -> str:
     family = recipe.family if recipe.family in PUBLISHED_FAMILIES else PUBLISHED_FAMILIES[0]
     settings = published_settings(recipe.name) if recipe.name in published_names() else []
     entries = {entry.key: entry for entry in settings if entry.family == family and entry.source}
-    names, lines, table = iter(recipe.terms), [], ""
+    names, lines, table, found = iter(recipe.terms), [], "", values_of(recipe)
     for line in dump_recipe(recipe).splitlines():
         if line.startswith("["):
             table = f"terms.{next(names).name}" if line == "[[terms]]" else line.strip("[]")
         entry = entries.get(f"{table}.{line.partition(' = ')[0]}")
         if entry is not None:
             values = (entry.published, entry.coded)
-            other = "" if setting_of(recipe, entry.key) in values else f"published: {entry.expected}; "
+            other = "" if found[entry.key] in values else f"published: {entry.expected}; "
             line += f"  # {other}{entry.source}"
         lines.append(line)
     return "\n".join(lines) + "\n"
