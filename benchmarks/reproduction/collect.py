@@ -5,9 +5,9 @@
 
 The corpus behind `results/reproduced.csv` has 20,000 sentences of at most 130 characters: 9,094 that have
 back-translations, given by `--paraphrases`, and others of Wikipedia. `--triplets` were 6,713 of SNLI and XNLI. Settings
-are those of `--scale small`: 200 steps of 64 sentences from mini-mlm, one seed. The entries of DiffCSE, SAN Figure 4 and
-SAN Table 11 are of 3,200 sentences of at most twelve words: --set training.max_steps=100 --set training.batch_size=32
---set training.precision=bf16.
+are those of `--scale small`: 200 steps of 64 sentences from mini-mlm, one seed. The entries of DiffCSE, SAN Figure 4
+and SAN Table 11 are of 3,200 sentences of at most twelve words: --set training.max_steps=100
+--set training.batch_size=32 --set training.precision=bf16.
 
 `results/reproduced.csv` has a line for each measured figure. OssCSE Table 6 keeps its form in
 `results/reproduced-splits.csv`.
