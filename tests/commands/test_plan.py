@@ -23,8 +23,8 @@ def test_a_plan_has_the_sizes_of_the_run(backbone) -> None:
     assert "the texts look English" in language
     assert "negation" in build
     assert build.endswith("for all of them"), "fewer than the recipe would take"
-    assert rows == "draws up to 14,000 rows to train on"
-    assert steps == "trains for 584 steps, 24 rows each"
+    assert rows == "draws up to 18,000 rows to train on"
+    assert steps == "trains for 600 steps, 24 rows each"
     assert "report" in probes
     assert "trains for 20 steps, 24 rows each" in plan("debias", "demo", backbone=backbone, quick=True)
 

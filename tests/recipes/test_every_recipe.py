@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 
+from opencse.encoder import load_encoder
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, load_recipe, recipe_names
 from opencse.training.checkpoint import Checkpoints
@@ -57,7 +57,7 @@ def test_it_trains_resumes_exports_and_reloads(tmp_path, backbones, monkeypatch,
     assert all(
         terms <= line.keys() and np.isfinite(list(line.values())).all() for line in metrics(tmp_path / "resumed")
     )
-    reloaded = SentenceTransformer(str(straight.model), device="cpu")
+    reloaded = load_encoder(straight.model, device="cpu")
     assert np.isfinite(reloaded.encode(["the cat", ""])).all()
 
 

@@ -258,5 +258,4 @@ def sharpening_loss(topic: Tensor, e: Tensor, power: float, near: float = 0.35) 
 
 def _mean(values: Tensor, counted: Tensor | None = None) -> Tensor:
     """Return the mean, 0 of none; with a mask, the values elsewhere are 0."""
-    count = torch.tensor(values.numel()) if counted is None else counted.sum()
-    return values.sum() / count.clamp(min=1)
+    return values.sum() / (max(values.numel(), 1) if counted is None else counted.sum().clamp(min=1))

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from opencse.commands.reports.drawing import inline, save
+from opencse.commands.reports.drawing import can_draw, inline, save
 from opencse.commands.reports.figures import Picture, pictures
 from opencse.commands.reports.outcome import Outcome
 from opencse.commands.reports.strength import strength_picture
@@ -104,7 +104,8 @@ def render(
 
 
 def _pictures(models: Mapping[str, ProbeScores], curve: StrengthCurve | None) -> list[Picture]:
-    return [*([] if curve is None else [strength_picture(curve)]), *pictures(models)]
+    of_strength = [] if curve is None or not can_draw() else [strength_picture(curve)]
+    return [*of_strength, *pictures(models)]
 
 
 def _examples(models: Mapping[str, ProbeScores]) -> list[dict[str, Any]]:
