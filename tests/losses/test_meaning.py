@@ -22,7 +22,7 @@ ROWS = [
     ("text", "paraphrase", "negation", "negated_paraphrase", "swapped"),
     ("text", "question"),
 ]
-WEIGHTS = {"far": 15, "near": 30, "related": 15, "same": 3, "opposed": 3, "exchanged": 2, "ranking": 6, "code": 1}
+WEIGHTS = {"far": 15, "near": 30, "related": 15, "same": 3, "opposed": 3, "exchanged": 4, "ranking": 6, "code": 1}
 WEIGHTS |= {"topic": 1, "sharpness": 10}
 RELATIONS = ("same", "opposed", "exchanged", "related", "generic")
 TEXTS = [(row, name) for row, names in enumerate(ROWS) for name in names]

@@ -159,7 +159,7 @@ class MeaningLoss(Term):
     related_weight: float = 15.0
     same_weight: float = 3.0
     opposed_weight: float = 3.0
-    exchanged_weight: float = 2.0
+    exchanged_weight: float = 4.0
     ranking_weight: float = 6.0
     code_weight: float = 1.0
     topic_weight: float = 1.0
