@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -213,3 +214,15 @@ def test_ctrl_c_says_that_it_stopped(opencse, monkeypatch) -> None:
 
     monkeypatch.setattr("opencse.commands.recipes.recipe_names", press)
     assert opencse("recipes") == (130, "", "opencse: stopped\n")
+
+
+@pytest.mark.parametrize(("given", "expected"), [("", "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_wait_asleep_unless_the_user_says_otherwise(monkeypatch, given, expected) -> None:
+    """Beside another job, threads that wait in a loop take the time of those that work."""
+    monkeypatch.setenv("OMP_WAIT_POLICY", given)
+    if not given:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    monkeypatch.setattr(sys, "argv", ["opencse", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    assert os.environ["OMP_WAIT_POLICY"] == expected
