@@ -1,15 +1,17 @@
-"""Train a meaning block beside an untouched model.
+"""Train the meaning block that ships, in one run of chosen length.
 
-    python benchmarks/debias/block/train.py ROWS.parquet... -o OUT [--steps 600] [--backbone minilm]
+    python benchmarks/debias/block/train.py ROWS.parquet[=WEIGHT]... -o OUT [--minutes 60] [--backbone minilm]
 
-ROWS are mixtures that `opencse run debias` has drawn. Three stages:
+ROWS have a column `text`, and views of it in columns of the groups below: rows of `opencse run debias`, and those that
+rows.py writes from patterns and from a list of antonyms. A file is drawn as often as its weight says (1).
 
-1. The untouched model reads every distinct text once; what the block needs is kept beside ROWS, in ROWS.states.
-2. φ is fitted to max(c, 0)^k, then all but the copied layers are trained (`--head-steps`): minutes.
-3. The copied layers are trained, too (`--steps`).
+The untouched model reads a text when it is met first; its states are kept in memory, so that texts that come again cost
+half. A batch has groups of rows whose sentences are near each other: what tells related sentences from paraphrases is
+learned from pairs of different rows with cosines of 0.3 to 0.9, and random rows have none. Beside each step, the small
+parts of the block take one on three of the last batches, whose features were kept.
 
-OUT/checkpoint.pt is written every `--every` steps, and a run that finds one goes on from there. OUT/progress.txt says
-how far it is and how long it will take; OUT/model is the model with its block.
+OUT/checkpoint.pt is written every 50 steps, and a run that finds one goes on from there, with what is left of its time.
+OUT/block is the block: a running average of the weights. ship.py measures its strength.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import copy
 import random
 import time
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,266 +29,253 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 import torch.nn.functional as F
-from block_losses import (
-    GROUP,
-    BlockLoss,
-    Relations,
-    relations,
-    sharpening_loss,
-)
 from torch import Tensor, nn
 
-from opencse.encoder import load_encoder, save_encoder
+from opencse.encoder import load_encoder
 from opencse.encoder.meaning_block import MeaningBlock
+from opencse.losses.meaning import MeaningLoss, Relations, relations, sharpening_loss
 
-LONG_SHARE = 0.04
-"""Share of the rows that get a long text, of which nothing is claimed: the texts of several rows, joined."""
-TOKENS = 1024
-"""Tokens of a batch that the untouched model reads."""
-WINDOW, RANKS = (0.3, 0.88), 24
-"""Cosines and ranks from which a row's related sentences are drawn: nearer ones may say the same."""
-PARTS = 4
-"""The texts of a step are padded in so many groups of similar length."""
+SAME = ("text", "paraphrase", "paraphrase_2", "same_paraphrase", "reordered", "roles_kept", "claim_reworded")
+OPPOSED = (
+    ("negation", "negated_paraphrase"),
+    ("same_negation", "same_antonym"),
+    ("claim_opposed", "claim_opposed_reworded"),
+    ("opposed_1", "opposed_2", "opposed_3"),
+    ("negative_word",),
+    ("antonym_swap",),
+    ("opposed_paraphrase",),
+)
+EXCHANGED = ("swapped", "roles_exchanged", "number", "entity", "claim_exchanged", "exchanged_1", "exchanged_2")
+RELATED = ("related_1", "related_2", "related_3", "question", "topic_question", "keywords", "passage", "long")
+LOSS = MeaningLoss(
+    same=(*SAME, "same_1", "same_2", "same_3"),
+    opposed=OPPOSED,
+    exchanged=EXCHANGED,
+    related=RELATED,
+    exchanged_weight=4.0,
+)
+GROUPS, PER_GROUP, MOST_TEXTS = 5, 5, 6
+NEAR, RANKS = (0.3, 0.88), 60
+"""Cosines and ranks from which a group's rows are drawn."""
+TOKENS = 1600
+"""Tokens that run at once."""
+WARM_UP, EVERY, AVERAGE = 60, 50, 0.995
+LR, HEAD_LR, DROPOUT = 2e-4, 1e-3, 0.1
+Row = dict[str, str]
 
 
-def read_rows(path: Path, rng: random.Random) -> list[dict[str, str]]:
-    """Return rows as texts by column; some get a `long` text."""
-    records = pq.read_table(path).to_pylist()
-    rows = [{name: text for name, text in record.items() if name in GROUP and text} for record in records]
-    for row in rows:
-        if rng.random() < LONG_SHARE:
-            others = [rng.choice(rows)["text"] for _ in range(rng.randrange(2, 5))]
-            row["long"] = " ".join([*others, row.get("passage", row["text"])])
-    return [row for row in rows if len(row) > 1]
+class Rows:
+    """The rows of all files, drawn file by file without repeats until a file has been seen."""
+
+    def __init__(self, files: list[str], encode: Any, rng: random.Random) -> None:
+        self._rng, self._rows, self._weights, self._next = rng, list[list[Row]](), list[float](), list[int]()
+        known = {column for group in (LOSS.same, *OPPOSED, EXCHANGED, RELATED) for column in group}
+        for file in files:
+            path, _, weight = file.partition("=")
+            records = pq.read_table(path).to_pylist()
+            rows = [{c: t for c, t in record.items() if c in known and t} for record in records]
+            rows = [row for row in rows if len(row) > 1]
+            rng.shuffle(rows)
+            self._rows.append(rows)
+            self._weights.append(float(weight or 1))
+            self._next.append(0)
+        self._all = [row for rows in self._rows for row in rows]
+        self._e = encode([row["text"] for row in self._all])
+        self._place = {id(row): i for i, row in enumerate(self._all)}
+
+    def batch(self) -> list[Row]:
+        """Return groups of rows near each other; some get a long text, of which nothing is claimed."""
+        rows: list[Row] = []
+        for _ in range(GROUPS):
+            first = self._draw()
+            c = self._e @ self._e[self._place[id(first)]]
+            c[c > NEAR[1]] = -1
+            ranked = np.argpartition(-c, min(RANKS, len(c) - 1))[:RANKS]
+            near = [self._all[i] for i in ranked if c[i] > NEAR[0] and self._short(self._all[i])]
+            self._rng.shuffle(near)
+            group = [self._at_most(row) for row in (first, *near[: PER_GROUP - 1])]
+            more = near[PER_GROUP - 1 : PER_GROUP + 2]
+            if len(more) == 3 and self._rng.random() < 0.5:
+                group[-1]["long"] = " ".join(row["text"] for row in more)
+            rows += group
+        return rows
+
+    def _draw(self) -> Row:
+        file = self._rng.choices(range(len(self._rows)), self._weights)[0]
+        while True:
+            row = self._rows[file][self._next[file] % len(self._rows[file])]
+            self._next[file] += 1
+            if self._short(row):
+                return row
+
+    def _short(self, row: Row) -> bool:
+        return self._rng.random() < (13 / len(row["text"].split())) ** 1.5  # costs go by tokens
+
+    def _at_most(self, row: Row) -> Row:
+        others = [column for column in row if column != "text"]
+        chosen = {"text", *self._rng.sample(others, min(MOST_TEXTS - 1, len(others)))}
+        return {column: text for column, text in row.items() if column in chosen}
 
 
-class States:
-    """What the block reads of the texts of one file: e, the frozen averages, and the tokens at which the copy starts.
+@dataclass
+class Read:
+    """What the block reads of a text: e, the frozen averages, and the state on which the copied layers run."""
 
-    Args:
-        folder: Where it is kept, as float16; read from there if it is complete.
-        model: The untouched model.
-        block: Its block, for the layers.
-        texts: Distinct texts.
-        say: Receives the progress.
-    """
+    e: Tensor
+    frozen: Tensor
+    state: Tensor
 
-    def __init__(self, folder: Path, model: Any, block: MeaningBlock, texts: list[str], say: Any) -> None:
-        encoded = model[0].tokenizer(texts, truncation=True, max_length=model.max_seq_length)["input_ids"]
-        self.lengths = np.array([len(ids) for ids in encoded])
-        self.starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
-        width, d = model[0].auto_model.config.hidden_size, model.get_embedding_dimension()
-        shapes = {
-            "e": (len(texts), d),
-            "frozen": (len(texts), width * len(block.averages)),
-            "tokens": (int(self.lengths.sum()), width),
-        }
-        done = (folder / "done").is_file()
-        folder.mkdir(exist_ok=True)
-        self.arrays = {
-            name: np.load(folder / f"{name}.npy", mmap_mode="r")
-            if done
-            else np.lib.format.open_memmap(folder / f"{name}.npy", "w+", np.float16, shape)
-            for name, shape in shapes.items()
-        }
-        if not done:
-            self._read(model, block, encoded, say)
-            (folder / "done").touch()
+
+class Reader:
+    """The untouched model, and what it has read."""
+
+    def __init__(self, model: Any, block: MeaningBlock) -> None:
+        self.model, self.block, self._read = copy.deepcopy(model), block, dict[str, Read]()
+        self.model[0].bfloat16()
 
     @torch.no_grad()
-    def _read(self, model: Any, block: MeaningBlock, encoded: list[list[int]], say: Any) -> None:
-        first, begun, seen, told = copy.deepcopy(model[0]).bfloat16(), time.time(), 0, time.time()
-        order = np.argsort(self.lengths, kind="stable")
-        total, start = int(self.lengths.sum()), 0
-        while start < len(order):
-            some = order[start : start + max(1, TOKENS // int(self.lengths[order[start]]))]
-            some = some[self.lengths[some] == self.lengths[some[0]]]  # no padding
-            ids = torch.tensor([encoded[i] for i in some])
-            features = first({"input_ids": ids, "attention_mask": torch.ones_like(ids), "modality": "text"})
+    def __call__(self, texts: list[str], keep: bool = True) -> list[Read]:
+        """Return what the block reads of each text."""
+        found = self._read if keep else {}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        encoded = self.model[0].tokenizer(new, truncation=True, max_length=self.model.max_seq_length)["input_ids"]
+        for some in batches([len(ids) for ids in encoded]):
+            longest = max(len(encoded[i]) for i in some)
+            ids = torch.tensor([encoded[i] + [0] * (longest - len(encoded[i])) for i in some])
+            mask = torch.tensor([[1] * len(encoded[i]) + [0] * (longest - len(encoded[i])) for i in some])
+            features = self.model[0]({"input_ids": ids, "attention_mask": mask, "modality": "text"})
             features["token_embeddings"] = features["token_embeddings"].float()
-            for module in list(model)[1:]:
+            for module in list(self.model)[1:]:
                 features = module(features)
-            e, frozen = block.read(features)
-            self.arrays["e"][some], self.arrays["frozen"][some] = e.numpy(), frozen.numpy()
-            state = features["all_layer_embeddings"][block.first].float().numpy()
-            for i, one in zip(some, state, strict=True):
-                self.arrays["tokens"][self.starts[i] : self.starts[i] + self.lengths[i]] = one
-            start, seen = start + len(some), seen + ids.numel()
-            if time.time() - told > 30:
-                told = time.time()
-                say(f"read {start} of {len(order)} texts, {(told - begun) / seen * (total - seen) / 60:.0f} min left")
+            e, frozen = self.block.read(features)
+            states = features["all_layer_embeddings"][self.block.first]
+            for row, i in enumerate(some):
+                state = states[row, : len(encoded[i])].clone()
+                found[new[i]] = Read(e[row].half(), frozen[row].half(), state)
+        return [found[text] for text in texts]
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Return e of texts, float32, without keeping states."""
+        parts = [self(texts[start : start + 2048], keep=False) for start in range(0, len(texts), 2048)]
+        return torch.stack([read.e for part in parts for read in part]).float().numpy()
 
 
-class AllStates:
-    """The states of all files; a text is its place in the concatenation of all, that of its last file.
+def batches(lengths: list[int]) -> list[list[int]]:
+    """Return the places of texts in batches of similar length."""
+    found: list[list[int]] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        last = found[-1] if found else []
+        if not last or lengths[i] * (len(last) + 1) > TOKENS or lengths[i] > 1.25 * lengths[last[0]] + 1:
+            found.append([i])
+        else:
+            last.append(i)
+    return found
 
-    Args:
-        parts: The texts of each file, and their states.
-    """
 
-    def __init__(self, parts: list[tuple[list[str], States]]) -> None:
-        self.place = {text: i for i, text in enumerate(text for texts, _ in parts for text in texts)}
-        self.e, self.frozen = (np.concatenate([states.arrays[name] for _, states in parts]) for name in ("e", "frozen"))
-        self.lengths = np.concatenate([states.lengths for _, states in parts])
-        self._tokens = [states.arrays["tokens"] for _, states in parts]
-        self._starts = np.concatenate([states.starts for _, states in parts])
-        self._file = np.repeat(np.arange(len(parts)), [len(texts) for texts, _ in parts])
-
-    def averages(self, some: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return e and the frozen averages of texts."""
-        return torch.from_numpy(self.e[some].astype(np.float32)), torch.from_numpy(self.frozen[some].astype(np.float32))
-
-    def features(self, some: np.ndarray, block: MeaningBlock) -> dict[str, Any]:
-        """Return the features of texts as `MeaningBlock.copied` reads them."""
-        lengths = self.lengths[some]
-        state = np.zeros((len(some), lengths.max(), self._tokens[0].shape[1]), np.float32)
-        mask = np.zeros(state.shape[:2], np.int64)
-        for row, i in enumerate(some):
-            start, length = self._starts[i], self.lengths[i]
-            state[row, :length] = self._tokens[self._file[i]][start : start + length]
-            mask[row, :length] = 1
-        return {
-            "attention_mask": torch.from_numpy(mask),
-            "all_layer_embeddings": {block.first: torch.from_numpy(state)},
-        }
+def copied(block: MeaningBlock, reads: list[Read]) -> Tensor:
+    """Return what the copied layers give for each text, in order."""
+    parts, order = [], []
+    for some in batches([len(read.state) for read in reads]):
+        state = nn.utils.rnn.pad_sequence([reads[i].state for i in some], batch_first=True)
+        mask = torch.tensor([len(reads[i].state) for i in some])[:, None] > torch.arange(state.shape[1])
+        with torch.autocast("cpu", torch.bfloat16):
+            features = {"attention_mask": mask.long(), "all_layer_embeddings": {block.first: state.float()}}
+            parts.append(block.copied(features).float())
+        order += some
+    return torch.cat(parts)[torch.tensor(order).argsort()]
 
 
 class Trainer:
-    """A model, its block, what the block reads, and how to step."""
+    """A block, its rows, and how to step."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         torch.manual_seed(options.seed)
-        self.options, self.rows = options, list[dict[str, str]]()
-        self.model = load_encoder(options.backbone, pooling="backbone", device="cpu").eval().requires_grad_(False)
-        self.block = MeaningBlock.beside(self.model, code=options.code).train()
-        self.block.drop.p = options.frozen_dropout
+        self.options, self.rng, self.step, self.used = options, random.Random(options.seed), 0, 0.0
+        model = load_encoder(options.backbone, pooling="backbone", device="cpu").eval().requires_grad_(False)
+        self.block = MeaningBlock.beside(model).train()
+        self.block.drop.p = DROPOUT
         for module in self.block.copy.modules():
             if isinstance(module, nn.Dropout):
-                module.p = options.dropout
-        parts = []
-        for path in options.rows_files:
-            rows = read_rows(path, random.Random(path.name))  # so that its states hold for every run
-            texts = sorted({text for row in rows for text in row.values()})
-            self.say(f"{path.name}: {len(rows)} rows, {len(texts)} texts")
-            parts.append((texts, States(path.with_suffix(".states"), self.model, self.block, texts, self.say)))
-            self.rows += rows
-        self.states = AllStates(parts)
-        self.relate()
-        self.loss = BlockLoss(power=options.power)
-        copied = {id(parameter) for parameter in self.block.copy.parameters()}
-        self.heads = [parameter for parameter in self.block.parameters() if id(parameter) not in copied]
-        self.step = 0
-        self.begin_stage(options.head_lr)
+                module.p = 0.0
+        self.reader = Reader(model, self.block)
+        self.rows = Rows(options.rows, self.reader.encode, self.rng)
+        layers = {id(parameter) for parameter in self.block.copy.parameters()}
+        self.small = [parameter for parameter in self.block.parameters() if id(parameter) not in layers]
+        rates = [{"params": [*self.block.copy.parameters()], "peak": LR}, {"params": self.small, "peak": HEAD_LR}]
+        self.all_parts = torch.optim.AdamW(rates, weight_decay=0.01, betas=(0.9, 0.98))
+        self.small_parts = torch.optim.AdamW([rates[1]], weight_decay=0.01, betas=(0.9, 0.98))
+        self.recent = deque[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]](maxlen=80)
+        if not self.resume():
+            self.begin()
+        self.average = getattr(self, "average", None) or copy.deepcopy(self.block.state_dict())
 
-    def begin_stage(self, head_lr: float) -> None:
-        """Start an optimiser of all that this stage trains."""
-        groups = [{"params": self.heads, "peak": head_lr}]
-        if self.step >= self.options.head_steps:
-            groups.append({"params": [*self.block.copy.parameters()], "peak": self.options.lr})
-        self.optimizer = torch.optim.AdamW(groups, lr=1e-4, weight_decay=0.01)
-
-    @property
-    def copies(self) -> bool:
-        """Whether the copied layers are trained by now."""
-        return self.step >= self.options.head_steps
-
-    def parts(self, some: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
-        """Return e, code and z of texts, in the given order."""
-        e, frozen = self.states.averages(some)
-        if self.copies:
-            order = np.argsort(self.states.lengths[some], kind="stable")
-            found = []
-            for part in np.array_split(order, min(PARTS, len(order))):
-                features = self.states.features(some[part], self.block)
-                with torch.autocast("cpu", torch.bfloat16, enabled=self.options.bf16):
-                    found.append(self.block.copied(features).float())
-            copied = torch.cat(found)[torch.from_numpy(np.argsort(order))]
-        else:
-            copied = frozen[:, -self.model[0].auto_model.config.hidden_size :]  # as the copy begins
-        return e, *self.block.meaning(e, frozen, copied)
-
-    def relate(self) -> None:
-        """Give each row without mined sentences two that are near it, of which nothing is claimed."""
-        rng = np.random.default_rng(self.options.seed)
-        texts = [row["text"] for row in self.rows]
-        e = np.asarray(self.states.e[[self.states.place[text] for text in texts]], np.float32)
-        for start in range(0, len(e), 512):
-            cosines = e[start : start + 512] @ e.T
-            cosines[cosines > WINDOW[1]] = -1
-            nearest = np.argpartition(-cosines, min(RANKS, len(e) - 1), axis=1)[:, :RANKS]
-            for i, near in enumerate(nearest):
-                some = [j for j in rng.permutation(near) if cosines[i, j] > WINDOW[0]][:2]
-                if "related_1" not in self.rows[start + i]:
-                    self.rows[start + i] |= {f"related_{n + 1}": texts[j] for n, j in enumerate(some)}
-
-    def fit_sharpening(self) -> None:
-        """Fit φ to max(c, 0)^k; a quarter of each batch are neighbours of one text."""
-        some = np.sort(np.random.default_rng(self.options.seed).permutation(len(self.states.e))[:20000])
-        e, frozen = self.states.averages(some)
-        read = torch.cat([e, frozen, frozen[:, -self.model[0].auto_model.config.hidden_size :]], dim=-1)
-        optimizer = torch.optim.AdamW(self.block.sharpen.parameters(), lr=1e-3)
-        steps, recent = self.options.sharpen_steps, deque[float](maxlen=100)
+    def begin(self) -> None:
+        """Fit φ to e alone, and standardise what the block reads."""
+        first, last, e = self.block.sharpen[0], self.block.sharpen[2], torch.from_numpy(self.rows._e)
+        first.weight.data[:, e.shape[1] :] = 0
+        optimizer, steps = torch.optim.AdamW(self.block.sharpen.parameters(), lr=1e-3), 600
         for step in range(steps):
             optimizer.param_groups[0]["lr"] = 1e-3 * min(1, (step + 1) / 50) * (1 - step / steps)
-            near = (e @ e[int(torch.randint(len(e), ()))]).topk(64).indices
-            chosen = torch.cat([torch.randperm(len(e))[:192], near])
-            loss = sharpening_loss(F.normalize(self.block.sharpen(read[chosen]), dim=-1), e[chosen], self.loss.power)
+            near = (e @ e[torch.randint(len(e), (2,))].T).topk(min(48, len(e)), dim=0).indices.flatten()
+            some = e[torch.cat([torch.randint(len(e), (160,)), near])]
+            hidden = F.linear(some * e.shape[1] ** 0.5, first.weight[:, : e.shape[1]], first.bias)
+            loss = sharpening_loss(F.normalize(last(F.relu(hidden)), dim=-1), some, LOSS.power)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            recent.append(float(loss.detach()))
-        self.say(f"sharpening fitted to {np.mean(recent) ** 0.5:.3f}")
+        first.weight.data[:, e.shape[1] :] = 0
+        reads = self.reader([text for _ in range(3) for row in self.rows.batch() for text in row.values()])
+        with torch.no_grad():
+            self.block.standardise(copied(self.block, reads), torch.stack([read.frozen for read in reads]).float())
 
-    def fit_code(self) -> None:
-        """Fit the code to the logistic loss alone, on the frozen averages."""
-        self.block.standardise(torch.from_numpy(self.states.frozen.astype(np.float32)))
-        steps, recent = self.options.code_steps, deque[float](maxlen=100)
-        optimizer = torch.optim.AdamW(self.block.code.parameters(), lr=1e-3, weight_decay=0.05)
-        width = self.model[0].auto_model.config.hidden_size
-        for step in range(steps):
-            optimizer.param_groups[0]["lr"] = 2e-3 * min(1, (step + 1) / 50) * (1 - step / steps)
-            some, related = self.draw(self.options.head_rows, f"code {step}")
-            _, frozen = self.states.averages(some)
-            loss = self.loss.of_code(self.block.codes(frozen, frozen[:, -width:]), related)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            recent.append(float(loss.detach()))
-        self.say(f"code fitted to {np.mean(recent):.3f}")
-
-    def draw(self, size: int, salt: str) -> tuple[np.ndarray, Relations]:
-        """Return the texts of rows drawn at random, and how they are related."""
-        chosen = random.Random(f"{self.options.seed} {salt}").sample(self.rows, size)
-        texts = [(i, name, text) for i, row in enumerate(chosen) for name, text in row.items()]
-        rows, groups = (torch.tensor(each) for each in zip(*((i, GROUP[name]) for i, name, _ in texts), strict=True))
-        return np.array([self.states.place[text] for _, _, text in texts]), relations(rows, groups)
-
-    def train_step(self) -> dict[str, float]:
-        """Take one step, and return the parts of the loss."""
-        options = self.options
-        if self.step == options.head_steps:
-            self.begin_stage(options.head_lr / 3)
-        done, size = self.step / options.head_steps, options.head_rows
-        if self.copies:
-            done, size = (self.step - options.head_steps) / options.steps, options.rows
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["peak"] * min(1, (done + 1e-3) / 0.06) * (1 - done)
-        some, related = self.draw(size, str(self.step))
-        parts = self.parts(some)
-        loss, reports = self.loss(*parts, related)
-        self.optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.block.parameters(), 1.0)
-        self.optimizer.step()
+    def train_step(self, done: float) -> dict[str, float]:
+        """Take one step, and one of the small parts; return the parts of the loss."""
+        rate = min(1, (self.step + 1) / WARM_UP) * max(0.02, 1 - done)
+        for group in (*self.all_parts.param_groups, *self.small_parts.param_groups):
+            group["lr"] = group["peak"] * rate
+        texts = [(i, column, text) for i, row in enumerate(self.rows.batch()) for column, text in row.items()]
+        number = dict(LOSS._groups())
+        row, group = torch.tensor([i for i, _, _ in texts]), torch.tensor([number[column] for _, column, _ in texts])
+        reads = self.reader([text for _, _, text in texts])
+        e, frozen = (torch.stack([getattr(read, name) for read in reads]).float() for name in ("e", "frozen"))
+        features = copied(self.block, reads)
+        reports = self.apply(self.all_parts, e, frozen, features, relations(row, group))
+        self.recent.append((row, group, e.half(), frozen.half(), features.detach().half()))
+        if len(self.recent) >= 10:
+            some = self.rng.sample(self.recent, 3)
+            row, group, e, frozen, features = (torch.cat(parts) for parts in zip(*some, strict=True))
+            row = row + 1000 * torch.arange(3).repeat_interleave(torch.tensor([len(one[0]) for one in some]))
+            noisy = features.float() + 0.002 * torch.randn(features.shape)
+            self.apply(self.small_parts, e.float(), frozen.float(), noisy, relations(row, group))
         self.step += 1
+        share = min(AVERAGE, (self.step + 1) / (self.step + 20))
+        for name, tensor in self.block.state_dict().items():
+            self.average[name].lerp_(tensor, 1 - share)
         return reports
 
-    def save(self) -> None:
-        """Write the checkpoint."""
+    def apply(
+        self, optimizer: Any, e: Tensor, frozen: Tensor, features: Tensor, related: Relations
+    ) -> dict[str, float]:
+        """Take a step on the loss of texts, and return its parts."""
+        code, topic, z = self.block.meaning(e, frozen, features)
+        loss = LOSS.of_vectors(e, z, code, topic, related)
+        optimizer.zero_grad()
+        loss.loss.backward()
+        nn.utils.clip_grad_norm_(self.block.parameters(), 1.0)
+        optimizer.step()
+        return {name: float(value) for name, value in loss.reports.items()}
+
+    def save(self, seconds: float) -> None:
+        """Write the checkpoint, and the block with the average of the weights."""
         path = self.options.out / "checkpoint.pt"
-        state = {"block": self.block.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step}
-        torch.save(state, path.with_suffix(".new"))
+        names = ("all_parts", "small_parts", "block")
+        state = {name: getattr(self, name).state_dict() for name in names}
+        torch.save(state | {"average": self.average, "step": self.step, "used": seconds}, path.with_suffix(".new"))
         path.with_suffix(".new").replace(path)
+        block = copy.deepcopy(self.block)
+        block.load_state_dict(self.average)
+        (self.options.out / "block").mkdir(exist_ok=True)
+        block.save(str(self.options.out / "block"))
 
     def resume(self) -> bool:
         """Go on from the checkpoint, if there is one."""
@@ -293,66 +283,31 @@ class Trainer:
         if not path.is_file():
             return False
         state = torch.load(path, weights_only=True)
-        self.block.load_state_dict(state["block"])
-        self.step = state["step"]
-        if self.step != self.options.head_steps:  # there the next stage begins
-            self.begin_stage(self.options.head_lr / (3 if self.copies else 1))
-            self.optimizer.load_state_dict(state["optimizer"])
+        for name in ("all_parts", "small_parts", "block"):
+            getattr(self, name).load_state_dict(state[name])
+        self.average, self.step, self.used = state["average"], state["step"], state["used"]
+        self.rng.seed(self.options.seed + self.step)
         return True
-
-    def save_model(self) -> None:
-        """Write the model with its block."""
-        save_encoder(copy.deepcopy(self.model).append(self.block), self.options.out / "model")
-
-    def say(self, line: str) -> None:
-        """Add a line to the progress."""
-        with (self.options.out / "progress.txt").open("a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%H:%M:%S')} {line}\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows_files", nargs="+", type=Path, metavar="ROWS.parquet")
+    parser.add_argument("rows", nargs="+", metavar="ROWS.parquet[=WEIGHT]")
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--backbone", default="minilm")
-    parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--rows", type=int, default=24, help="rows in a step")
-    parser.add_argument("--head-steps", type=int, default=1200)
-    parser.add_argument("--head-rows", type=int, default=48)
-    parser.add_argument("--lr", type=float, default=2e-4, help="of the copied layers")
-    parser.add_argument("--head-lr", type=float, default=1e-3)
-    parser.add_argument("--code", type=int, default=8)
-    parser.add_argument("--dropout", type=float, default=0.1, help="in the copied layers")
-    parser.add_argument("--frozen-dropout", type=float, default=0.2, help="of the frozen averages that the code reads")
-    parser.add_argument("--power", type=float, default=4.0, help="k")
-    parser.add_argument("--code-steps", type=int, default=3000)
-    parser.add_argument("--sharpen-steps", type=int, default=1000)
-    parser.add_argument("--every", type=int, default=50)
+    parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    trainer = Trainer(options)
-    if not trainer.resume():
-        trainer.fit_code()
-        trainer.fit_sharpening()
-    total = options.head_steps + options.steps
-    begun, at, recent = time.time(), trainer.step, deque[dict[str, float]](maxlen=options.every)
-    while trainer.step < total:
-        recent.append(trainer.train_step())
-        if trainer.step == options.head_steps:
-            begun, at = time.time(), trainer.step  # the next stage has another pace
-        if trainer.step % options.every == 0 or trainer.step in (options.head_steps, total):
-            trainer.save()
-            end = total if trainer.copies else options.head_steps
-            left = (time.time() - begun) / max(trainer.step - at, 1) * (end - trainer.step)
-            means = {name: np.mean([one[name] for one in recent]) for name in recent[0]}
-            shown = " ".join(f"{name} {value:.4f}" for name, value in means.items())
-            trainer.say(f"step {trainer.step} of {total}, this stage {left / 60:.0f} min more: {shown}")
-            if trainer.step % (10 * options.every) == 0 or trainer.step == options.head_steps:
-                trainer.save_model()
-    trainer.save_model()
+    trainer, begun = Trainer(options), time.time()
+    while (seconds := trainer.used + time.time() - begun) < 60 * options.minutes:
+        reports = trainer.train_step(seconds / 60 / options.minutes)
+        if trainer.step % EVERY == 0:
+            trainer.save(seconds)
+            shown = " ".join(f"{name} {value:.3f}" for name, value in reports.items())
+            print(f"step {trainer.step}, {seconds / 60:.0f} min: {shown}", flush=True)
+    trainer.save(seconds)
 
 
 if __name__ == "__main__":
