@@ -29,6 +29,12 @@ def test_a_plan_has_the_sizes_of_the_run(backbone) -> None:
     assert "trains for 20 steps, 24 rows each" in plan("debias", "demo", backbone=backbone, quick=True)
 
 
+def test_without_text_a_block_is_appended(backbone) -> None:
+    assert plan("debias", backbone=backbone) == [
+        f"appends the meaning block that comes with opencse for {backbone}; nothing is trained"
+    ]
+
+
 def test_a_plan_names_the_language(backbone) -> None:
     french = [f"La maison n'est pas très vieille et nous ne l'avons pas avant {i} jours." for i in range(8)]
     found = plan("debias", french, backbone=backbone)

@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Sentence embeddings that follow meaning instead of wording, learned without labels.",
-    epilog="Start with: `opencse run debias DOCUMENTS --backbone minilm -o out/`",
+    epilog="Start with: `opencse run debias --backbone minilm -o out/`",
 )
 add_command(app, "run", options.RunCommand, options.RunOptions)
 add_command(app, "train", options.TrainCommand, options.TrainOptions)

@@ -18,6 +18,8 @@ def plan(options: RunOptions) -> list[str]:
     Raises:
         OpencseError: The input is invalid; the message says how to fix it.
     """
+    if options.corpus is None:
+        return [f"appends the meaning block that comes with opencse for {options.backbone}; nothing is trained"]
     inputs = resolve_inputs(options)
     read_probe_data(options.data, options.pairs)  # a mistake in a path is found now
     found, name = inputs.recipe, inputs.corpus.name
