@@ -129,6 +129,27 @@ def test_tensors_of_another_shape_do_not_fit(tmp_path, file) -> None:
         resumed(checkpoints)
 
 
+def test_the_moments_of_the_optimiser_go_on(tmp_path) -> None:
+    network = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(network.parameters())
+    for _ in range(2):
+        network(torch.ones(1, 3)).square().sum().backward()
+        optimizer.step()
+    checkpoints = Checkpoints(tmp_path, 2, {"recipe": "a"})
+    path = checkpoints.save(network, optimizer, [torch.get_rng_state()], TrainingState(step=2))
+    fresh = torch.optim.AdamW(network.parameters())
+    checkpoints.load(path, network, fresh)
+    for index, state in optimizer.state_dict()["state"].items():
+        for name, value in state.items():
+            assert torch.equal(fresh.state_dict()["state"][index][name], value)
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(tmp_path) -> None:
+    saved(tmp_path, 1)
+    with pytest.raises(OpencseError, match="made with another recipe"):
+        resumed(Checkpoints(tmp_path, 2, {"recipe": "b"}))
+
+
 def test_a_part_of_the_moments_is_missed(tmp_path) -> None:
     checkpoints = Checkpoints(tmp_path, 2, {"recipe": "a"})
     network = torch.nn.Linear(3, 2)
