@@ -131,7 +131,6 @@ def compare_outcome(
         remarks: What was not measured, and what else a user must know.
     """
     (before, first), (after, second) = models.items()
-    few = "Measured on too few rows to say whether it changed:"
     changes = [*_rates(first, second)]
     changes += [
         _scored(f"agreement with people, {shown(a.task, 40)}", a.score, b.score, a.rows)
@@ -145,12 +144,13 @@ def compare_outcome(
                     _scored(f"{label}{shown(name.removeprefix(prefix), 40)}", *scores)
                     for name, scores in curve.before_and_after(measured).items()
                 ]
+    few = "; ".join(f"{each.short()} ({each.few} rows)" for each in changes if each.few is not None)
     return Outcome(
         before=shown(before, 60),
         after=shown(after, 60),
         changes=tuple(each for each in changes if each.few is None),
         remarks=(
-            *(f"{few} {each.short()} ({each.few} rows)." for each in changes if each.few is not None),
+            *([f"Measured on too few rows to say: {few}."] if few else []),
             *(shown(each, 400) for each in remarks),
         ),
     )
