@@ -31,7 +31,7 @@ class Given:
 
 
 @pytest.mark.parametrize(("tolerance", "chosen"), [(0.0, 0.1), (0.3, 0.25), (0.5, 0.35), (9.0, 0.8)])
-def test_the_largest_strength_up_to_which_no_guard_loses_more(tolerance: float, chosen: float) -> None:
+def test_the_largest_strength_at_which_no_guard_loses_more(tolerance: float, chosen: float) -> None:
     block = SimpleNamespace(strength=0.4)
     guards = Given(block, {"a": lambda s: 50 - max(0.0, s - 0.1) * 2, "b": lambda s: 80 - (1 if s > 0.5 else 0)})
     meaning = Given(block, {"m": lambda s: 100 * s})
@@ -43,10 +43,11 @@ def test_the_largest_strength_up_to_which_no_guard_loses_more(tolerance: float, 
     assert after["b"] == (80, 80 - (chosen > 0.5))
 
 
-def test_a_guard_that_recovers_has_been_lost_all_the_same() -> None:
+def test_a_guard_may_recover() -> None:
+    """Scores change in steps of single queries, up and down."""
     block = SimpleNamespace(strength=0.4)
-    guards = Given(block, {"a": lambda s: 40 if s == 0.1 else 50})
-    assert find_strength(block, Measures(guards=guards), 0.3).chosen == 0.05
+    guards = Given(block, {"a": lambda s: 40 if s in (0.1, 0.8) else 50})
+    assert find_strength(block, Measures(guards=guards), 0.3).chosen == 0.75
 
 
 def test_without_guards_the_strength_stays() -> None:

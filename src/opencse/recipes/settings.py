@@ -138,7 +138,7 @@ class Block:
 
     Attributes:
         tolerance: How many points (of 100) a guard may lose, a score of search or classification
-            (`opencse.evaluation.load_guard`). The block gets the largest strength up to which none loses more.
+            (`opencse.evaluation.load_guard`). The block gets the largest strength at which none loses more.
         copy_lr: Peak learning rate of the copied layers; the other parts of the block have that of the optimizer.
         dropout: Dropout rate of what code and φ read.
         code: Numbers in the code of a new block.

@@ -36,7 +36,7 @@ A vector is [e; βz; 0] / √(1 + β²). Its first half is that of the backbone,
 gives back; its second half is a meaning vector. `meaning_block.py` has the formula and the upgrade of an index, and
 runs nothing but this module; with opencse installed, `opencse.encoder.load_encoder` loads the model without running it.
 
-The strength is β = {chosen:g}, the largest up to which no guard loses more than {tolerance:g} points. It is a number in
+The strength is β = {chosen:g}, the largest at which no guard loses more than {tolerance:g} points. It is a number in
 the block's `config.json`, or:
 
 ```python

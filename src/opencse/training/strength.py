@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from opencse.encoder.meaning_block import MeaningBlock, rescale
 from opencse.foundation.measure import Measures
@@ -55,7 +54,7 @@ class StrengthCurve:
 def find_strength(
     block: MeaningBlock, measures: Measures, tolerance: float, strengths: Sequence[float] = STRENGTHS
 ) -> StrengthCurve:
-    """Give a block the largest strength up to which no guard loses more than it may; without guards, it stays.
+    """Give a block the largest strength at which no guard loses more than it may; without guards, it stays.
 
     Every text is encoded once, whatever the number of strengths.
 
@@ -78,18 +77,16 @@ def find_strength(
             names = scores[0] if scores else {}
             found.append({name: tuple(each[name] for each in scores) for name in names})
     guards, meaning = found
-    block.strength = before if measures.guards is None else strengths[_harmless(guards, tolerance) - 1]
+    block.strength = before if measures.guards is None else _harmless(guards, tolerance, strengths)
     return StrengthCurve(
         chosen=block.strength, tolerance=tolerance, strengths=tuple(strengths), guards=guards, meaning=meaning
     )
 
 
-def _harmless(guards: Scores, tolerance: float) -> int:
-    """Return the number of strengths before the first at which a guard has lost too much."""
-    steps = zip(*guards.values(), strict=True)
-    first = [values[0] for values in guards.values()]
+def _harmless(guards: Scores, tolerance: float, strengths: Sequence[float]) -> float:
+    """Return the largest strength at which no guard has lost too much, in points with one decimal as they are shown."""
 
-    def kept(scores: Sequence[float]) -> bool:
-        return all(before - score <= tolerance for before, score in zip(first, scores, strict=True))
+    def kept(place: int) -> bool:
+        return all(round(values[0] - values[place], 1) <= tolerance for values in guards.values())
 
-    return sum(1 for _ in takewhile(kept, steps))
+    return max(strength for place, strength in enumerate(strengths) if kept(place))

@@ -21,7 +21,7 @@ def strength_picture(curve: StrengthCurve) -> Picture:
     return Picture(
         "strength",
         "What the strength of the meaning block gains and costs",
-        f"Points above the model without the block. This model has the strength {curve.chosen:g}, the largest up to "
+        f"Points above the model without the block. This model has the strength {curve.chosen:g}, the largest at "
         f"which no guard loses more than {curve.tolerance:g}; it can be changed without encoding anything anew.",
         partial(draw_curves, groups, "points", along="strength"),
     )
