@@ -24,6 +24,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from opencse.encoder.fast_dropout import fast_dropout, use_fast_dropout
 from opencse.foundation.tensors import move
 
 ATTENTION = "opencse_packed"
@@ -123,9 +124,19 @@ class Packing:
             padded = (x.index_select(0, group.cells.flatten()).unflatten(0, group.cells.shape) for x in row)
             q, k, v = (x.transpose(1, 2) for x in padded)
             mask = group.mask[:, None, None, :]
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
+            if dropout and q.device.type == "cpu":
+                mixed = _attention(q, k, v, mask, dropout, scaling)
+            else:
+                mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
             found.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, group.real))
         return _filled(torch.cat(found).index_select(0, self.places))
+
+
+def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dropout: float, scaling: float | None) -> Tensor:
+    """Return attention with `fast_dropout`; PyTorch's, which also takes its slowest path, would draw slow masks."""
+    scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(2, 3)
+    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).to(v.dtype)
+    return fast_dropout(weights, dropout) @ v
 
 
 def _filled(real: Tensor) -> Tensor:
@@ -301,7 +312,7 @@ def _unpack_outputs(model: nn.Module, packing: Packing, output: Any) -> Any:
 def prepare_for_training(encoder: nn.Module) -> bool:
     """Let the encoders in a module compute real tokens only when they train, in place.
 
-    Weights, state dicts, saved configurations and results stay the same, up to rounding.
+    Weights, state dicts and saved configurations stay the same, and so do results without dropout, up to rounding.
 
     Args:
         encoder: A `SentenceTransformer`, a transformers encoder or a module with such encoders.
@@ -310,6 +321,7 @@ def prepare_for_training(encoder: nn.Module) -> bool:
         Whether all transformers in `encoder` compute packed batches; if not, length groups
         (`opencse.training.batches`) are the next best way to reduce padding.
     """
+    use_fast_dropout(encoder)
     encoders = [m for m in encoder.modules() if isinstance(m, PreTrainedModel) and hasattr(m, "embeddings")]
     packed = [use_packed_attention(m) and use_packing(m) for m in encoders]
     return bool(packed) and all(packed)
