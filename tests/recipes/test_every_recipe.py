@@ -82,7 +82,8 @@ def test_it_trains_as_published(tmp_path, backbones, monkeypatch, name: str) -> 
 def _prepare(recipe: Recipe, folder: Path) -> tuple[tuple[str, ...], Path]:
     """The settings of three steps, and a corpus with the columns that the recipe reads."""
     pooling = ["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else []  # a plain encoder has none
-    return (*STEPS, *pooling), write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
+    fit = [] if recipe.block is None else ["block.fit_steps=2"]
+    return (*STEPS, *pooling, *fit), write_corpus(folder, 24, ("text", *(c for c in recipe.columns if c != "text")))
 
 
 @pytest.mark.parametrize(("name", "column"), [("debcse", "positive_1"), ("sncse", "negation"), ("arccse", "masked_20")])

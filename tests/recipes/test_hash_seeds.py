@@ -21,6 +21,7 @@ for name in ("debias", "simcse", "sncse", "rankcse-listmle"):
     (folder / name).mkdir()
     corpus = write_corpus(folder / name, 24, ("text", *(c for c in recipe.columns if c != "text")))
     steps = ["training.max_steps=3", *(["encoder.pooling=mean"] if recipe.encoder.pooling == "backbone" else [])]
+    steps += [] if recipe.block is None else ["block.fit_steps=2"]
     model = run(corpus, backbone, folder / name / "out", *steps, recipe=name).model
     print(name, hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest(), flush=True)
 """
