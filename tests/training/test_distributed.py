@@ -182,7 +182,7 @@ STILL = """
 [views.twin]
 text = "positive"
 [[terms]]
-kind = "contrastive"
+kind = "info_nce"
 anchor = "anchor"
 positive = "twin"
 [encoder]
