@@ -203,7 +203,7 @@ class Trainer:
         self.small = [parameter for parameter in self.block.parameters() if id(parameter) not in layers]
         rates = [{"params": [*self.block.copy.parameters()], "peak": LR}, {"params": self.small, "peak": HEAD_LR}]
         self.all_parts = torch.optim.AdamW(rates, weight_decay=0.01, betas=(0.9, 0.98))
-        self.small_parts = torch.optim.AdamW([rates[1]], weight_decay=0.01, betas=(0.9, 0.98))
+        self.small_parts = torch.optim.AdamW([dict(rates[1])], weight_decay=0.01, betas=(0.9, 0.98))
         self.recent = deque[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]](maxlen=80)
         if not self.resume():
             self.begin()
@@ -260,7 +260,7 @@ class Trainer:
         code, topic, z = self.block.meaning(e, frozen, features)
         loss = LOSS.of_vectors(e, z, code, topic, related)
         optimizer.zero_grad()
-        loss.loss.backward()
+        loss.value.backward()
         nn.utils.clip_grad_norm_(self.block.parameters(), 1.0)
         optimizer.step()
         return {name: float(value) for name, value in loss.reports.items()}
