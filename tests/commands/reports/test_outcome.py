@@ -34,7 +34,7 @@ def scores(*, above: int, right: int = 20, sts: float = 70.0) -> ProbeScores:
 
 
 def curve(**guards: tuple[float, float]) -> StrengthCurve:
-    return StrengthCurve(chosen=0.4, tolerance=5.0, strengths=(0.0, 0.4), guards=guards, meaning={"dev-a": (1.0, 2.0)})
+    return StrengthCurve(chosen=0.4, tolerance=0.3, strengths=(0.0, 0.4), guards=guards, meaning={"dev-a": (1.0, 2.0)})
 
 
 def answers(before: ProbeScores, after: ProbeScores, **options) -> dict[str, list[str]]:
@@ -74,8 +74,8 @@ def test_too_few_rows_make_no_claim() -> None:
 
 def test_guards_count_and_remarks_stand_under_what_got_worse() -> None:
     same = scores(above=10)
-    found = answers(same, same, curve=curve(search=(80.0, 79.4)), remarks=["Embed again."])
-    assert found["Is it better?"] == ["No: worse on 1 of 4 measures, better on none."]
+    found = answers(same, same, curve=curve(search=(80.0, 79.4), topics=(60.0, 59.7)), remarks=["Embed again."])
+    assert found["Is it better?"] == ["No: worse on 1 of 5 measures, better on none."]
     assert found["What got worse?"] == ["guard search: 80.0 → 79.4, 0.6 points less", "Embed again."]
 
 

@@ -29,7 +29,8 @@ class Change:
         before: Score of the untouched model.
         after: Score of the trained model.
         spread: 95 % interval of the difference as text; empty if the score has none.
-        changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more.
+        changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more, and a
+            guard lost more than the strength may cost.
         few: Number of rows, if they are too few for a claim (`opencse.foundation.evidence`).
     """
 
@@ -123,7 +124,7 @@ def compare_outcome(
     """Compare the scores before and after training.
 
     A rate counts as changed if the 95 % bootstrap interval of the paired difference excludes 0; a correlation or a
-    guard, for which there is no interval, if it differs by 0.1 points.
+    guard, for which there is no interval, if it differs by 0.1 points. A guard may lose what the strength may cost.
 
     Args:
         models: Scores of the untouched and of the trained model, by name.
@@ -141,7 +142,11 @@ def compare_outcome(
         for label, prefix, measured in (("guard ", "guard-", curve.guards), ("", "dev-", curve.meaning)):
             if measured is curve.guards or not first.triplets:  # the same sets
                 changes += [
-                    _scored(f"{label}{shown(name.removeprefix(prefix), 40)}", *scores)
+                    _scored(
+                        f"{label}{shown(name.removeprefix(prefix), 40)}",
+                        *scores,
+                        may_lose=curve.tolerance if measured is curve.guards else 0.0,
+                    )
                     for name, scores in curve.before_and_after(measured).items()
                 ]
     few = "; ".join(f"{each.short()} ({each.few} rows)" for each in changes if each.few is not None)
@@ -199,6 +204,7 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
         )
 
 
-def _scored(measure: str, before: float, after: float, rows: int = LEAST_PAIRS) -> Change:
-    few, changed = rows if rows < LEAST_PAIRS else None, round(abs(after - before), 6) >= _LEAST
+def _scored(measure: str, before: float, after: float, rows: int = LEAST_PAIRS, *, may_lose: float = 0.0) -> Change:
+    few, lost = rows if rows < LEAST_PAIRS else None, before - after
+    changed = round(abs(lost), 6) >= _LEAST and not 0 < round(lost, 1) <= may_lose
     return Change(measure=measure, before=before, after=after, spread="", changed=changed, few=few)
