@@ -20,7 +20,9 @@ QUICK = ["training.max_steps=2", "training.batch_size=4", "training.precision=fp
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "corpus.txt"
-    path.write_text("".join(f"The {size} cat runs.\n" for size in ("big", "old", "small", "red", "blue", "green")))
+    path.write_text(
+        "".join(f"The {size} cat runs.\n" for size in ("big", "old", "small", "red", "blue", "green", "white", "black"))
+    )
     return path
 
 
@@ -111,7 +113,7 @@ def test_curves_are_watched_while_training_and_drawn(tmp_path, corpus, small) ->
         assert (tmp_path / "byop" / f"figure-4-{quantity}.svg").read_text().count("BYOP-D-M") == 1
     (log, *_) = sorted((tmp_path / "runs").glob("*/metrics.jsonl"))
     watched = [json.loads(line) for line in log.read_text().splitlines() if "alignment" in line]
-    assert [line["step"] for line in watched] == [0, 1]  # six rows in batches of four: one step
+    assert [line["step"] for line in watched] == [0, 2]  # eight rows in batches of four: two steps
     assert all(line["uniformity"] < 0 < line["alignment"] for line in watched)
 
 

@@ -137,7 +137,7 @@ def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None
     settings = [*BLOCK, "build.paraphrase.window=[0.0, 1.0]"]
     first, second = tmp_path / "first", tmp_path / "second"
     opencse.run("debias", corpus, backbone=backbone, out=first, paraphrases=table, overrides=settings, progress=False)
-    more = ["build.passive={kind='passive'}", "terms.meaning.same=['text', 'paraphrase', 'reordered', 'passive']"]
+    more = ["build.passive={kind='passive'}", "terms.meaning.same={add=['passive']}"]
     more += ["corpus.parts.reordered.keeps=['swapped', 'passive']"]
     views = first / "views"
     opencse.run("debias", views, backbone=backbone, out=second, overrides=[*BLOCK, *more], progress=False)
@@ -221,7 +221,7 @@ def test_guards_of_ones_own_beside_those_of_the_package(tmp_path, backbone, corp
     names = [f"guard-{name}" for name in ("questions", "answers", "topics", "long")]
     assert list(guards) == [*names, "own-answers", "own-searches"]
     assert guards["own-searches"][0] == 100
-    assert all(after >= before - 0.3 for before, after in guards.values())
+    assert all(round(before - after, 1) <= 0.3 for before, after in guards.values())
     report = (tmp_path / "out" / "report.html").read_text()
     assert "Scores by strength of the meaning block" in report
     assert "No guard" not in report

@@ -75,7 +75,7 @@ def _files() -> Iterator[tuple[str, bytes, Reader]]:
         ("d.md", markdown, passages),
         (
             "short.toml",
-            'extends = "simcse"\n[training]\nseed = 3\n[for.other]\nterms.contrastive.weight = 2\n',
+            'extends = "simcse"\n[training]\nseed = 3\n[for.other]\nterms.info_nce.weight = 2\n',
             load_recipe,
         ),
         ("whole.toml", dump_recipe(load_recipe("debias")), load_recipe),

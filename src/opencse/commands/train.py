@@ -22,6 +22,7 @@ from opencse.recipes import Recipe
 from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.text.corpus import Corpus
 from opencse.text.user_text import UserText
+from opencse.training.folder import check_flags
 from opencse.training.session import RunControl
 from opencse.training.train import TrainingRun, train_encoder
 
@@ -37,19 +38,22 @@ def train(options: TrainOptions) -> TrainingRun:
         OpencseError: The input is invalid; the message says how to fix it.
     """
     backbone, rows = Backbone(options.backbone), UserText(options.corpus, options.column).corpus(split=False)
-    for line in few_sentences(rows.texts()):
-        options.notify(line)
+    few = few_sentences(rows.texts())
     recipe = resolve_recipe(options, backbone, rows.columns, Paraphrases())
+    validation, control = read_validation(recipe, rows, options), run_control(options)
+    for line in few:
+        options.notify(line)
     if recipe.used_parts and "part" not in rows.columns:
         options.notify(
             f"{recipe.name} trains on a mixture of parts, each with some of the columns: `opencse run` draws it; "
             "`opencse train` takes every row with all its columns, as it is"
         )
-    return train_on_rows(recipe, rows, backbone, read_validation(recipe, rows, options), run_control(options))
+    return train_on_rows(recipe, rows, backbone, validation, control)
 
 
 def run_control(options: TrainOptions) -> RunControl:
     """Return how a training run is carried out."""
+    check_flags(resume=options.resume, overwrite=options.overwrite)
     return RunControl(
         folder=Path(options.out),
         resume=options.resume,

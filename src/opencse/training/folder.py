@@ -32,14 +32,19 @@ PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "f
 _PACKAGES = "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
 
 
+def check_flags(*, resume: bool, overwrite: bool) -> None:
+    """Refuse to go on with a run and to replace it at once."""
+    if resume and overwrite:
+        raise OpencseError("--resume and --overwrite exclude each other")
+
+
 def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     """Check that the output folder is new or empty, or that the user chose to resume or overwrite.
 
     Raises:
         OpencseError: The folder is not empty and neither was chosen; both were; or there is no run to resume.
     """
-    if resume and overwrite:
-        raise OpencseError("--resume and --overwrite exclude each other")
+    check_flags(resume=resume, overwrite=overwrite)
     with writable(out):
         if out.exists() and not out.is_dir():
             raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
