@@ -65,6 +65,7 @@ def test_debias_from_raw_text_alone(tmp_path, backbone, corpus) -> None:
     assert (out / "model" / "README.md").read_text() == card, "once, however often it is evaluated"
 
 
+@pytest.mark.slow
 def test_text_that_gives_no_view_of_a_kind(tmp_path, backbone) -> None:
     """Rules about permissions, without a name, a number or an opposite in them."""
     corpus = tmp_path / "rules.txt"
@@ -95,6 +96,7 @@ def test_text_that_is_not_english_is_refused_with_the_reason(tmp_path, backbone)
         opencse.run("debias", corpus, backbone=backbone, out=tmp_path / "out", overrides=BLOCK, progress=False)
 
 
+@pytest.mark.slow
 def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)
@@ -123,6 +125,7 @@ def test_a_table_of_paraphrases_joins_the_corpus(tmp_path, backbone, corpus) -> 
         assert any("mixture" in note for note in notes) != mixed
 
 
+@pytest.mark.slow
 def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     opencse.run("debias", corpus, backbone=backbone, out=first, overrides=BLOCK, progress=False)
@@ -131,6 +134,7 @@ def test_built_views_are_taken_as_they_are(tmp_path, backbone, corpus) -> None:
     assert not (second / "views").exists()
 
 
+@pytest.mark.slow
 def test_only_what_built_views_lack_is_built(tmp_path, backbone, corpus) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(TABLE)

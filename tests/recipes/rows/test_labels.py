@@ -155,6 +155,7 @@ def test_labels_stand_behind_the_other_rows(pairs, tmp_path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_run_trains_on_labels_and_its_report_says_how_many(pairs, tmp_path) -> None:
     corpus = [
         text.replace("The ", f"{start} ").replace("Anna", name)
