@@ -44,6 +44,7 @@ class DebiasedNegatives(MinedSpec):
         count = 2
         window = [0.25, 0.75]
 
+    Example:
         >>> spec = DebiasedNegatives(model="mini-mlm", pooling="mean", precision="fp32", count=1, window=(-1, 1))
         >>> spec.preview("It rains.", "It snows.", "We swim.")
         [['We swim.'], ['We swim.'], ['It rains.']]

@@ -44,6 +44,7 @@ class DebiasedPositives(ConstructorSpec):
         model = "backbone"
         source = { kind = "candidate_table", path = "paraphrases.csv" }
 
+    Example:
         >>> from pathlib import Path
         >>> _ = Path("rain.csv").write_text("text,candidate\nIt rains.,There is rain.\n")
         >>> source = CandidateTable(path="rain.csv")

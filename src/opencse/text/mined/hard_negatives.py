@@ -55,6 +55,7 @@ class HardNegatives(MinedSpec):
         ranks = [0, 24]
         pick = "random"
 
+    Example:
         >>> spec = HardNegatives(model="mini-mlm", pooling="mean", precision="fp32", count=1)
         >>> spec.preview("It rains.", "It snows.", "We swim.")
         [['It snows.'], ['It rains.'], ['It snows.']]
