@@ -79,6 +79,12 @@ def test_guards_count_and_remarks_stand_under_what_got_worse() -> None:
     assert found["What got worse?"] == ["guard search: 80.0 → 79.4, 0.6 points less", "Embed again."]
 
 
+def test_what_guards_lose_within_their_allowance_is_shown() -> None:
+    same = scores(above=10)
+    found = answers(same, same, curve=curve(search=(80.0, 79.8), topics=(60.0, 60.0)))
+    assert found["What got worse?"] == ["No guard by more than 0.3 points: guard search: 80.0 → 79.8"]
+
+
 def test_the_answers_are_the_first_lines_of_a_report_on_a_run() -> None:
     models = probe_scores("old", NAME)
     page = render(models, outcome=compare_outcome(models, remarks=[NAME]))

@@ -32,6 +32,7 @@ class Change:
         changed: Whether the interval excludes 0; without one, whether the scores differ by 0.1 points or more, and a
             guard lost more than the strength may cost.
         few: Number of rows, if they are too few for a claim (`opencse.foundation.evidence`).
+        allowed: Points that a guard may lose; what it loses within them is shown, but does not count as changed.
     """
 
     measure: str
@@ -40,6 +41,7 @@ class Change:
     spread: str
     changed: bool
     few: int | None = None
+    allowed: float = 0.0
 
     def line(self) -> str:
         """Return the change in words."""
@@ -78,6 +80,16 @@ class Outcome:
         """Measures that got worse, the largest change first."""
         return self._changed(-1)
 
+    @property
+    def _no_losses(self) -> str:
+        """What stands where no measure got worse: what guards lost within their allowance, if they did."""
+        spent = [
+            each for each in self.changes if not each.changed and each.allowed and each.before - each.after >= _LEAST
+        ]
+        if not spent:
+            return "Nothing that was measured."
+        return f"No guard by more than {spent[0].allowed:g} points: {'; '.join(each.short() for each in spent)}"
+
     def _changed(self, sign: int) -> list[Change]:
         found = [each for each in self.changes if each.changed and sign * (each.after - each.before) > 0]
         return sorted(found, key=lambda each: sign * (each.before - each.after))
@@ -88,18 +100,18 @@ class Outcome:
         return [
             ("Is it better?", [self._verdict(len(gains), len(losses))]),
             ("On what?", [each.line() for each in gains] or ["Nothing that was measured."]),
-            ("What got worse?", [*([each.line() for each in losses] or ["Nothing that was measured."]), *self.remarks]),
+            ("What got worse?", [*([each.line() for each in losses] or [self._no_losses]), *self.remarks]),
         ]
 
     def table(self, most: int = 3) -> Table:
         """Return the questions with short answers, and the remarks below: the largest changes of each kind alone."""
 
-        def named(changes: Sequence[Change]) -> str:
+        def named(changes: Sequence[Change], nothing: str = "Nothing that was measured.") -> str:
             rest = [f"{len(changes) - most} more"] if len(changes) > most else []
-            return "; ".join([*(each.short() for each in changes[:most]), *rest]) or "Nothing that was measured."
+            return "; ".join([*(each.short() for each in changes[:most]), *rest]) or nothing
 
         verdict = self._verdict(len(self.gains), len(self.losses))
-        answers = (verdict, named(self.gains), named(self.losses))
+        answers = (verdict, named(self.gains), named(self.losses, self._no_losses))
         questions = (question for question, _ in self.answers())
         return Table(("", ""), list(zip(questions, answers, strict=True)), notes=self.remarks)
 
@@ -207,4 +219,4 @@ def _rates(first: ProbeScores, second: ProbeScores) -> Iterator[Change]:
 def _scored(measure: str, before: float, after: float, rows: int = LEAST_PAIRS, *, may_lose: float = 0.0) -> Change:
     few, lost = rows if rows < LEAST_PAIRS else None, before - after
     changed = round(abs(lost), 6) >= _LEAST and not 0 < round(lost, 1) <= may_lose
-    return Change(measure=measure, before=before, after=after, spread="", changed=changed, few=few)
+    return Change(measure=measure, before=before, after=after, spread="", changed=changed, few=few, allowed=may_lose)
