@@ -1,7 +1,7 @@
 """Everything that `opencse evaluate` measures on a model: time by suite, peak memory, texts encoded.
 
     OMP_NUM_THREADS=2 python benchmarks/evaluation/evaluate_all.py MODEL DATA
-        [--tasks sts,transfer,classification,geometry] [--classifier senteval] [--precision bf16]
+        [--tasks sts,transfer,classification,geometry] [--precision bf16]
 
 One process; the clock starts with model and data loaded. Encoding and the scoring of each suite are timed apart.
 """
@@ -28,10 +28,9 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("data")
     parser.add_argument("--tasks", default="sts,transfer,classification,geometry")
-    parser.add_argument("--classifier", choices=["senteval", "sklearn"], default="senteval")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="bf16")
     arguments = parser.parse_args()
-    suites = load_suites(arguments.tasks.split(","), arguments.data, classifier=arguments.classifier)
+    suites = load_suites(arguments.tasks.split(","), arguments.data)
     embedder = Embedder(load_encoder(arguments.model), precision=arguments.precision, progress="encode")
     embedder(["warm up"] * 64)
     tasks = [task for members in suites.values() for task in members]
@@ -50,10 +49,7 @@ def main() -> None:
 
     for suite, found in results.items():
         print(f"\n{as_table(suite, found).markdown()}")
-    print(
-        f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}, "
-        f"transfer by {arguments.classifier}"
-    )
+    print(f"\n{len(distinct_texts(tasks))} distinct texts of {asked}, each encoded once; {arguments.precision}")
     print("\n| | seconds | processor seconds |\n|---|---|---|")
     print(f"| encoding | {spent['encoding'][0]:.0f} | {spent['encoding'][1]:.0f} |")
     for place, (suite, found) in enumerate(results.items()):

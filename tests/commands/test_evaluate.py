@@ -62,12 +62,6 @@ def test_whitening_is_part_of_the_identity(model, pairs, tmp_path):
     assert run(model, "--pairs", pairs, "--whiten-dimension", 4).exception.problem.startswith("--whiten-dimension")
 
 
-def test_mteb_layout(model, pairs, tmp_path):
-    assert run(model, "--pairs", pairs, "--format", "mteb", "-o", tmp_path / "m").exit_code == 0
-    assert len(list((tmp_path / "m").glob("results/local__tiny/*/mine.json"))) == 1
-    assert isinstance(run(model, "--pairs", pairs, "--format", "mteb").exception, OpencseError)
-
-
 def test_without_data_it_says_how_to_get_some(model):
     error = run(model).exception
     assert isinstance(error, OpencseError)
@@ -94,7 +88,4 @@ def test_any_subset_by_name_with_one_encode_pass(model, tmp_path):
     assert document["averages"]["reranking"]["of"] == ["order"]
     assert "average" not in document
     assert document["distinct_texts"] == 4
-    assert run(model, "--data", data, "--tasks", "mine,order", "--format", "mteb", "-o", tmp_path / "m").exit_code == 0
-    names = {path.name for path in (tmp_path / "m").glob("results/*/*/*.json")}
-    assert names == {"mine.json", "order.json", "model_meta.json"}
     assert isinstance(run(model, "--data", data, "--tasks", "yours").exception, OpencseError)

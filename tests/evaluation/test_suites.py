@@ -101,13 +101,6 @@ def test_reranking_rows_that_are_wrong(data):
             load_reranking(data, "order")
 
 
-def test_triplets_rank_what_follows_among_others(data_folder):
-    task = load_reranking(data_folder, "XNLI-triplets")
-    assert len(task.queries) == 830
-    assert {len(texts) for texts in task.candidates} == {10}
-    assert {sum(grades) for grades in task.relevance} == {1.0}
-
-
 def test_97_pairs(data_folder):
     task = load_retrieval(data_folder, "STSB-97")
     assert (len(task.queries), len(task.corpus)) == (194, 2551)

@@ -14,11 +14,10 @@ from opencse.encoder import load_encoder
 from opencse.encoder.given import model_source
 from opencse.encoder.precision import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
-from opencse.evaluation.results_table import Evaluation, as_json, write_mteb
+from opencse.evaluation.results_table import Evaluation, as_json
 from opencse.evaluation.sts_sources import sts_text
 from opencse.evaluation.suites import evaluate_model, load_suites
 from opencse.evaluation.task import Task
-from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
@@ -41,9 +40,7 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     else:
         text = options.text or sts_text(data)
         names = options.tasks.split(",") if isinstance(options.tasks, str) else options.tasks
-        suites = load_suites(
-            [name.strip() for name in names if name.strip()], data, text=text, classifier=options.classifier
-        )
+        suites = load_suites([name.strip() for name in names if name.strip()], data, text=text)
     # The model is loaded last, because a mistake in the data shows sooner.
     model = model_source(options.model)
     encoder = load_encoder(model, pooling=options.pooling or "backbone")
@@ -60,24 +57,12 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 
 def command(options: EvaluateCommand) -> None:
     """Evaluate, and print or write the scores."""
-    if options.format == "mteb" and options.output is None:
-        raise OpencseError("--format mteb writes several files", "Name a folder with -o.")
     result = evaluate(**{each.name: getattr(options, each.name) for each in fields(EvaluateOptions)})
-    written = _written(result, options)
-    if options.format == "json" and options.output is None:
-        return
-    show(result, *([] if written is None else [f"written to {written}"]))
-
-
-def _written(result: Evaluation, options: EvaluateCommand) -> Path | None:
-    """Write the result to a file or folder, or print it as JSON; return the path written."""
     document = as_json(result, {"suite": ",".join(result.results)})
-    if options.output is None:
-        if options.format == "json":
-            typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-        return None
-    if options.format == "mteb":
-        names = {name: document[name] for name in ("model", "revision", "dimension")}
-        return write_mteb(result.results.values(), options.output, **names)
-    write_json(options.output, document)
-    return options.output
+    if options.output is not None:
+        write_json(options.output, document)
+        show(result, f"written to {options.output}")
+    elif options.format == "json":
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        show(result)

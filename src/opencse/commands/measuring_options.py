@@ -17,7 +17,7 @@ _POOLING = "Pooling of an encoder that defines none: cls, mean, first_last, … 
 
 @options_class
 class EvaluateOptions:
-    """Score a sentence encoder on tasks of eight suites, or on your own data.
+    """Score a sentence encoder on tasks of seven suites, or on your own data.
 
     Every distinct sentence is encoded once for all tasks. STS is one correlation of cosines with human judgements over
     all pairs of a task (SimCSE's "all" setting), transfer follows SentEval's protocol. Task sizes are checked
@@ -36,7 +36,7 @@ class EvaluateOptions:
 
     model: Any = argument(_MODEL, kw_only=False)
     tasks: str | Sequence[str] = option(
-        "Suites and tasks, separated by commas: sts, transfer, classification, reranking, retrieval, geometry; "
+        "Suites and tasks, separated by commas: sts, transfer, classification, retrieval, geometry; "
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or your own folder below "
         "--data.",
         default="sts",
@@ -54,11 +54,6 @@ class EvaluateOptions:
         "in mteb. Their scores are not comparable. By default senteval, or raw with --data hub, which has no other.",
         default=None,
     )
-    classifier: Literal["senteval", "sklearn"] = option(
-        "Classifier of the transfer tasks: `senteval`, as in papers, or `sklearn`, which is much faster and gives "
-        "other scores.",
-        default="senteval",
-    )
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
     whiten: str | Path | None = option(
@@ -73,12 +68,11 @@ class EvaluateOptions:
 class EvaluateCommand(EvaluateOptions):
     """The options of `opencse evaluate` on the command line."""
 
-    format: Literal["table", "json", "mteb"] = option(
-        "`table`, `json` with all settings that the scores depend on, or `mteb` for mteb's file layout.",
-        default="table",
+    format: Literal["table", "json"] = option(
+        "`table`, or `json` with all settings that the scores depend on.", default="table"
     )
     output: Path | None = option(
-        "JSON file to write, or a folder with `mteb`. By default JSON is printed.",
+        "JSON file to write. By default JSON is printed.",
         default=None,
         flags=("-o", "--output"),
     )

@@ -277,8 +277,6 @@ def _task_scores(columns: Sequence[str], found: StoredRun, data: str | Path | No
             continue
         (result,) = (each for suite in evaluation.results.values() for each in suite.results)
         metrics = {f"{task}: {name}": value for name, value in result.metrics.items() if value is not None}
-        bins = result.details.get("cosines", [])
-        metrics |= {f"{task}: cosine {b['from']} to {b['to']}": b["mean"] for b in bins if b["mean"] is not None}
         known |= metrics if result.score is None else metrics | {task: result.score}
         write_json(file, known)
     return {**known, **missing}

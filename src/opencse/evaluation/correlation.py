@@ -21,16 +21,6 @@ def paired_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return pairwise_cos_sim(*single).numpy()
 
 
-def mteb_cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the same by `mteb`'s formula: 1 minus half the squared distance of unit vectors (scikit-learn, float32).
-
-    It rounds differently, so near ties change their order, which changes a Spearman correlation by up to 2e-5.
-    """
-    from sklearn.metrics.pairwise import paired_cosine_distances
-
-    return 1 - paired_cosine_distances(np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32))
-
-
 def pearson(x: np.ndarray, y: np.ndarray) -> float | None:
     """Return the Pearson correlation of two vectors (n,); None if undefined (n < 2, or one of them is constant)."""
     if why_undefined(x, y):

@@ -1,70 +1,55 @@
-"""SentEval's three protocols for classifiers of frozen features, with its classifier or scikit-learn's.
+"""SentEval's protocols for its classifier of frozen features, a logistic regression.
 
-`senteval` is SentEval's own logistic regression: Adam, early stopping, L2 penalty from a grid, with SentEval's folds,
-seeds, order of rows and rounding. Its protocol trains a classifier for every fold and every penalty: 410 for one task.
-Each step is a product so small that the call costs much more than the computation, so the classifiers of many folds and
-of all penalties take their steps together, each with the batches, initial weights and stopping rule that it would have
-alone. `sklearn` is a fast variant of this project, not a published protocol: scikit-learn's logistic regression, whose
-C is chosen on one held-out tenth of the training rows.
+Adam, early stopping, L2 penalty from a grid, with SentEval's folds, seeds, order of rows and rounding. The protocol
+trains a classifier for every fold and every penalty: 410 for one task. Each step is a product so small that the call
+costs much more than the computation, so the classifiers of many folds and of all penalties take their steps together,
+each with the batches, initial weights and stopping rule that it would have alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import torch
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
-from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
+from opencse.foundation.workers import one_thread
 
 _BATCH = 64  # SentEval's rows per step
 _FITS_TOGETHER = 20  # enough to hide the cost of a call, few enough for the cache of a core
 
-
-Classifier = Literal["senteval", "sklearn"]
 Part = tuple[np.ndarray, np.ndarray]
 """Features (n, d) of the texts of a part, and their classes (n,), integers from 0."""
 PENALTIES = tuple(10.0**power for power in range(-5, -1))
-"""SentEval's grid of L2 penalties for its own classifier."""
-STRENGTHS = (0.25, 1.0, 4.0, 16.0, 64.0)
-"""Values of C for scikit-learn's."""
+"""SentEval's grid of L2 penalties."""
 
 _SEED = 1111  # SentEval's
+_LEARNING_RATE = 1e-3
 _HELD_OUT = 0.05  # share of the rows for early stopping, without development rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrossValidation:
-    """Classifier, folds and training of a cross-validation; the defaults are SentEval's.
+    """Folds and training of a cross-validation; the defaults are SentEval's.
 
     Args:
-        classifier: `senteval` or `sklearn`.
         folds: Number of folds, inner and outer.
         epochs_per_round: Epochs between two measurements of the development accuracy (`epoch_size`).
         patience: Total number of rounds without improvement, after which the next one ends the training (`tenacity`).
         max_epochs: No round starts after more epochs than this.
-        learning_rate: Learning rate of Adam.
     """
 
-    classifier: Classifier = "senteval"
     folds: int = 10
     epochs_per_round: int = 4
     patience: int = 5
     max_epochs: int = 200
-    learning_rate: float = 1e-3
-
-    def __post_init__(self) -> None:
-        if self.classifier not in get_args(Classifier):
-            known = ", ".join(get_args(Classifier))
-            raise OpencseError(f"classifier {self.classifier!r} is unknown", f"Use one of {known}.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,21 +108,21 @@ def train_probes(data: Part, fits: Sequence[Fit], protocol: CrossValidation, bar
         torch.manual_seed(_SEED)
         layer = nn.Linear(x.shape[1], classes)
     start = torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach()  # (classes, d + 1)
-    parts = list(_parts(fits))
+    steps: dict[int, list[int]] = {}  # fits by steps per epoch
+    for index, fit in enumerate(fits):
+        steps.setdefault(math.ceil(len(fit.train) / _BATCH), []).append(index)
+    groups = [
+        members[i : i + _FITS_TOGETHER] for members in steps.values() for i in range(0, len(members), _FITS_TOGETHER)
+    ]
+    fitted: dict[int, Fitted] = {}
     threads = torch.get_num_threads()
-    results: list[Fitted | None] = [None] * len(fits)
-    with Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase:
-        torch.set_num_threads(1)  # each thread its own program: see Embedder
-        try:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                programs = pool.map(lambda part: _train_together(rows, start, [fits[i] for i in part], protocol), parts)
-                for part, fitted in zip(parts, programs, strict=True):
-                    for index, each in zip(part, fitted, strict=True):
-                        results[index] = each
-                    phase.update(len(part))
-        finally:
-            torch.set_num_threads(threads)
-    return [each for each in results if each is not None]
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))  # see Embedder
+    with Phase(bar or "", total=len(fits), unit="fits", show=bool(bar)) as phase, one_thread(), pool:
+        programs = pool.map(lambda each: _train_together(rows, start, [fits[i] for i in each], protocol), groups)
+        for group, found in zip(groups, programs, strict=True):
+            fitted |= zip(group, found, strict=True)
+            phase.update(len(group))
+    return [fitted[index] for index in range(len(fits))]
 
 
 class _Rows:
@@ -145,23 +130,10 @@ class _Rows:
 
     def __init__(self, x: np.ndarray, y: np.ndarray, classes: int) -> None:
         self.padding = len(x)
-        features = np.zeros((len(x) + 1, x.shape[1] + 1), dtype=np.float32)
-        features[:-1, :-1], features[:-1, -1] = x, 1
-        self.features = torch.from_numpy(features)
-        labels = np.full(len(x) + 1, -1, dtype=np.int64)
-        labels[:-1] = y
-        self.labels = torch.from_numpy(labels)
-        self.one_hot = torch.from_numpy((labels[:, None] == np.arange(classes)).astype(np.float32))
-
-
-def _parts(fits: Sequence[Fit]) -> Iterator[list[int]]:
-    """Yield groups of fits with the same number of steps per epoch."""
-    by_steps: dict[int, list[int]] = {}
-    for index, fit in enumerate(fits):
-        by_steps.setdefault(math.ceil(len(fit.train) / _BATCH), []).append(index)
-    for members in by_steps.values():
-        for start in range(0, len(members), _FITS_TOGETHER):
-            yield members[start : start + _FITS_TOGETHER]
+        self.features = torch.zeros(len(x) + 1, x.shape[1] + 1)
+        self.features[:-1, :-1], self.features[:-1, -1] = torch.from_numpy(x), 1
+        self.labels = torch.from_numpy(np.append(y, -1))
+        self.one_hot = (self.labels[:, None] == torch.arange(classes)).float()
 
 
 def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: CrossValidation) -> list[Fitted]:
@@ -173,7 +145,7 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
     best_weights, misses, epochs = weights.clone(), torch.zeros_like(best), 0
     active = torch.ones_like(best, dtype=torch.bool)
     alive = list(range(len(fits)))  # fits with a classifier that is still training
-    optimizer = torch.optim.Adam([weights], lr=protocol.learning_rate, fused=True)
+    optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
     while alive and epochs <= protocol.max_epochs:
         for _ in range(protocol.epochs_per_round):
             _train_epoch(rows, weights, penalties[alive], [fits[i] for i in alive], optimizer)
@@ -190,11 +162,11 @@ def _train_together(rows: _Rows, start: Tensor, fits: Sequence[Fit], protocol: C
             alive = [alive[position] for position in kept]
             state = {key: value[kept] if value.ndim else value for key, value in optimizer.state[weights].items()}
             weights = weights[kept]
-            optimizer = torch.optim.Adam([weights], lr=protocol.learning_rate, fused=True)
+            optimizer = torch.optim.Adam([weights], lr=_LEARNING_RATE, fused=True)
             optimizer.state[weights] = state
-    accuracy = best.numpy() / np.array([[len(fit.dev)] for fit in fits])
     return [
-        Fitted(accuracy=each, weights=kept.numpy()) for each, kept in zip(accuracy, best_weights.unbind(), strict=True)
+        Fitted(accuracy=correct.numpy() / len(fit.dev), weights=kept.numpy())
+        for fit, correct, kept in zip(fits, best, best_weights, strict=True)
     ]
 
 
@@ -234,10 +206,7 @@ def _correct(rows: _Rows, weights: Tensor, dev: Tensor) -> Tensor:
 
 def _pad(lists: Sequence[np.ndarray], padding: int) -> Tensor:
     """Return rows of indices (G, longest), filled with `padding`."""
-    out = np.full((len(lists), max(map(len, lists))), padding, dtype=np.int64)
-    for row, indices in zip(out, lists, strict=True):
-        row[: len(indices)] = indices
-    return torch.from_numpy(out)
+    return pad_sequence([torch.from_numpy(each) for each in lists], batch_first=True, padding_value=padding)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -248,7 +217,7 @@ class Predictions:
         classes: Predicted classes (n,) of all tested rows.
         accuracy: Accuracy in percent. SentEval's nested protocol rounds that of each fold and takes the mean.
         dev_accuracy: Accuracy in percent of the chosen penalties on development rows.
-        penalties: The chosen penalties (C for scikit-learn).
+        penalties: The chosen penalties.
     """
 
     classes: np.ndarray
@@ -257,67 +226,46 @@ class Predictions:
     penalties: tuple[float, ...]
 
 
-def nested_cross_validation(data: Part, protocol: CrossValidation, progress: str | None = None) -> Predictions:
-    """Evaluate by nested cross-validation a task without a test part (MR, CR, SUBJ, MPQA).
+def cross_validate(parts: Sequence[Part], protocol: CrossValidation, progress: str | None = None) -> Predictions:
+    """Choose the L2 penalty and predict the classes of the tested rows; the number of parts decides the protocol.
 
     Args:
-        data: The only part.
-        protocol: Classifier and folds.
+        parts: One part is tested by nested cross-validation (MR, CR, SUBJ, MPQA). Of two, the penalty is chosen by
+            cross-validation on the first, which is then trained on as a whole to test the second (TREC, MRPC). Of
+            three, training, development and test part, the second chooses penalty and stopping time (SST2).
+        protocol: Folds and training.
         progress: Label of a progress bar; None for no bar.
     """
-    x, y = data
-    outer = list(_folds(y, protocol.folds))
-    predicted = np.zeros_like(y)
-    if protocol.classifier == "sklearn":
-        chosen = [_by_sklearn((x[train], y[train]), x[test]) for train, test in outer]
-        for (_, test), (classes, _, _) in zip(outer, chosen, strict=True):
-            predicted[test] = classes
-        penalties, dev = [c for _, c, _ in chosen], [score for _, _, score in chosen]
+    x, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    first, *rest = np.split(np.arange(len(y)), np.cumsum([len(labels) for _, labels in parts])[:-1])
+    outer = [(first, rest[-1])] if rest else _folds(first, y, protocol.folds)
+    inner = [[(first, rest[0])] if len(rest) == 2 else _folds(train, y, protocol.folds) for train, _ in outer]
+    fits = [
+        _fit(train, dev, PENALTIES) for folds in inner for train, dev in folds
+    ]  # folds x folds x penalties together
+    fitted = train_probes((x, y), fits, protocol, progress)
+    count = len(inner[0])
+    best, dev = zip(*(_best(fitted[start : start + count]) for start in range(0, len(fitted), count)), strict=True)
+    penalties = tuple(PENALTIES[index] for index in best)
+    if len(rest) == 2:  # a second training would be equal
+        predicted = [fitted[0].predict(x[rest[-1]], best[0])]
     else:
-        inner = [
-            _fit(train[a], train[b], PENALTIES) for train, _ in outer for a, b in _folds(y[train], protocol.folds)
-        ]  # folds x folds x penalties together
-        fitted = train_probes(data, inner, protocol, progress)
-        best = [_best(fitted[start : start + protocol.folds]) for start in range(0, len(fitted), protocol.folds)]
-        penalties, dev = [PENALTIES[index] for index, _ in best], [score for _, score in best]
         last = [_held_out(train, penalty) for (train, _), penalty in zip(outer, penalties, strict=True)]
-        for (_, test), each in zip(outer, train_probes(data, last, protocol, progress), strict=True):
-            predicted[test] = each.predict(x[test])
-    scores = [round(_percent(predicted[test], y[test]), 2) for _, test in outer]
+        trained = train_probes((x, y), last, protocol, progress)
+        predicted = [each.predict(x[test]) for (_, test), each in zip(outer, trained, strict=True)]
+    scores = [100 * float((found == y[test]).mean()) for (_, test), found in zip(outer, predicted, strict=True)]
+    tested = np.concatenate([test for _, test in outer])
     return Predictions(
-        classes=predicted,
-        accuracy=float(np.mean(scores)),
+        classes=np.concatenate(predicted)[np.argsort(tested)],
+        accuracy=scores[0] if rest else float(np.mean([round(score, 2) for score in scores])),
         dev_accuracy=float(np.mean(dev)),
-        penalties=tuple(penalties),
+        penalties=penalties,
     )
 
 
-def cross_validation(train: Part, test: Part, protocol: CrossValidation, progress: str | None = None) -> Predictions:
-    """Choose the penalty by cross-validation on the training part, then train on all of it and test (TREC, MRPC)."""
-    if protocol.classifier == "sklearn":
-        return _tested(test, *_by_sklearn(train, test[0]))
-    index, dev = _best(
-        train_probes(train, [_fit(a, b, PENALTIES) for a, b in _folds(train[1], protocol.folds)], protocol, progress)
-    )
-    (last,) = train_probes(train, [_held_out(np.arange(len(train[1])), PENALTIES[index])], protocol)
-    return _tested(test, last.predict(test[0]), PENALTIES[index], dev)
-
-
-def train_dev_test(
-    train: Part, dev: Part, test: Part, protocol: CrossValidation, progress: str | None = None
-) -> Predictions:
-    """Choose the penalty and the stopping time on development rows, then test (SST2)."""
-    if protocol.classifier == "sklearn":
-        return _tested(test, *_by_sklearn(train, test[0], dev))
-    x, y = (np.concatenate(columns) for columns in zip(train, dev, strict=True))
-    rows, count = np.arange(len(y)), len(train[1])
-    (fitted,) = train_probes((x, y), [_fit(rows[:count], rows[count:], PENALTIES)], protocol, progress)
-    index, score = _best([fitted])
-    return _tested(test, fitted.predict(test[0], index), PENALTIES[index], score)  # a second training would be equal
-
-
-def _folds(y: np.ndarray, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    return StratifiedKFold(n_splits=count, shuffle=True, random_state=_SEED).split(np.zeros((len(y), 0)), y)
+def _folds(rows: np.ndarray, y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    folds = StratifiedKFold(n_splits=count, shuffle=True, random_state=_SEED).split(rows, y[rows])
+    return [(rows[train], rows[test]) for train, test in folds]
 
 
 def _fit(train: np.ndarray, dev: np.ndarray, penalties: tuple[float, ...]) -> Fit:
@@ -332,31 +280,8 @@ def _held_out(rows: np.ndarray, penalty: float) -> Fit:
     return Fit(train=rows[order[cut:]], dev=rows[order[:cut]], penalties=(penalty,), random=random)
 
 
-def _best(fitted: list[Fitted]) -> tuple[int, float]:
+def _best(fitted: Sequence[Fitted]) -> tuple[int, float]:
     """Return index and score of the penalty with the best mean accuracy (rounded like SentEval); of ties, the first."""
     scores = [round(100 * float(mean), 2) for mean in np.mean([each.accuracy for each in fitted], axis=0)]
     index = int(np.argmax(scores))
     return index, scores[index]
-
-
-def _by_sklearn(data: Part, x_test: np.ndarray, dev: Part | None = None) -> tuple[np.ndarray, float, float]:
-    """Return the predicted classes, chosen C and its score on the development rows."""
-    (x, y), train = data, data
-    if dev is None:
-        rows, rest = next(_folds(y, 10))
-        train, dev = (x[rows], y[rows]), (x[rest], y[rest])
-    scores = [_percent(_logistic(c).fit(*train).predict(dev[0]), dev[1]) for c in STRENGTHS]
-    best = int(np.argmax(scores))
-    return _logistic(STRENGTHS[best]).fit(x, y).predict(x_test), STRENGTHS[best], scores[best]
-
-
-def _logistic(strength: float) -> LogisticRegression:
-    return LogisticRegression(C=strength, max_iter=1000)
-
-
-def _percent(predicted: np.ndarray, y: np.ndarray) -> float:
-    return 100 * float((predicted == y).mean())
-
-
-def _tested(test: Part, classes: np.ndarray, penalty: float, dev: float) -> Predictions:
-    return Predictions(classes=classes, accuracy=_percent(classes, test[1]), dev_accuracy=dev, penalties=(penalty,))

@@ -12,13 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from opencse.evaluation.cross_validation import (
-    CrossValidation,
-    Predictions,
-    cross_validation,
-    nested_cross_validation,
-    train_dev_test,
-)
+from opencse.evaluation.cross_validation import CrossValidation, Predictions, cross_validate
 from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
 
@@ -105,14 +99,6 @@ class LabelledSet:
         """Return the classes of a part as indices into `classes`, int64 (n,)."""
         index_of = {name: index for index, name in enumerate(self.classes)}
         return np.array([index_of[label] for label in part.labels], dtype=np.int64)
-
-    def require_per_class(self, count: int, why: str) -> None:
-        """Raise an `OpencseError` if a class has fewer than `count` training texts."""
-        name, least = Counter(self.train.labels).most_common()[-1]
-        if least < count:
-            raise OpencseError(
-                f"{self.name}: the class {name!r} has {least} training texts, and {why} needs {count}", "Add texts."
-            )
 
     @property
     def sha256(self) -> str:
@@ -243,7 +229,7 @@ class TransferTask:
 
     Args:
         data: The data set.
-        protocol: Classifier and folds.
+        protocol: Folds and training.
     """
 
     data: LabelledSet
@@ -260,23 +246,25 @@ class TransferTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers, and return their scores on the test rows."""
-        if self.data.dev is None:
-            self.data.require_per_class(self.protocol.folds, f"cross-validation in {self.protocol.folds} folds")
+        folds, name = self.protocol.folds, self.name
+        rarest, least = Counter(self.data.train.labels).most_common()[-1]
+        if self.data.dev is None and least < folds:
+            problem = f"{name}: the class {rarest!r} has {least} training texts, and cross-validation in {folds} folds"
+            raise OpencseError(f"{problem} needs {folds}", "Add texts.")
         predictions, tested = self.predict(embeddings)
         metrics: dict[str, float | None] = {"accuracy": predictions.accuracy, "dev_accuracy": predictions.dev_accuracy}
         if tested.seconds is not None:
             last = len(self.data.classes) - 1
             metrics["f1"] = 100 * float(f1_score(self.data.indices(tested) == last, predictions.classes == last))
         return TaskResult(
-            task=self.name,
+            task=name,
             main="accuracy",
             metrics=metrics,
             rows=len(tested),
             data_sha256=self.data.sha256,
             details={
                 "text": self.data.text,
-                "classifier": self.protocol.classifier,
-                "folds": None if self.data.dev is not None else self.protocol.folds,
+                "folds": None if self.data.dev is not None else folds,
                 "penalties": list(predictions.penalties),
                 "classes": len(self.data.classes),
             },
@@ -284,10 +272,6 @@ class TransferTask:
 
     def predict(self, embeddings: TextEmbeddings) -> tuple[Predictions, LabelledTexts]:
         """Train, and return the predictions and the part that they belong to."""
-        data, bar = self.data, f"classify {self.name}"
-        train, *others = [(features(embeddings, part), data.indices(part)) for _, part in data.parts()]
-        if data.test is None:
-            return nested_cross_validation(train, self.protocol, bar), data.train
-        if data.dev is None:
-            return cross_validation(train, others[0], self.protocol, bar), data.test
-        return train_dev_test(train, others[0], others[1], self.protocol, bar), data.test
+        parts = [self.data.train] if self.data.test is None else [part for _, part in self.data.parts()]
+        columns = [(features(embeddings, part), self.data.indices(part)) for part in parts]
+        return cross_validate(columns, self.protocol, f"classify {self.name}"), parts[-1]

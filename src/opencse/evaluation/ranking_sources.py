@@ -1,4 +1,4 @@
-"""Sources of retrieval and reranking tasks: STS-B and NLI, and the user's folders."""
+"""Sources of retrieval and reranking tasks: STS-B, and the user's folders."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeGuard
 
-import numpy as np
-
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
 from opencse.evaluation.sts_sources import TextVariant, load_sts
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.tables import parse_score, read_table
 
-RERANKING_TASKS = ("SNLI-triplets", "XNLI-triplets")
-"""Each premise ranks its entailed sentence, its contradiction, and eight entailed sentences of other premises."""
-
 RETRIEVAL_TASKS = ("STSB-97",)
 """DiffCSE §6.2: each sentence of the 97 pairs with score 5 in STS-B test searches for its pair among all sentences."""
 
-_NLI = {"SNLI-triplets": "snli_test_triplets", "XNLI-triplets": "xnli_dev_en_triplets"}
-_OTHERS = 8
 _TOP_SCORE = 5.0
 
 
@@ -66,21 +59,18 @@ def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "sentev
 
 
 def load_reranking(source: str | Path, task: str) -> RerankingTask:
-    """Load one of `RERANKING_TASKS`, or the user's folder.
+    """Load a reranking task from the user's folder.
 
-    A user's folder has `<task>/test.jsonl` (or `.jsonl.gz`) with one line for each query:
+    It has `<task>/test.jsonl` (or `.jsonl.gz`) with one line for each query:
     `{"query": …, "positive": […], "negative": […]}`, as in `mteb`.
 
     Args:
-        source: A folder with `NLI/snli_test_triplets.tsv.gz` …; or the parent of the task's folder. Either may be
-            below a folder `eval`.
+        source: The parent of the task's folder, or that of a folder `eval` in between.
         task: Name of the task.
 
     Raises:
         OpencseError: There is no such task, or a file is invalid.
     """
-    if task in _NLI:
-        return _triplets(_folder(source, "NLI"), task)
     folder = _folder(source, task)
     queries, candidates, relevance = [], [], []
     for _, row in _rows(folder, "test.jsonl", "query", "positive", "negative"):
@@ -111,20 +101,6 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
         main="recall@1",
         text=pairs.text,
     )
-
-
-def _triplets(folder: Path, task: str) -> RerankingTask:
-    rows = [row for _, row in _rows(folder, f"{_NLI[task]}.tsv", "sent0", "sent1", "hard_neg")]
-    entailed = [str(row["sent1"]) for row in rows]
-    rng = np.random.default_rng(0)
-    candidates, relevance = [], []
-    for row, positive in zip(rows, entailed, strict=True):
-        drawn = (entailed[i] for i in rng.choice(len(entailed), min(2 * _OTHERS, len(entailed)), replace=False))
-        texts = dict.fromkeys([positive, str(row["hard_neg"]), *drawn])
-        candidates.append(list(texts)[: _OTHERS + 2])
-        relevance.append([float(text == positive) for text in candidates[-1]])
-    queries = [str(row["sent0"]) for row in rows]
-    return RerankingTask(name=task, queries=queries, candidates=candidates, relevance=relevance, text="released")
 
 
 def _folder(source: str | Path, name: str) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from opencse.evaluation.correlation import mteb_cosine, paired_cosine, pearson, spearman, why_undefined
+from opencse.evaluation.correlation import paired_cosine, pearson, spearman, why_undefined
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.task import TaskResult, TextEmbeddings
 
@@ -52,7 +52,6 @@ class PairsTask:
         reason = why_undefined(gold, cosine)
         undefined = dict.fromkeys(metrics, reason) if reason else {}
         details: dict[str, Any] = {"text": self.pairs.text, "aggregation": "all", "similarity": "cosine"}
-        details["mteb_cosine_spearman"] = _percent(spearman(gold, mteb_cosine(first, second)))
         if self.pairs.subsets is not None and len(set(self.pairs.subsets)) > 1:
             subsets = details["subsets"] = self._by_subset(gold, cosine)
             missing = [name for name, found in subsets.items() if found["spearman"] is None]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
-from opencse.evaluation.cross_validation import Classifier, CrossValidation
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, ClassificationTask, TransferTask
 from opencse.evaluation.labelled_sources import load_labelled
-from opencse.evaluation.ranking_sources import RERANKING_TASKS, RETRIEVAL_TASKS, load_reranking, load_retrieval
+from opencse.evaluation.ranking_sources import RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.results_table import Evaluation
 from opencse.evaluation.sts import STS_TASKS, PairsTask
 from opencse.evaluation.sts_sources import TextVariant, load_sts
@@ -31,7 +30,6 @@ SUITES: Mapping[str, tuple[str, ...]] = {
     "sts": STS_TASKS,
     "transfer": TRANSFER_TASKS,
     "classification": CLASSIFICATION_TASKS,
-    "reranking": RERANKING_TASKS,
     "retrieval": RETRIEVAL_TASKS,
     "geometry": ("STS-B dev", "STS-B test"),
     "development": DEVELOPMENT_TASKS,
@@ -41,11 +39,7 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 
 
 def load_suites(
-    names: Iterable[str],
-    source: str | Path | None,
-    *,
-    text: TextVariant = "senteval",
-    classifier: Classifier = "senteval",
+    names: Iterable[str], source: str | Path | None, *, text: TextVariant = "senteval"
 ) -> dict[str, list[Task]]:
     """Load tasks, grouped by suite.
 
@@ -56,7 +50,6 @@ def load_suites(
         source: The data; see `load_sts`, `load_labelled`, `load_retrieval`, `load_reranking`. None is enough for
             `development` and `guard`.
         text: Text variant, if there are two.
-        classifier: Classifier of the transfer tasks; see `opencse.evaluation.cross_validation`.
 
     Raises:
         OpencseError: A name is unknown, or the data is missing or invalid.
@@ -66,12 +59,10 @@ def load_suites(
         suite, tasks = (name, SUITES[name]) if name in SUITES else (_suite_of(name, source), (name,))
         known = chosen.setdefault(suite, [])
         known += [task for task in tasks if task not in known]
-    return {suite: _load(suite, tasks, source, text, classifier) for suite, tasks in chosen.items()}
+    return {suite: _load(suite, tasks, source, text) for suite, tasks in chosen.items()}
 
 
-def _load(
-    suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant, classifier: Classifier
-) -> list[Task]:
+def _load(suite: str, names: Sequence[str], source: str | Path | None, text: TextVariant) -> list[Task]:
     if suite == "development":
         return [task for task in load_development() if task.name in names]
     if suite == "guard":
@@ -93,7 +84,7 @@ def _load(
         return [load_reranking(source, name) for name in names]
     sets = [load_labelled(source, name, text=text) for name in names]
     if suite == "transfer":
-        return [TransferTask(data=each, protocol=CrossValidation(classifier=classifier)) for each in sets]
+        return [TransferTask(data=each) for each in sets]
     return [ClassificationTask(data=each) for each in sets]
 
 

@@ -6,6 +6,7 @@ get the scores of the first. Here the revision is always the hash of the weights
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import weights_hash
-from opencse.evaluation.results_table import mteb_name
 from opencse.foundation.errors import OpencseError
 
 if TYPE_CHECKING:
@@ -88,3 +88,11 @@ def local_task(name: str, splits: Mapping[str, Mapping[str, Sequence[Any]]], *, 
     task.dataset = data if subset is None else {subset: data}
     task.data_loaded = True
     return task
+
+
+def mteb_name(name: str) -> str:
+    """Return the name if it is `organisation/name`, and otherwise its last part below `local/`."""
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
+        return name
+    last = re.sub(r"[^\w.-]+", "-", name.rstrip("/").rpartition("/")[2]).strip("-")
+    return f"local/{last or 'model'}"
