@@ -37,7 +37,7 @@ def write_table(options: argparse.Namespace, wanted: dict[str, tuple[str, list[s
             notes.append(f"{label}: {len(runs)} of {len(options.seeds)} seeds")
     if not groups:
         return
-    comparison = compare_groups(groups, suite="sts")
+    comparison = compare_groups(groups)
     cost_file = options.out / "cost.json"
     cost = json.loads(cost_file.read_text()) if cost_file.is_file() else {"ratio": {}, "peak_mib": {}}
     memory |= cost["peak_mib"]  # of training alone; a run's own peak may be its evaluation's

@@ -66,7 +66,7 @@ def test_the_six_transformations_of_osscse_are_what_the_probe_reads(run, tmp_pat
     (tmp_path / "corpus.txt").write_text("\n".join(sentences) + "\n")
     versions = ["The drug is safe for little children.", "Small children can take this medicine without any risk."]
     (tmp_path / "table.csv").write_text("text,candidate\n" + "".join(f"{sentences[0]},{each}\n" for each in versions))
-    with pytest.raises(OpencseError, match="path"):
+    with pytest.raises(OpencseError, match="chosen from a table"):
         run(recipe="transformations")
     assert run("--set", f"build.paraphrase.path={tmp_path}/table.csv", recipe="transformations").exit_code == 0
     first, second, third = pq.read_table(tmp_path / "views").to_pylist()

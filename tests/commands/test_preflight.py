@@ -62,6 +62,7 @@ def test_mistakes_are_told_without_pytorch_and_in_the_words_of_the_command(tmp_p
             for text in ("lr", "trainin.seed=1", "training.sed=1", "training.epochs=two", "build.x.kind=negatoin")
         ),
         (["run", "simcse", missing], lambda: run("simcse", missing, **tiny)),
+        (["run", "osscse", "demo"], lambda: run("osscse", "demo", **tiny)),
         *(
             (
                 ["run", "debias", "demo", f"--{name}", missing],
@@ -109,6 +110,8 @@ def test_what_depends_on_backbone_and_corpus_is_left_to_the_command(tmp_path) ->
     check_options(RunCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
     check_options(BuildCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, model="./absent"))
+    (tmp_path / "rows.csv").write_text("text,paraphrase\n")
+    check_options(RunCommand("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new"))
 
 
 def test_what_a_run_does_not_change_is_not_checked(tmp_path) -> None:

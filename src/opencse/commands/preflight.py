@@ -12,15 +12,18 @@ from typing import Any
 
 from opencse.commands.comparison.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeCommand, ReproduceOptions
-from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, TrainCommand, TrainOptions
+from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, RunOptions, TrainCommand, TrainOptions
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts_sources import development_file, sts_folder
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.lock import launched_processes, locked
-from opencse.foundation.reading import existing_path, regular_file
+from opencse.foundation.reading import existing_path, file_extension, regular_file
+from opencse.foundation.tables import TABLES
 from opencse.foundation.toml_tables import parse_override
 from opencse.recipes.load import RecipeFile
+from opencse.recipes.rows.paraphrases import tables_of_kind
 from opencse.text import demo
+from opencse.text.generated.back_translation import BackTranslation
 from opencse.training.folder import check_folder
 
 
@@ -76,8 +79,20 @@ def check_options(options: Any) -> None:
         given = None if name in unused else getattr(options, name, None)
         for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
             check(each)
+    if isinstance(options, RunOptions):
+        _check_translation(options)
     if isinstance(options, TrainOptions) and processes == 1:
         _check_output(options)
+
+
+def _check_translation(options: RunOptions) -> None:
+    """Check that translation models are here if a recipe as it is shall make paraphrases of plain text with them."""
+    file, corpus = RecipeFile.read(options.recipe), demo.corpus(options.corpus)
+    tables = os.path.isdir(corpus) or file_extension(corpus) in (".parquet", *TABLES)
+    changed = any(text.startswith(("build", "terms", "views")) for text in options.settings)
+    if "paraphrases" in file.layers["with"] and not (options.paraphrases or options.llm or tables or changed):
+        for _, translation in tables_of_kind(file.table, "back_translation"):
+            BackTranslation(models=translation["models"]).check()
 
 
 def _uses_sts(options: Any) -> bool:

@@ -42,7 +42,7 @@ class Paraphrases:
         Raises:
             OpencseError: The table has no such columns, or the endpoint names no model.
         """
-        place = next(_tables_of_candidates(layer), "build.paraphrase")
+        place = next((place for place, _ in tables_of_kind(layer, "candidate_table")), "build.paraphrase")
         if self.table is not None:
             text, paraphrase = paraphrase_columns(self.table)
             source = {"path": str(self.table), "text_column": text, "candidate_column": paraphrase}
@@ -63,13 +63,13 @@ def llm_settings(llm: str, task: str, place: str) -> list[str]:
     return [f"{place}.{key}={value}" for key, value in source.items()]
 
 
-def _tables_of_candidates(table: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """Yield the dotted keys below which a recipe's table has constructors of kind `candidate_table`."""
+def tables_of_kind(table: Mapping[str, Any], kind: str, place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the constructors of a kind below a recipe's table, each with its dotted key."""
     for key, value in table.items():
         if isinstance(value, Mapping):
-            if value.get("kind") == "candidate_table":
-                yield f"{place}{key}"
-            yield from _tables_of_candidates(value, f"{place}{key}.")
+            if value.get("kind") == kind:
+                yield f"{place}{key}", value
+            yield from tables_of_kind(value, kind, f"{place}{key}.")
 
 
 def paraphrase_columns(table: str | Path) -> tuple[str, str]:

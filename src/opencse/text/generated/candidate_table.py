@@ -125,6 +125,15 @@ class CandidateTable(ConstructorSpec):
     def __post_init__(self) -> None:
         check_error_rate_window(self.window)
 
+    def check(self) -> None:
+        """Check that a table is named.
+
+        Raises:
+            OpencseError: None is.
+        """
+        if not self.path:
+            raise OpencseError("paraphrases are chosen from a table", "Name it: --set build.paraphrase.path=TABLE.")
+
     def open(self, *, seed: int = 0, workers: int = 1) -> TableChooser:
         """Read the table."""
         return TableChooser(self, seed=seed)
@@ -134,6 +143,7 @@ class TableChooser(CandidateSource):
     """An opened `CandidateTable`."""
 
     def __init__(self, spec: CandidateTable, *, seed: int = 0) -> None:
+        spec.check()
         path = regular_file(spec.path)
         super().__init__(spec, seed, hashlib.sha256(path.read_bytes()).hexdigest())
         self._candidates: dict[str, list[Candidate]] = {}
