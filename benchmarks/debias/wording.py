@@ -114,7 +114,7 @@ class Development:
     def measure(self, encode: Callable[[list[str]], np.ndarray]) -> dict[str, float]:
         """All figures of one model."""
         from opencse.evaluation.correlation import spearman
-        from opencse.text.surface.similarity import consistency_opposition
+        from opencse.text.surface import consistency_opposition
 
         matrix = encode(self.texts)
         matrix = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)

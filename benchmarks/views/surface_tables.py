@@ -80,7 +80,7 @@ def example_1(paper: Path) -> None:
     for name, sentence, printed in found:
         one = align([source], [sentence])
         total = one.errors[0] + one.correct[0]
-        print(f"| {name} | {printed} | {one.errors[0]} | {total} | {one.match_error_rate[0]:.3f} |")
+        print(f"| {name} | {printed} | {one.errors[0]} | {total} | {one.errors[0] / total:.3f} |")
 
 
 def overlaps(data: Path, views: Path | None) -> None:

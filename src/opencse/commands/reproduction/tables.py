@@ -13,7 +13,7 @@ from opencse.evaluation import ScoredPairs
 from opencse.evaluation.probes.scored_pairs import SPLITS, PublishedSplit
 from opencse.foundation.result_table import Cell as TableCell
 from opencse.foundation.result_table import Number, Table
-from opencse.text.surface.similarity import consistency_opposition
+from opencse.text.surface import consistency_opposition
 
 PARTS = ("Cont.", "Oppn.")
 

@@ -11,7 +11,7 @@ import numpy as np
 from opencse.text.mined.candidate_pools import CandidatePools, in_window, random_block, scoring_memory, without_copies
 from opencse.text.mined.mined_spec import CorpusIndex, DrawnSentences, MinedSpec, check_cosine_window, open_bounds
 from opencse.text.mined.selection import Mode, check_draw, draw_from_pools, gumbel_noise
-from opencse.text.surface.alignment import symbols
+from opencse.text.surface import edit_units
 from opencse.text.views.constructor import SourceRow, row_seed
 
 _ENCODED = 40_000  # texts whose words are held in memory at a time
@@ -109,7 +109,7 @@ class DebiasedNegatives(MinedSpec):
     def _places(self, ids: np.ndarray, pools: CandidatePools, seeds: np.ndarray, index: CorpusIndex) -> np.ndarray:
         """Return the positions that are drawn from the pool of each row, (a, m)."""
         used, place = np.unique(np.concatenate((ids, pools.ids[pools.valid])), return_inverse=True)
-        texts = symbols(index.sentences.take(used), unit=self.edits)
+        texts = edit_units(index.sentences.take(used), self.edits)
         anchors, members = place[: len(ids)], np.full(pools.ids.shape, -1)
         members[pools.valid] = place[len(ids) :]
         noise = gumbel_noise(seeds, pools.ids)

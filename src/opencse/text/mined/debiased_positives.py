@@ -14,7 +14,7 @@ from opencse.text.generated.candidate_table import Candidate, CandidateSource, C
 from opencse.text.mined.mined_spec import SCORES, check_cosine_window, open_bounds, surface_scores
 from opencse.text.mined.selection import Mode, check_draw, draw_from_pools, gumbel_noise
 from opencse.text.mined.vectors import Embedding, Pooling
-from opencse.text.surface.alignment import symbols
+from opencse.text.surface import edit_units
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
 
 
@@ -155,6 +155,6 @@ class PositiveDrawer:
         members = np.where(valid, members, -1)
         seeds = np.array([row_seed(self._seed, spec.kind, row) for row in rows], dtype=np.uint64)
         noise = gumbel_noise(seeds, np.tile(np.arange(n), (len(rows), 1)))
-        words = symbols(texts, unit=spec.edits)
+        words = edit_units(texts, spec.edits)
         places = draw_from_pools(spec, "positive", words, np.arange(len(rows)), members, cosine, noise)
         return places, cosine, valid

@@ -11,11 +11,12 @@ text intends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from opencse.text.surface.alignment import Symbols, pool_distance
+from opencse.text.surface import pool_distance
 
 SOUND_TEMPERATURE = 0.1
 Mode = Literal["sound", "faithful"]
@@ -25,7 +26,7 @@ Role = Literal["negative", "positive"]
 def draw_from_pools(
     spec: Any,
     role: Role,
-    texts: Symbols,
+    texts: Sequence[str],
     anchors: np.ndarray,
     members: np.ndarray,
     cosine: np.ndarray,
@@ -36,13 +37,13 @@ def draw_from_pools(
     Args:
         spec: The options `weight`, `mode`, `temperature` and `count` of the kind.
         role: Whether negatives or positives are drawn.
-        texts: Words or characters of all texts.
+        texts: All texts, from `opencse.text.surface.edit_units`.
         anchors: Index of each row's text, (a,).
         members: Indices of the candidates' texts; negative for the padding.
         cosine: Cosine similarity of row and candidate.
         noise: Standard Gumbel noise.
     """
-    valid, size = members >= 0, texts.lengths
+    valid, size = members >= 0, np.array([len(text) for text in texts])
     longer = np.maximum(size[anchors][:, None], size[members])
     distance = pool_distance(texts, anchors, members)
     score = selection_scores(cosine, distance, longer, valid, weight=spec.weight, role=role, mode=spec.mode)

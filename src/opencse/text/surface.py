@@ -1,0 +1,251 @@
+"""Surface similarity of n pairs of texts: word alignment, match error rate, lexical overlap, and splits by them.
+
+| measure | source |
+|---|---|
+| `align` (S, D, I, C), `match_error_rate` | OssCSE eq. 1 |
+| `lexical_overlap` | DebCSE Tables 1 and 4 |
+| `consistency_opposition` | OssCSE Tables 1 and 2 |
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from opencse.foundation.errors import OpencseError
+
+__all__ = ["Alignment", "Split", "align", "consistency_opposition", "lexical_overlap", "match_error_rate"]
+
+_PIECE = 1 << 14  # pairs whose words are in memory at a time
+_CELLS = 1 << 14  # cells in a row of all pairs of a batch: its arrays fit in a core's cache
+
+
+class Alignment(NamedTuple):
+    """Counts of words for n pairs, each int64 (n,).
+
+    Attributes:
+        substitutions: S, aligned words that differ.
+        deletions: D, words of the reference without a counterpart.
+        insertions: I, words of the hypothesis without a counterpart.
+        correct: C, aligned words that are equal.
+    """
+
+    substitutions: np.ndarray
+    deletions: np.ndarray
+    insertions: np.ndarray
+    correct: np.ndarray
+
+    @property
+    def errors(self) -> np.ndarray:
+        """S + D + I, the word edit distance."""
+        return self.substitutions + self.deletions + self.insertions
+
+
+def match_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
+    """Return the match error rate of each pair, (S + D + I) / (S + D + I + C): 0 for equal words, 1 for none in common.
+
+    Source: Morris et al. (Interspeech 2004); OssCSE, Eq. 1. Words and alignment are those of `align`.
+
+    Args:
+        references: n texts.
+        hypotheses: n texts.
+
+    Returns:
+        float64 (n,); 0 for two empty texts.
+
+    Example:
+        >>> match_error_rate(["the road is safe"], ["the road is not safe"])
+        array([0.2])
+    """
+    found = align(references, hypotheses)
+    total = found.errors + found.correct
+    return np.divide(found.errors, total, out=np.zeros(len(total)), where=total > 0)
+
+
+def lexical_overlap(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
+    """Return the number of shared words divided by the longer length (DebCSE, Tables 1 and 4); 1 for two empty texts.
+
+    A word that occurs twice in both texts counts twice, so the overlap of a text with itself is 1.
+
+    Args:
+        references: n texts.
+        hypotheses: n texts.
+
+    Returns:
+        float64 (n,).
+    """
+    _check_columns(references, hypotheses)
+    shares = np.ones(len(references))
+    for i, texts in enumerate(zip(references, hypotheses, strict=True)):
+        a, b = (text.lower().split() for text in texts)
+        if a or b:
+            shares[i] = (Counter(a) & Counter(b)).total() / max(len(a), len(b))
+    return shares
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """The split of one data set.
+
+    Attributes:
+        consistent: Mask of the consistent pairs, bool (n,); all others are opposed.
+        median_score: Median of the human scores.
+        median_error_rate: Median of the match error rates.
+    """
+
+    consistent: np.ndarray
+    median_score: float
+    median_error_rate: float
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the median score lies in [2, 3.5]; OssCSE leaves out other sets (footnote 3)."""
+        return 2.0 <= self.median_score <= 3.5
+
+
+def consistency_opposition(sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]) -> Split:
+    """Split pairs by the medians of their data set, as in OssCSE, Table 2.
+
+    A pair is consistent if its human score is above the median and its match error rate below, or the reverse. All
+    other pairs are opposed, including ties with either median, which reproduces the published counts.
+
+    Args:
+        sentences1: n texts; OssCSE's counts need SentEval's texts (tokenised, lower-cased).
+        sentences2: n texts.
+        scores: n human similarity scores.
+    """
+    score = np.asarray(scores, dtype=np.float64)
+    rate = match_error_rate(sentences1, sentences2)
+    if not len(score):
+        return Split(consistent=np.zeros(0, dtype=bool), median_score=float("nan"), median_error_rate=float("nan"))
+    middle, middle_rate = float(np.median(score)), float(np.median(rate))
+    consistent = ((score > middle) & (rate < middle_rate)) | ((score < middle) & (rate > middle_rate))
+    return Split(consistent=consistent, median_score=middle, median_error_rate=middle_rate)
+
+
+def edit_units(texts: Sequence[str], unit: Literal["word", "character"] = "word") -> list[str]:
+    """Return lower-cased texts with one character for each unit of an edit, as rapidfuzz compares strings fastest."""
+    if unit == "character":
+        return [text.lower() for text in texts]
+    characters: defaultdict[str, str] = defaultdict(map(chr, count()).__next__)
+    return ["".join([characters[word] for word in text.lower().split()]) for text in texts]
+
+
+def pool_distance(texts: Sequence[str], anchors: np.ndarray, pools: np.ndarray) -> np.ndarray:
+    """Return the edit distance of each anchor to every text of its pool (DebCSE, Eq. 1).
+
+    Args:
+        texts: All texts, from `edit_units`.
+        anchors: Indices of texts, int64 (a,).
+        pools: Indices of texts, int64 (a, n); negative if a pool has fewer than n members.
+
+    Returns:
+        int32 (a, n); 0 without a member.
+    """
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cdist
+
+    out = np.zeros(pools.shape, dtype=np.int32)
+    for anchor, members, distances in zip(anchors.tolist(), pools, out, strict=True):
+        valid = members >= 0
+        pool = [texts[member] for member in members[valid].tolist()]
+        distances[valid] = cdist([texts[anchor]], pool, scorer=Levenshtein.distance, dtype=np.int32, workers=1)[0]
+    return out
+
+
+def align(references: Sequence[str], hypotheses: Sequence[str]) -> Alignment:
+    """Align the words of each hypothesis with those of its reference.
+
+    Words are those of `str.split()`, lower-cased, as SentEval's sentences are in OssCSE. Of several shortest
+    alignments, the one is taken that prefers, from the end of both texts, matches and substitutions to insertions, and
+    these to deletions.
+
+    Args:
+        references: n texts.
+        hypotheses: n texts.
+
+    Raises:
+        ValueError: The numbers of references and hypotheses differ.
+    """
+    _check_columns(references, hypotheses)
+    m, n, distance, substitutions = counts = np.zeros((4, len(references)), dtype=np.int64)
+    for start in range(0, len(references), _PIECE):
+        left, right = (_Words.of(texts[start : start + _PIECE]) for texts in (references, hypotheses))
+        counts[:2, start : start + _PIECE] = left.lengths, right.lengths
+        order = np.lexsort((-left.lengths, -right.lengths))
+        while len(order):
+            pairs = order[: max(1, _CELLS // (right.lengths[order[0]] + 1))]
+            counts[2:, start + pairs] = _last_cells(left.padded(pairs), right.padded(pairs))
+            order = order[len(pairs) :]
+    correct = (m + n - distance - substitutions) // 2  # from S + D + C = m, S + I + C = n, S + D + I = distance
+    return Alignment(substitutions, m - substitutions - correct, n - substitutions - correct, correct)
+
+
+def _check_columns(references: Sequence[str], hypotheses: Sequence[str]) -> None:
+    """Raise an error for single texts, which would be compared letter by letter, and for lists of different lengths."""
+    if isinstance(references, str) or isinstance(hypotheses, str):
+        raise OpencseError("expected two lists of texts, not a single text", "Put each text into a list.")
+    if len(references) != len(hypotheses):
+        raise ValueError(f"{len(references)} references, but {len(hypotheses)} hypotheses")
+
+
+class _Words(NamedTuple):
+    """Hashes of the words of n texts, text after text, int64, and the number of words of each text, int64 (n,)."""
+
+    keys: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> _Words:
+        words = [text.lower().split() for text in texts]
+        return cls(np.fromiter(map(hash, chain.from_iterable(words)), np.int64), np.array(list(map(len, words)), np.int64))
+
+    def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the keys of some texts, (p, longest), and their numbers of words, (p,)."""
+        lengths = self.lengths[rows]
+        places = (np.cumsum(self.lengths) - self.lengths)[rows][:, None] + np.arange(lengths.max())
+        valid = np.arange(lengths.max()) < lengths[:, None]
+        keys = np.zeros(valid.shape, dtype=np.int64)
+        keys[valid] = self.keys[places[valid]]
+        return keys, lengths
+
+
+def _last_cells(
+    references: tuple[np.ndarray, np.ndarray], hypotheses: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run the dynamic programme of p pairs row by row; return distances and substitutions, each (p,).
+
+    Within a row, a cell that is reached by insertions takes its substitutions from the last cell to its left that is
+    reached from the row above.
+    """
+    (a, m), (b, n) = references, hypotheses
+    order = np.argsort(-m, kind="stable")  # so that the pairs with another word come first
+    a, m, b, n = a[order], m[order], b[order], n[order]
+    bits = 16 if b.shape[1] < 1 << 15 else 32  # of a number of substitutions, which has its column before it
+    columns = np.arange(b.shape[1] + 1, dtype=np.int32 if bits == 16 else np.int64)
+    errors = np.tile(columns, (len(m), 1))
+    substitutions = np.zeros_like(errors)
+    for i in range(a.shape[1]):
+        active = np.searchsorted(-m, -i)
+        e, s = errors[:active], substitutions[:active]
+        differ = b[:active] != a[:active, i, None]
+        diagonal, above = e[:, :-1] + differ, e[:, 1:] + 1
+        aligned = diagonal <= above  # a match or a substitution, rather than a deletion
+        count = np.where(aligned, s[:, :-1] + differ, s[:, 1:])
+        excess = np.minimum(diagonal, above) - columns[1:]  # an insertion keeps the excess of errors over columns
+        e[:, 0] = i + 1
+        e[:, 1:] = excess
+        np.minimum.accumulate(e, axis=1, out=e)
+        own = excess < e[:, :-1] + aligned  # a deletion only if it is better than an insertion
+        s[:, 1:] = np.where(own, columns[1:] << bits | count, 0)
+        np.maximum.accumulate(s, axis=1, out=s)
+        s &= (1 << bits) - 1
+        e += columns
+    last = np.empty((2, len(m)), dtype=np.int64)
+    last[:, order] = errors[np.arange(len(m)), n], substitutions[np.arange(len(m)), n]
+    return last[0], last[1]

@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+
+from opencse.foundation.errors import OpencseError
+from opencse.text.surface import (
+    align,
+    consistency_opposition,
+    edit_units,
+    lexical_overlap,
+    match_error_rate,
+    pool_distance,
+)
+
+def back_trace(reference: str, hypothesis: str, order: str = "CSID") -> tuple[int, int, int, int]:
+    """S, D, I, C by the textbook: the whole matrix, then back from the end; `order` says what is preferred."""
+    r, h = reference.lower().split(), hypothesis.lower().split()
+    d = [[max(i, j) if i == 0 or j == 0 else 0 for j in range(len(h) + 1)] for i in range(len(r) + 1)]
+    for i in range(1, len(r) + 1):
+        for j in range(1, len(h) + 1):
+            d[i][j] = min(d[i - 1][j - 1] + (r[i - 1] != h[j - 1]), d[i][j - 1] + 1, d[i - 1][j] + 1)
+    i, j, counts = len(r), len(h), dict.fromkeys("SDIC", 0)
+    while i or j:
+        same = i > 0 and j > 0 and r[i - 1] == h[j - 1]
+        open_steps = {
+            "C": same and d[i][j] == d[i - 1][j - 1],
+            "S": i > 0 and j > 0 and not same and d[i][j] == d[i - 1][j - 1] + 1,
+            "I": j > 0 and d[i][j] == d[i][j - 1] + 1,
+            "D": i > 0 and d[i][j] == d[i - 1][j] + 1,
+        }
+        step = next(step for step in order if open_steps[step])
+        counts[step] += 1
+        i, j = i - (step in "CSD"), j - (step in "CSI")
+    return counts["S"], counts["D"], counts["I"], counts["C"]
+
+
+texts = st.lists(
+    st.sampled_from(["a", "b", "c", "d", "E", "e", "longer-than-eight-bytes", "longer-than-eight-bytez", "é"]),
+    max_size=14,
+)
+pairs = st.lists(st.tuples(texts, texts), max_size=40)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs)
+def test_counts_are_those_of_the_literal_back_trace(words):
+    a, b = [" ".join(left) for left, _ in words], [" ".join(right) for _, right in words]
+    found = align(a, b)
+    counts = list(zip(found.substitutions, found.deletions, found.insertions, found.correct, strict=True))
+    assert counts == [back_trace(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def test_long_and_short_pairs_side_by_side():
+    chance = np.random.default_rng(0)
+    lengths = [0, 1, 2, 30, 61, 62, 63, 64, 126, 127, 128, 129, 300]
+    a = [" ".join(chance.choice(list("abcdef"), n)) for n in lengths]
+    b = [" ".join(chance.choice(list("abcdef"), n)) for n in reversed(lengths)]
+    found = align(a, b)
+    assert list(zip(found.substitutions, found.deletions, found.insertions, found.correct, strict=True)) == [
+        back_trace(x, y) for x, y in zip(a, b, strict=True)
+    ]
+
+
+def test_many_pairs_equal_one_by_one():
+    chance = np.random.default_rng(1)
+    a = [" ".join(chance.choice(list("abc"), n)) for n in chance.integers(0, 9, 70_000)]
+    b = a[::-1]
+    together = match_error_rate(a, b)
+    for i in chance.integers(0, len(a), 50):
+        assert together[i] == match_error_rate([a[i]], [b[i]])[0]
+
+
+TIES = {("a b a", "b c a b"): (2, 0, 1, 1), ("a b a", "b a a"): (2, 0, 0, 1)}
+"""Pairs with several shortest alignments, and S, D, I, C of the one that OssCSE's Table 2 comes from."""
+
+
+def test_ties_are_broken_in_the_order_match_substitution_insertion_deletion():
+    for (reference, hypothesis), counts in TIES.items():
+        found = align([reference], [hypothesis])
+        assert (*found.substitutions, *found.deletions, *found.insertions, *found.correct) == counts
+
+
+def test_every_other_order_fails_on_one_of_the_ties():
+    """A match and a substitution are never both possible, so that their order says nothing."""
+    passing = {
+        "".join(order)
+        for order in itertools.permutations("CSID")
+        if all(back_trace(*pair, "".join(order)) == counts for pair, counts in TIES.items())
+    }
+    assert passing == {"CSID", "SCID"}
+
+
+def test_five_thousand_words():
+    a = " ".join(f"w{k % 700}" for k in range(5000))
+    b = " ".join(f"w{k % 701}" for k in range(4900))
+    found = align([a], [b])
+    assert found.correct[0] + found.substitutions[0] + found.deletions[0] == 5000
+    assert found.correct[0] + found.substitutions[0] + found.insertions[0] == 4900
+
+
+def test_empty_and_unequal_columns():
+    assert len(match_error_rate([], [])) == 0
+    assert match_error_rate(["", "a", ""], ["", "", "b c"]).tolist() == [0.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match="2 references, but 1"):
+        align(["a", "b"], ["a"])
+
+
+characters = st.one_of(
+    st.characters(),
+    st.sampled_from("aAzZ@[`{ \t\n\x00\x1c\x1b\x7f\x85\xa0\u2003\u3000\ufefféÉßẞİıΣσςŁłДд中𐐀🙂\ud800"),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.text(characters, max_size=25), max_size=6))
+def test_words_are_those_of_str_split(column):
+    words = [text.lower().split() for text in column]
+    assert align(column, [""] * len(column)).deletions.tolist() == [len(text) for text in words]
+    flat = [word for text in words for word in text]  # each word alone, beside the next as it was written
+    written = [word for text in column for word in text.split()]
+    same = align(flat, [*written[1:], *written[:1]]).correct
+    assert same.tolist() == [int(a == b) for a, b in zip(flat, [*flat[1:], *flat[:1]], strict=True)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(characters, max_size=40), max_size=8))
+def test_distance_is_that_of_jiwer_and_lines_may_break(column):
+    jiwer = pytest.importorskip("jiwer")
+    a, b = ([" ".join(text.lower().split()) or "x" for text in side] for side in (column, column[::-1]))
+    expected = [
+        (out.substitutions + out.deletions + out.insertions) if x != y else 0
+        for x, y in zip(a, b, strict=True)
+        for out in [jiwer.process_words(x, y)]
+    ]
+    assert align(a, b).errors.tolist() == expected
+    broken = [text.replace(" ", "\n") for text in a]
+    assert align(broken, b).errors.tolist() == expected
+
+
+def test_every_kind_of_white_space_cuts():
+    spaces = [chr(c) for c in range(0x3100) if chr(c).isspace()]
+    column = [f"{space}a{space}{space}b{space}" for space in spaces] + ["a\x00b \x01 c"]
+    assert align(column, [""] * len(column)).deletions.tolist() == [len(text.split()) for text in column]
+
+
+@pytest.mark.parametrize("size", range(1, 27))
+def test_words_that_differ_in_one_letter_differ(size):
+    word = "abcdefghijklmnopqrstuvwxyz"[:size]
+    others = [word[:k] + "-" + word[k + 1 :] for k in range(size)] + [word + "\0", word + "a", word[:-1]]
+    assert align([word] * len(others), others).correct.sum() == 0
+    assert align([word.upper()], [word]).correct.tolist() == [1]
+
+
+column = st.lists(st.lists(st.sampled_from(list("abcB")), max_size=9).map(" ".join), min_size=1, max_size=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(column)
+def test_overlap_counts_shared_words_over_the_longer_length(a):
+    b = a[::-1]
+    expected = []
+    for x, y in zip(a, b, strict=True):
+        left, right = x.lower().split(), y.lower().split()
+        shared = sum(min(left.count(word), right.count(word)) for word in set(left))
+        expected.append(shared / max(len(left), len(right)) if left or right else 1.0)
+    assert np.allclose(lexical_overlap(a, b), expected)
+    assert np.allclose(lexical_overlap(a, a), 1.0)
+
+
+def test_overlap_of_no_words():
+    assert lexical_overlap(["", " "], ["", ""]).tolist() == [1.0, 1.0]
+    assert lexical_overlap([], []).tolist() == []
+
+
+def test_example_1_of_osscse(data_folder: Path):
+    """The printed values are cut, not rounded, except the paraphrase's: 10/14 under the order that gives Table 2."""
+    paper = data_folder.parent / "papers" / "osscse.txt"
+    if not paper.exists():
+        pytest.skip("the text of the paper is not there")
+    example = re.search(
+        r"Example 1 Sentence Transformations of “(.*?)”(.*?)\nNegation vs",
+        paper.read_text().replace("-\n", ""),
+        re.DOTALL,
+    )
+    assert example is not None
+    source = " ".join(example[1].split())
+    variants = re.findall(r"\([iv]+\) (\w+): (.*?)\s*\(UnSup: .*?MER: ([\d.]+)\)", " ".join(example[2].split()))
+    printed = {name: (text, float(value)) for name, text, value in variants}
+    assert len(printed) == 6
+    for name, (text, value) in printed.items():
+        rate = match_error_rate([source], [text])[0]
+        if name == "Paraphrase":
+            assert rate == pytest.approx(10 / 14)
+        else:
+            assert int(rate * 100) / 100 == pytest.approx(value), name
+
+
+@pytest.mark.parametrize("measure", [match_error_rate, lexical_overlap])
+def test_two_single_texts_are_refused_and_not_compared_letter_by_letter(measure):
+    with pytest.raises(OpencseError, match="lists of texts"):
+        measure("abc", "abd")
+    assert measure(["abc"], ["abc"]).shape == (1,)
+
+
+# OssCSE Table 2: consistent pairs, opposed pairs, median human score, median MER
+TABLE_2 = {
+    ("STS12", "MSRvid"): (406, 344, 2.4, 0.444),
+    ("STS13", "headlines"): (495, 255, 2.6, 0.625),
+    ("STS13", "OnWN"): (286, 275, 2.4, 0.556),
+    ("STS14", "deft-forum"): (251, 199, 2.6, 0.4375),
+    ("STS14", "headlines"): (483, 267, 3.0, 0.6),
+    ("STS14", "images"): (461, 289, 3.2, 0.5),
+    ("STS15", "answers-students"): (494, 256, 3.0, 0.75),
+    ("STS15", "headlines"): (517, 233, 2.6, 0.625),
+    ("STS15", "images"): (548, 202, 2.5, 0.538),
+    ("STS16", "answer-answer"): (134, 120, 2.0, 0.5),
+    ("STS16", "headlines"): (160, 89, 2.0, 0.625),
+    ("STS16", "plagiarism"): (153, 77, 3.0, 0.737),
+    ("STS16", "postediting"): (180, 64, 3.0, 0.416),
+    ("STS16", "question-question"): (75, 134, 2.0, 0.4),
+}
+
+
+@pytest.mark.parametrize(("task", "subset"), TABLE_2)
+def test_table_2_of_osscse(data_folder: Path, task: str, subset: str):
+    with gzip.open(data_folder / "eval" / task / "test.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["subset"] == subset]
+    sides = [[row[f"{side}_senteval"] for row in rows] for side in ("sentence1", "sentence2")]
+    split = consistency_opposition(*sides, [float(row["score"]) for row in rows])
+    consistent, opposed, score, rate = TABLE_2[task, subset]
+    assert split.median_score == pytest.approx(score)
+    assert split.median_error_rate == pytest.approx(rate, abs=6e-4)
+    assert split.balanced
+    if subset == "answers-students":  # for two pairs the MER depends on which text is the reference: see below
+        assert (split.consistent.sum(), (~split.consistent).sum()) == (consistent - 1, opposed + 1)
+    else:
+        assert (split.consistent.sum(), (~split.consistent).sum()) == (consistent, opposed)
+
+
+@pytest.mark.parametrize("pair", [136, 304])
+def test_one_pair_read_the_other_way_gives_the_published_count(data_folder: Path, pair: int):
+    with gzip.open(data_folder / "eval/STS15/test.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    rows = [row for row in rows if row["subset"] == "answers-students"]
+    sides = [[row[f"{side}_senteval"] for row in rows] for side in ("sentence1", "sentence2")]
+    sides[0][pair], sides[1][pair] = sides[1][pair], sides[0][pair]
+    split = consistency_opposition(*sides, [float(row["score"]) for row in rows])
+    assert (split.consistent.sum(), (~split.consistent).sum()) == (494, 256)
+
+
+def test_ties_are_opposed():
+    a, b = ["a b c d"] * 4, ["a b c d", "a b c x", "a b x x", "w x y z"]
+    split = consistency_opposition(a, b, [5.0, 2.0, 2.0, 0.0])
+    assert split.median_score == 2.0
+    assert split.consistent.tolist() == [True, False, False, True]
+
+
+def test_no_pairs():
+    split = consistency_opposition([], [], [])
+    assert len(split.consistent) == 0
+    assert np.isnan(split.median_score)
+    assert not split.balanced
+
+
+texts = st.lists(st.text(alphabet="ab cD\tÉé\n\u3000😀 \ud800", max_size=30), min_size=1, max_size=6)
+
+
+@settings(deadline=None)
+@given(texts, st.sampled_from(["word", "character"]))
+def test_same_as_pair_by_pair(texts, unit):
+    cut, n = edit_units(texts, unit), len(texts)
+    found = pool_distance(cut, np.arange(n), np.tile(np.arange(n), (n, 1)))
+    units = [text.lower().split() if unit == "word" else list(text.lower()) for text in texts]
+    assert found.tolist() == [[Levenshtein.distance(a, b) for b in units] for a in units]
+    assert list(map(len, cut)) == list(map(len, units))
+
+
+def test_missing_members():
+    found = pool_distance(edit_units(["a b", "a c", "x"]), np.array([0, 1]), np.array([[1, -1], [-1, -1]]))
+    assert found.tolist() == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("longest", [63, 64, 65, 128, 129, 1000])
+def test_long_texts(longest):
+    chance = random.Random(longest)
+    words = [[chance.choice("abcdefgh") for _ in range(n)] for n in (longest, longest, longest - 1, 1, 0, 70)]
+    n = len(words)
+    found = pool_distance(edit_units([" ".join(one) for one in words]), np.arange(n), np.tile(np.arange(n), (n, 1)))
+    assert found.tolist() == [[Levenshtein.distance(a, b) for b in words] for a in words]
