@@ -7,7 +7,6 @@ FOLDER holds `corpus/wiki_sentences_0*.txt.gz`. Vectors of all-MiniLM-L6-v2 are 
 
 - `debiased`: `opencse build` of `debiased_negatives`, two negatives a sentence from random blocks, written as Parquet;
 - `exact`: `hard_negatives` with `search = "exact"`: the two nearest of the whole corpus;
-- `faiss`: the same by index (the index is built before);
 - `peer top`: `mine_hard_negatives` on the columns (sentence, the same sentence): the two nearest;
 - `peer window`: the same with `min_score=0.25, max_score=0.75, sampling_strategy="random", range_max=200`;
 - `peer faiss`: `peer top` with `use_faiss=True` (a flat index).
@@ -38,7 +37,7 @@ from pathlib import Path
 
 import numpy as np
 
-CONTESTANTS = ("debiased", "exact", "faiss", "peer top", "peer window", "peer faiss")
+CONTESTANTS = ("debiased", "exact", "peer top", "peer window", "peer faiss")
 MODEL = "minilm"
 
 
@@ -54,8 +53,7 @@ def prepared(data: Path, size: int, largest: int):
     from opencse.foundation.workers import Local
     from opencse.text.corpus import read_texts
     from opencse.text.mined.vectors import Embedding, find_vectors, open_vectors
-    from opencse.text.views.sentence_store import open_sentence_store
-    from opencse.text.views.storage import texts_hash
+    from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
     path = cache_root() / f"benchmark-{size}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +74,7 @@ def ours(name: str, path: Path, out: str) -> None:
     from opencse.text.views.registry import DebiasedNegatives, HardNegatives, build_views
 
     spec = DebiasedNegatives(model=MODEL) if name == "debiased" else HardNegatives(model=MODEL, search=name)
-    build_views(path, {"negative": spec}, out, progress=False)
+    build_views(path, {"negative": spec}, out)
 
 
 def peer(name: str, path: Path, vectors: np.ndarray, model) -> int:
@@ -139,10 +137,6 @@ def one(name: str, data: Path, size: int, largest: int) -> dict:
     from opencse.encoder.names import resolve
 
     path, vectors = prepared(data, size, largest)
-    if name in ("faiss",):
-        from opencse.text.mined.faiss_index import open_faiss
-
-        open_faiss(vectors, 32, lambda note: print(note, file=sys.stderr))
     matrix = vectors.take(np.arange(size)) if name.startswith("peer") else None
     model = SentenceTransformer(resolve(MODEL), device="cpu")
     with tempfile.TemporaryDirectory() as out, Workers() as workers:

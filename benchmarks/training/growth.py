@@ -55,8 +55,7 @@ def sampling(corpus: Path, _: Path) -> Work:
 
 def sentence_store(corpus: Path, _: Path) -> Work:
     from opencse.text.corpus import read_texts
-    from opencse.text.views.sentence_store import open_sentence_store
-    from opencse.text.views.storage import texts_hash
+    from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
     return lambda: open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
 
@@ -76,7 +75,7 @@ def building(corpus: Path, folder: Path, *, on_ray: bool = False) -> Work:
 
     specs = {"repeated": WordRepetition(), "random": RandomSentence()}
     engine = Ray(processes=2) if on_ray else Local(processes=2)
-    return lambda: build_views(corpus, specs, folder / "views", engine=engine, progress=False)
+    return lambda: build_views(corpus, specs, folder / "views", engine=engine)
 
 
 def building_on_ray(corpus: Path, folder: Path) -> Work:
@@ -88,12 +87,11 @@ def mining(corpus: Path, _: Path) -> Work:
 
     from opencse.foundation.unit_rows import unit_rows
     from opencse.text.corpus import read_texts
-    from opencse.text.mined.mined_spec import BLOCK_ROWS, CorpusIndex, Miner
+    from opencse.text.mined.mined_spec import CorpusIndex
     from opencse.text.mined.vectors import Embedding, find_vectors
     from opencse.text.views.constructor import SourceRow
     from opencse.text.views.registry import DebiasedNegatives
-    from opencse.text.views.sentence_store import open_sentence_store
-    from opencse.text.views.storage import texts_hash
+    from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
     sentences = open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
     embedding = Embedding(model="minilm", precision="auto")
@@ -106,15 +104,14 @@ def mining(corpus: Path, _: Path) -> Work:
         noise = generator.normal(scale=0.01, size=(DISTINCT, distinct.shape[1]))
         noisy = unit_rows(distinct + noise).astype(np.float16)
         vectors.write(shard, noisy[np.arange(start, stop) % DISTINCT])
-    miner = Miner(
-        DebiasedNegatives(model="minilm"), CorpusIndex(sentences=sentences, vectors=vectors, embedding=embedding), 0
-    )
-    units = np.linspace(0, len(sentences) // BLOCK_ROWS - 1, UNITS).astype(int).tolist()
+    spec = DebiasedNegatives(model="minilm")
+    miner = spec.open(prepared=CorpusIndex(sentences=sentences, vectors=vectors, embedding=embedding))
+    units = np.linspace(0, len(sentences) // spec.unit - 1, UNITS).astype(int).tolist()
 
     def draw() -> None:
         for unit in units:
-            texts = sentences.range(unit * BLOCK_ROWS, (unit + 1) * BLOCK_ROWS)
-            miner([SourceRow(id=unit * BLOCK_ROWS + i, text=text) for i, text in enumerate(texts)])
+            texts = sentences.range(unit * spec.unit, (unit + 1) * spec.unit)
+            miner([SourceRow(id=unit * spec.unit + i, text=text) for i, text in enumerate(texts)])
 
     return draw
 

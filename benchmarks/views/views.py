@@ -170,6 +170,7 @@ def masked_share(opened: object, texts: list[str]) -> list[str]:
 
 
 def negation(data: Path, rounds: int) -> list[str]:
+    from opencse.foundation.workers import Local
     from opencse.text.views.registry import Negation, SourceRow, build_views
 
     texts = sentences(data, NEGATED)
@@ -183,7 +184,8 @@ def negation(data: Path, rounds: int) -> list[str]:
         corpus.write_text("\n".join(texts), encoding="utf-8")
         for workers in (1, os.cpu_count() or 1):
             views = Path(folder) / str(workers)
-            speed = timed(lambda: build_views(corpus, {"negation": Negation()}, views, workers=workers), len(texts))[0]  # noqa: B023
+            engine = Local(processes=workers)
+            speed, _ = timed(lambda: build_views(corpus, {"negation": Negation()}, views, engine=engine), len(texts))  # noqa: B023
             out.append(f"negation through the builder, {workers} process(es), start included: {speed:.0f} sentences/s")
     return out
 

@@ -164,7 +164,7 @@ def test_old_queries_rank_a_mixed_index_as_before(model, measure):
 def ranking(library: str, measure: str, index: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """The ten nearest rows of each query, by a library of vector search."""
     if library == "faiss":
-        faiss = pytest.importorskip("faiss", reason="the extra `faiss` is not installed")
+        faiss = pytest.importorskip("faiss", reason="faiss is not installed")
         if measure == "cosine":
             index, queries = unit(index), unit(queries)
         flat = faiss.IndexFlatIP(index.shape[1])

@@ -23,6 +23,7 @@ from opencse.text.surface import (
     pool_distance,
 )
 
+
 def back_trace(reference: str, hypothesis: str, order: str = "CSID") -> tuple[int, int, int, int]:
     """S, D, I, C by the textbook: the whole matrix, then back from the end; `order` says what is preferred."""
     r, h = reference.lower().split(), hypothesis.lower().split()

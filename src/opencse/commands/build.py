@@ -13,7 +13,7 @@ from opencse.commands.display import statistics_tables
 from opencse.commands.options import BuildCommand, BuildOptions
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import note
+from opencse.foundation.progress import note, progress_shown
 from opencse.foundation.result_table import show
 from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
@@ -21,7 +21,8 @@ from opencse.recipes.rows.prepare import chosen_specs, with_models
 from opencse.text.language import ENOUGH_TEXTS
 from opencse.text.languages import choose_language
 from opencse.text.user_text import UserText
-from opencse.text.views.registry import ConstructorSpec, build_views
+from opencse.text.views.builder import build_views
+from opencse.text.views.constructor import ConstructorSpec
 
 
 @takes(BuildOptions)
@@ -50,16 +51,17 @@ def build(options: BuildOptions) -> Path:
     language = choose_language(loaded.corpus.language, text.first_texts(ENOUGH_TEXTS), loaded.corpus.syntax)
     if line := language.line(specs):
         options.notify(line)
-    built = build_views(
-        text.path,
-        language.pack.localise(with_models(specs, {"backbone": backbone})),
-        options.out,
-        seed=options.seed,
-        engine=options.engine,
-        resume=options.resume,
-        progress=options.progress,
-        notify=options.notify,
-    )
+    localised = language.pack.localise(with_models(specs, {"backbone": backbone}))
+    with progress_shown(options.progress):
+        built = build_views(
+            text.path,
+            localised,
+            options.out,
+            seed=options.seed,
+            engine=options.engine,
+            resume=options.resume,
+            models=[backbone],
+        )
     for line in _built_lines(built, specs):
         options.notify(line)
     return built

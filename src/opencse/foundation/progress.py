@@ -44,6 +44,17 @@ def set_verbosity(verbosity: Verbosity) -> None:
     _verbosity = verbosity
 
 
+@contextmanager
+def progress_shown(show: bool) -> Iterator[None]:
+    """Say nothing inside a `with` block unless `show` is true."""
+    before = _verbosity
+    set_verbosity(before if show else Verbosity.QUIET)
+    try:
+        yield
+    finally:
+        set_verbosity(before)
+
+
 def note(text: str, *, verbose: bool = False) -> None:
     """Print a remark to standard error.
 

@@ -203,7 +203,9 @@ class _Words(NamedTuple):
     @classmethod
     def of(cls, texts: Sequence[str]) -> _Words:
         words = [text.lower().split() for text in texts]
-        return cls(np.fromiter(map(hash, chain.from_iterable(words)), np.int64), np.array(list(map(len, words)), np.int64))
+        return cls(
+            np.fromiter(map(hash, chain.from_iterable(words)), np.int64), np.array(list(map(len, words)), np.int64)
+        )
 
     def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the keys of some texts, (p, longest), and their numbers of words, (p,)."""

@@ -15,6 +15,7 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.workers import Local, Ray
+from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
 from opencse.text.views.registry import DebiasedNegatives, Deletion, WordRepetition, build_views
 from tests.tiny import WORDS
@@ -57,6 +58,7 @@ def _environment():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (here.parents[2] / "src", here.parents[2]))))
         patch.setenv("RAY_worker_niceness", "0")
+        patch.setattr(builder, "PART_ROWS", 1)
         yield
 
 
@@ -83,11 +85,11 @@ def test_absent(monkeypatch):
 @needs_ray
 @pytest.mark.slow
 def test_same_bytes_as_local(corpus, encoder, cluster, tmp_path, monkeypatch):
-    build_views(corpus, specs(encoder), tmp_path / "local", engine=Local(processes=1), rows_per_part=1)
+    build_views(corpus, specs(encoder), tmp_path / "local", engine=Local(processes=1))
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))  # embedded again, by Ray
-    build_views(corpus, specs(encoder), tmp_path / "ray", engine=cluster, rows_per_part=1)
+    build_views(corpus, specs(encoder), tmp_path / "ray", engine=cluster)
     assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")
-    build_views(corpus, specs(encoder), tmp_path / "again", engine=Local(processes=1), rows_per_part=1)
+    build_views(corpus, specs(encoder), tmp_path / "again", engine=Local(processes=1))
     assert hashes(tmp_path / "again") == hashes(tmp_path / "local")
 
 
@@ -119,9 +121,11 @@ def test_worker_killed(cluster, tmp_path):
 DRIVER = """
 import sys
 from opencse.foundation.workers import Ray
+from opencse.text.views import builder
 from opencse.text.views.registry import Deletion, WordRepetition, build_views
+builder.PART_ROWS = 1
 specs = {"shorter": Deletion(), "longer": WordRepetition()}
-build_views(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2), rows_per_part=1)
+build_views(sys.argv[1], specs, sys.argv[2], engine=Ray(processes=2))
 print("finished")
 """
 
@@ -130,7 +134,7 @@ print("finished")
 @pytest.mark.slow
 def test_driver_killed(corpus, cluster, tmp_path):
     plain = {"shorter": Deletion(), "longer": WordRepetition()}
-    build_views(corpus, plain, tmp_path / "expected", engine=Local(processes=1), rows_per_part=1)
+    build_views(corpus, plain, tmp_path / "expected", engine=Local(processes=1))
     out, command = tmp_path / "views", [sys.executable, "-c", DRIVER, str(corpus), str(tmp_path / "views")]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
     deadline = time.time() + 200
@@ -141,5 +145,5 @@ def test_driver_killed(corpus, cluster, tmp_path):
     left = set(hashes(out))
     assert left
     assert left < set(hashes(tmp_path / "expected"))
-    build_views(corpus, plain, out, engine=cluster, rows_per_part=1)
+    build_views(corpus, plain, out, engine=cluster)
     assert hashes(out) == hashes(tmp_path / "expected")

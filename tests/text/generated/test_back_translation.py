@@ -7,13 +7,20 @@ from pathlib import Path
 import pytest
 
 from opencse.foundation.errors import OpencseError
+from opencse.text.generated import back_translation
 from opencse.text.generated.back_translation import FREQUENT, Translator, insert_words, mask_words
 from opencse.text.views.registry import BackTranslation
 from tests.tiny import WORDS
 
 TEXTS = ["The old dog sits in the garden.", "a man", "A happy child reads a green book today.", " ", "x" * 2000]
 SHAPE = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
-WIDE = {"window": (0.0, 1.0), "max_new_tokens": 8, "batch_size": 2}
+WIDE = {"window": (0.0, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(back_translation, "_MAX_NEW_TOKENS", 8)
+    monkeypatch.setattr(back_translation, "_BATCH", 2)
 
 
 def test_there_and_back(marian, rows):
@@ -161,7 +168,7 @@ def sentencepiece_marian(tmp_path_factory) -> str:
 
 
 def test_marian_with_sentencepiece(sentencepiece_marian, rows):
-    translator = Translator(sentencepiece_marian, BackTranslation(models=((sentencepiece_marian,) * 2,), **WIDE))
+    translator = Translator(sentencepiece_marian, beams=1)
     ids = translator.tokenizer("the happy cat sits in the garden")["input_ids"]
     assert translator.tokenizer.decode(ids, skip_special_tokens=True) == "the happy cat sits in the garden"
     spec = BackTranslation(models=((sentencepiece_marian, sentencepiece_marian),), beams=2, **WIDE)

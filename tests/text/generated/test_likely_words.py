@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from opencse.text.generated import likely_words
 from opencse.text.views.registry import Insertion, WordSubstitution
 
 TEXTS = ["The old dog sits in the garden.", "a man", " ".join(["the green house"] * 10), "🙂", "", "   "]
@@ -31,8 +32,9 @@ def test_substitution_changes_words_in_place(model, request, rows):
             assert 1 <= sum(x != y for x, y in zip(before, after, strict=True)) <= max(1, len(before) // 10)
 
 
-def test_alone_as_among_others(bert, rows):
-    spec = WordSubstitution(model=bert, batch_size=2)
+def test_alone_as_among_others(bert, rows, monkeypatch):
+    monkeypatch.setattr(likely_words, "_SENTENCES", 2)
+    spec = WordSubstitution(model=bert)
     together = spec.open(seed=1)(rows(*TEXTS))
     assert together == [spec.open(seed=1)([row])[0] for row in rows(*TEXTS)]
 

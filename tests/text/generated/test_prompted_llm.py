@@ -82,7 +82,7 @@ def test_prompt_of_san_is_complete(endpoint, rows):
 
 def test_retries_then_answers(endpoint, rows, pauses):
     endpoint.failures = 2
-    spec = PromptedLLM(url=endpoint.url, model="tiny", concurrency=1, task="negation")
+    spec = PromptedLLM(url=endpoint.url, model="tiny", task="negation")
     assert spec.open()(rows(TEXTS[0]))[0].text is not None
     assert len(endpoint.requests) == 3
     assert pauses == sorted(pauses)
@@ -91,7 +91,7 @@ def test_retries_then_answers(endpoint, rows, pauses):
 
 def test_gives_up_with_a_remedy(endpoint, rows):
     endpoint.failures = 99
-    spec = PromptedLLM(url=endpoint.url, model="tiny", concurrency=1, retries=1)
+    spec = PromptedLLM(url=endpoint.url, model="tiny")
     with pytest.raises(OpencseError, match="status 503"):
         spec.open()(rows(TEXTS[0]))
     endpoint.status = 401
@@ -99,20 +99,6 @@ def test_gives_up_with_a_remedy(endpoint, rows):
     with pytest.raises(OpencseError, match="status 401"):
         spec.open()(rows(TEXTS[0]))
     assert len(endpoint.requests) == 1  # no use in asking again
-
-
-def test_cache_survives_a_torn_line(endpoint, rows, tmp_path):
-    cache = tmp_path / "cache.jsonl"
-    spec = PromptedLLM(url=endpoint.url, model="tiny", task="negation", cache=str(cache))
-    first = spec.open()(rows(*TEXTS))
-    with cache.open("ab") as file:
-        file.write(b"\n" + b"[" * 100_000 + b'\n\xff\n{"key": "torn')
-    assert spec.open()(rows(*TEXTS)) == first
-    assert len(endpoint.requests) == 2
-    spec.open()(rows("Another."))
-    assert len(endpoint.requests) == 3
-    spec.open()(rows("Another."))
-    assert len(endpoint.requests) == 3
 
 
 def test_impossible_parameters():

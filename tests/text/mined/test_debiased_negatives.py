@@ -3,9 +3,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import time
-import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,10 +14,11 @@ from scipy.stats import zscore
 from opencse.encoder import load_encoder
 from opencse.foundation.cache import cache_root
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.workers import Local
 from opencse.recipes import load_recipe
-from opencse.text.mined import mined_spec as mined
 from opencse.text.surface import lexical_overlap, match_error_rate
-from opencse.text.views.registry import DebiasedNegatives, Deletion, HardNegatives, SourceRow, build_views
+from opencse.text.views import builder
+from opencse.text.views.registry import DebiasedNegatives, Deletion, build_views
 from opencse.text.views.storage import read_header
 from tests.text.mined.helpers import key, saved_encoder, vectors, word_similarity
 
@@ -28,10 +27,10 @@ def hashes(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
 
 
-def mine(corpus: Path, out: Path, model: str, workers: int = 1, **options) -> list[dict]:
+def mine(corpus: Path, out: Path, model: str, processes: int = 1, **options) -> list[dict]:
     window = options.pop("window", (0.25, 0.999))
     spec = DebiasedNegatives(model=model, precision="fp32", window=window, **options)
-    build_views(corpus, {"negative": spec}, out, workers=workers, rows_per_part=1)
+    build_views(corpus, {"negative": spec}, out, engine=Local(processes=processes))
     return pq.read_table(out).to_pylist()
 
 
@@ -81,7 +80,7 @@ def test_best_of_the_whole_corpus(corpus, lines, encoder, tmp_path):
 
 
 def test_same_bytes_for_any_workers_and_any_kill(corpus, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(mined, "BLOCK_ROWS", 512)
+    monkeypatch.setattr(builder, "PART_ROWS", 1)
     monkeypatch.setattr(DebiasedNegatives, "unit", 512)
     mine(corpus, tmp_path / "one", encoder, pool=20)
     assert len(hashes(tmp_path / "one")) == 2
@@ -93,18 +92,20 @@ def test_same_bytes_for_any_workers_and_any_kill(corpus, encoder, tmp_path, monk
     assert before.items() <= hashes(tmp_path / "one").items()
 
 
-def test_two_processes(corpus, encoder, tmp_path):
+def test_two_processes(corpus, encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(builder, "PART_ROWS", 1)
     big = tmp_path / "corpus.txt"
-    big.write_text((corpus.read_text() * 7).replace("cat", "cat", 1))
+    big.write_text(corpus.read_text() * 7)
     mine(big, tmp_path / "one", encoder, pool=20)
-    mine(big, tmp_path / "two", encoder, workers=2, pool=20)
+    mine(big, tmp_path / "two", encoder, processes=2, pool=20)
+    assert len(hashes(tmp_path / "one")) == 2
     assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
 
 
 def test_seed_changes_the_draw(corpus, encoder, tmp_path):
     spec = DebiasedNegatives(model=encoder, window=(0.2, 0.99), temperature=1.0)
     for seed in (0, 1):
-        build_views(corpus, {"negative": spec}, tmp_path / str(seed), seed=seed, workers=1)
+        build_views(corpus, {"negative": spec}, tmp_path / str(seed), seed=seed)
     a, b = (pq.read_table(tmp_path / str(seed))["negative_1"].to_pylist() for seed in (0, 1))
     assert np.mean([x == y for x, y in zip(a, b, strict=True)]) < 0.3
 
@@ -162,8 +163,8 @@ def test_killed_while_embedding(corpus, encoder, tmp_path, monkeypatch):
 
 def test_beside_another_column(corpus, encoder, tmp_path):
     specs = {"shorter": Deletion(), "negative": DebiasedNegatives(model=encoder, window=(0.2, 0.99))}
-    build_views(corpus, specs, tmp_path / "both", workers=1)
-    build_views(corpus, {"shorter": Deletion()}, tmp_path / "one", workers=1)
+    build_views(corpus, specs, tmp_path / "both")
+    build_views(corpus, {"shorter": Deletion()}, tmp_path / "one")
     both, one = pq.read_table(tmp_path / "both"), pq.read_table(tmp_path / "one")
     assert both["shorter"].equals(one["shorter"])
     with pytest.raises(OpencseError, match="both build 'negative_1'"):
@@ -183,32 +184,3 @@ def test_impossible_values(tmp_path):
     refused("temperature = -1.0", "temperature must be at least 0")
     refused("pool = 0", "pool and block")
     refused('mode = "literal"', "'sound' or 'faithful'")
-
-
-@pytest.mark.parametrize("spec", [DebiasedNegatives(model="m", window=(0.0, 1.0)), HardNegatives(model="m")])
-def test_memory_is_within_what_is_stated(spec):
-    rng = np.random.default_rng(0)
-    matrix = rng.standard_normal((12_000, 64)).astype(np.float32)
-    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-    texts = [" ".join(f"word{k}" for k in rng.integers(0, 5000, 20)) for _ in matrix]
-
-    class Sentences:
-        keys = np.arange(len(texts), dtype=np.uint64)
-
-        def __len__(self) -> int:
-            return len(texts)
-
-        def take(self, ids: np.ndarray) -> list[str]:
-            return [texts[i] for i in ids.tolist()]
-
-    index = SimpleNamespace(sentences=Sentences(), vectors=SimpleNamespace(take=lambda ids: matrix[ids]))
-    rows = [SourceRow(id=i, text=texts[i]) for i in range(spec.unit)]
-    spec.draw(rows[:8], index, 0)  # imports
-    tracemalloc.start()
-    try:
-        spec.draw(rows, index, 0)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    stated = spec.memory(len(matrix), 64)
-    assert 0.25 * stated < peak < stated

@@ -46,7 +46,7 @@ def texts(tmp_path) -> Path:
 
 def draw(texts, table, encoder, out, **options) -> list[dict]:
     spec = DebiasedPositives(model=encoder, source=CandidateTable(path=str(table)), precision="fp32", **options)
-    return pq.read_table(build_views(texts, {"positive": spec}, out, workers=1)).to_pylist()
+    return pq.read_table(build_views(texts, {"positive": spec}, out)).to_pylist()
 
 
 def test_drawn_from_the_rows_own_candidates(texts, table, encoder, tmp_path):
@@ -71,10 +71,10 @@ def test_probabilities(texts, table, encoder, tmp_path):
     score = -0.2 * zscore(surface) + 0.8 * zscore(cosine)
     expected = np.exp(score / 0.7) / np.exp(score / 0.7).sum()
     many = tmp_path / "many.txt"
-    many.write_text("the dog runs\n" * 4000)
+    many.write_text("the dog runs\n" * 1000)
     rows = draw(many, table, encoder, tmp_path / "v", temperature=0.7, count=1)
     drawn = [row["positive_1"] for row in rows]
-    assert chisquare([drawn.count(one) for one in pool], 4000 * expected).pvalue > 0.001
+    assert chisquare([drawn.count(one) for one in pool], 1000 * expected).pvalue > 0.001
 
 
 def test_columns_and_floor(texts, encoder, tmp_path):
@@ -83,7 +83,7 @@ def test_columns_and_floor(texts, encoder, tmp_path):
         "longer": WordRepetition(share=0.5),
         "positive": DebiasedPositives(model=encoder, candidates=("shorter", "longer"), window=(0.5, 1.0)),
     }
-    rows = pq.read_table(build_views(texts, specs, tmp_path / "v", workers=1)).to_pylist()
+    rows = pq.read_table(build_views(texts, specs, tmp_path / "v")).to_pylist()
     for row in rows:
         for k in (1, 2):
             if row[f"positive_{k}"] is not None:

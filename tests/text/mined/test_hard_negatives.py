@@ -15,7 +15,7 @@ from tests.text.mined.helpers import key, vectors
 
 def mine(corpus: Path, out: Path, model: str, others: dict | None = None, **options) -> list[dict]:
     specs = {**(others or {}), "negative": HardNegatives(model=model, precision="fp32", **options)}
-    return pq.read_table(build_views(corpus, specs, out, workers=1)).to_pylist()
+    return pq.read_table(build_views(corpus, specs, out)).to_pylist()
 
 
 def ranked(matrix: np.ndarray, lines: list[str], row: int) -> list[int]:
@@ -85,22 +85,6 @@ def test_margins(corpus, lines, encoder, tmp_path):
     share = mine(corpus, tmp_path / "b", encoder, search="exact", relative_margin=0.05)
     assert max(row["negative_1.cosine"] for row in share) <= 0.95
     assert max(row["negative_1.cosine"] for row in mine(corpus, tmp_path / "c", encoder)) > 0.95
-
-
-def test_faiss(corpus, lines, encoder, tmp_path):
-    pytest.importorskip("faiss", reason="the extra `faiss` is not installed")
-    exact = mine(corpus, tmp_path / "exact", encoder, search="exact", window=(-1.0, 0.8))
-    notes: list[str] = []
-    spec = HardNegatives(model=encoder, precision="fp32", search="faiss", window=(-1.0, 0.8), probes=1000)
-    build_views(corpus, {"negative": spec}, tmp_path / "all", workers=1, notify=notes.append)
-    assert any("100.0 % of the ten nearest" in note for note in notes)
-    everywhere = pq.read_table(tmp_path / "all").to_pylist()
-    for a, b in zip(exact, everywhere, strict=True):
-        assert a["negative_1.cosine"] == pytest.approx(b["negative_1.cosine"], abs=1e-6)
-        assert a["negative_2.cosine"] == pytest.approx(b["negative_2.cosine"], abs=1e-6)
-    few = mine(corpus, tmp_path / "few", encoder, search="faiss", probes=2)
-    again = mine(corpus, tmp_path / "again", encoder, search="faiss", probes=2)
-    assert few == again
 
 
 def test_impossible_values(tmp_path):

@@ -15,7 +15,10 @@ import pytest
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase
+from opencse.foundation.workers import Local
+from opencse.text.views import builder
 from opencse.text.views.builder import UNIT
+from opencse.text.views.constructor import FunctionConstructor
 from opencse.text.views.registry import (
     CONSTRUCTORS,
     Deletion,
@@ -47,9 +50,16 @@ def corpus(tmp_path_factory) -> Path:
     return path
 
 
+def build(corpus: Path, out: Path, *, processes: int = 1, rows: int = 2 * UNIT, specs: dict = SPECS, **options) -> Path:
+    """Build in files of so many rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder, "PART_ROWS", rows)
+        return build_views(corpus, specs, out, engine=Local(processes=processes), **options)
+
+
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory) -> Path:
-    return build_views(corpus, SPECS, tmp_path_factory.mktemp("whole"), workers=1, rows_per_part=2 * UNIT)
+    return build(corpus, tmp_path_factory.mktemp("whole"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,20 +70,14 @@ class Counting(Deletion):
     counts: ClassVar[list[int]] = []
     count: ClassVar[Callable[[], int]]
 
-    def open(self, *, seed: int = 0, workers: int = 1):
-        constructor = super().open(seed=seed, workers=workers)
-        return Counted(constructor)
+    def open(self, *, seed: int = 0, prepared: object = None):
+        constructor = super().open(seed=seed)
 
+        def build(rows):
+            Counting.counts.append(Counting.count())
+            return constructor(rows)
 
-class Counted:
-    digest = ""
-
-    def __init__(self, constructor) -> None:
-        self._constructor = constructor
-
-    def __call__(self, rows):
-        Counting.counts.append(Counting.count())
-        return self._constructor(rows)
+        return FunctionConstructor(build=build)
 
 
 class LargeUnit(WordRepetition):
@@ -82,7 +86,7 @@ class LargeUnit(WordRepetition):
 
 def test_the_progress_moves_within_a_unit(corpus, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(Phase, "follow", lambda self, count: setattr(Counting, "count", count))
-    build_views(corpus, {"one": Counting(), "two": LargeUnit()}, tmp_path / "out", workers=1)
+    build(corpus, tmp_path / "out", specs={"one": Counting(), "two": LargeUnit()})
     half = UNIT // 2
     assert Counting.counts[:4] == [0, half, 2 * half, 6 * half], "the last is the first of the second unit"
     assert Counting.count() == 7 * UNIT + 3
@@ -105,13 +109,13 @@ def test_rows_columns_and_header(corpus, whole):
 
 
 def test_two_processes_give_the_same_bytes(corpus, whole, tmp_path):
-    build_views(corpus, SPECS, tmp_path / "two", workers=2, rows_per_part=2 * UNIT)
+    build(corpus, tmp_path / "two", processes=2)
     assert hashes(tmp_path / "two") == hashes(whole)
 
 
 def _build(corpus: Path, out: Path, started: object) -> None:
     started.set()  # type: ignore[attr-defined]
-    build_views(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
+    build(corpus, out, rows=UNIT)
 
 
 def test_killed_at_twenty_points(corpus, tmp_path):
@@ -119,7 +123,7 @@ def test_killed_at_twenty_points(corpus, tmp_path):
     context.set_forkserver_preload(
         ["opencse.text.views.pair_statistics", "opencse.text.views.storage", "opencse.text.corpus", "tqdm"]
     )
-    expected = hashes(build_views(corpus, SPECS, tmp_path / "expected", workers=1, rows_per_part=UNIT))
+    expected = hashes(build(corpus, tmp_path / "expected", rows=UNIT))
     chance, cut = random.Random(1), 0
     for point in range(20):
         out = tmp_path / str(point)
@@ -133,7 +137,7 @@ def test_killed_at_twenty_points(corpus, tmp_path):
         left = set(hashes(out)) if out.exists() else set()
         cut += left != set(expected)
         finished = {name: (out / name).stat().st_mtime_ns for name in left if not name.startswith(".")}
-        build_views(corpus, SPECS, out, workers=1, rows_per_part=UNIT)
+        build(corpus, out, rows=UNIT)
         assert hashes(out) == expected
         assert all((out / name).stat().st_mtime_ns == time_then for name, time_then in finished.items())
     assert cut >= 5  # or else the kills came too late to mean anything
@@ -141,13 +145,13 @@ def test_killed_at_twenty_points(corpus, tmp_path):
 
 def test_other_views_are_not_mixed_in(corpus, whole, tmp_path):
     out = tmp_path / "views"
-    build_views(corpus, SPECS, out, workers=1, rows_per_part=2 * UNIT)
+    build(corpus, out)
     with pytest.raises(OpencseError, match="seed differ"):
-        build_views(corpus, SPECS, out, workers=1, seed=1, rows_per_part=2 * UNIT)
+        build(corpus, out, seed=1)
     with pytest.raises(OpencseError, match="columns differ"):
-        build_views(corpus, {"shorter": Deletion(words=2)}, out, workers=1, rows_per_part=2 * UNIT)
+        build(corpus, out, specs={"shorter": Deletion(words=2)})
     assert hashes(out) == hashes(whole)
-    build_views(corpus, {"shorter": Deletion(words=2)}, out, workers=1, resume=False)
+    build(corpus, out, specs={"shorter": Deletion(words=2)}, resume=False)
     assert pq.read_schema(next(out.iterdir())).names == ["id", "text", "shorter", "shorter.rule", "shorter.mer"]
 
 
@@ -166,7 +170,7 @@ def test_a_column_sees_those_before_it(bert, tmp_path):
     path.write_text("The old dog sits in the garden.\nThe drug is safe.\n")
     never = Substitution(model=bert, positions="masked", tag_scores={"NOUN": 0.0})  # masks nothing, so all is unchanged
     specs = {"san": never, "negation": Negation()}
-    rows = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1)).to_pylist()
+    rows = pq.read_table(build_views(path, specs, tmp_path / "views")).to_pylist()
     assert rows[1]["san.rule"] == "unchanged, negation"
     assert rows[1]["san"] == rows[1]["negation"] == "The drug is not safe."
     head = read_header(next((tmp_path / "views").iterdir()))
@@ -177,7 +181,7 @@ def test_a_column_of_another_column(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("The soup is hot.\nIt rains.\n")
     specs = {"denied": Negation(of="opposite"), "opposite": Negation(by="antonym")}
-    table = pq.read_table(build_views(path, specs, tmp_path / "views", workers=1)).to_pydict()
+    table = pq.read_table(build_views(path, specs, tmp_path / "views")).to_pydict()
     assert table["opposite"] == ["The soup is cold.", None]
     assert table["denied"] == ["The soup is not cold.", None]
     assert table["denied.rule"][1] == "no opposite"

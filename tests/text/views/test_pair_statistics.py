@@ -10,9 +10,7 @@ from opencse.text.views.registry import Deletion, WordRepetition, build_views
 @pytest.fixture
 def views(tmp_path):
     (tmp_path / "corpus.txt").write_text("\n".join(f"one two three four five s{k}" for k in range(50)) + "\nlast\n")
-    return build_views(
-        tmp_path / "corpus.txt", {"shorter": Deletion(), "longer": WordRepetition()}, tmp_path / "v", workers=1
-    )
+    return build_views(tmp_path / "corpus.txt", {"shorter": Deletion(), "longer": WordRepetition()}, tmp_path / "v")
 
 
 def encode(texts):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opencse.text.english.grammar_view import Rewrite
+from opencse.text.english.questions import Keywords
 from opencse.text.syntax import Token
-from opencse.text.views.registry import Keywords
 from opencse_german import words as w
 
 _KEPT = frozenset("nicht kein keine keinen ohne nie".split())

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opencse.text.english.grammar_view import Rewrite
+from opencse.text.english.negation import Negation
 from opencse.text.syntax import Token
-from opencse.text.views.registry import Negation
 from opencse.text.views.text_edits import Edit, apply_edits, match_case
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, Phrase, main_clause

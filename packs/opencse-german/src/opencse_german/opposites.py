@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from opencse.text.english.grammar_view import Rewrite
 from opencse.text.english.lexicon import LexiconTable, is_held_out_opposite
+from opencse.text.english.predicates import AntonymQuadruple, AntonymSwap, NegatedAntonym
 from opencse.text.syntax import Token
-from opencse.text.views.registry import AntonymQuadruple, AntonymSwap, NegatedAntonym
 from opencse.text.views.text_edits import Edit, apply_edits, match_case
 from opencse_german import lexicon
 from opencse_german import words as w

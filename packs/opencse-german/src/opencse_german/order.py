@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opencse.text.english.grammar_view import Rewrite
+from opencse.text.english.order import Reordering
+from opencse.text.english.questions import Question
 from opencse.text.syntax import Token
-from opencse.text.views.registry import Question, Reordering
 from opencse_german import words as w
 from opencse_german.clause import GermanClause, Phrase, main_clause
 from opencse_german.negation import is_temporal

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from opencse.evaluation.check.exclusive_swaps import (
     ExclusiveNameSwap,
@@ -14,15 +13,11 @@ from opencse.evaluation.check.exclusive_swaps import (
     NegatedComplement,
 )
 from opencse.text.documents import DocumentPassage
+from opencse.text.english.negation import Negation
+from opencse.text.english.order import Reordering
+from opencse.text.english.transitive import Passive
 from opencse.text.languages import ENGLISH, LanguagePack
-from opencse.text.views.registry import (
-    Constructor,
-    ConstructorSpec,
-    Negation,
-    Passive,
-    Reordering,
-    SourceRow,
-)
+from opencse.text.views.constructor import ConstructorSpec, SourceRow
 
 CONTRADICTIONS: dict[str, ConstructorSpec] = {
     "negation": Negation(),
@@ -73,7 +68,7 @@ class SentenceRewriter:
     def __init__(self, seed: int = 0, pack: LanguagePack = ENGLISH) -> None:
         self.pack = pack
         self._contradictions, self._rewordings = (
-            {name: cast(Constructor, spec.open(seed=seed)) for name, spec in pack.localise(specs).items()}
+            {name: spec.open(seed=seed) for name, spec in pack.localise(specs).items()}
             for specs in (CONTRADICTIONS, REWORDINGS)
         )
 

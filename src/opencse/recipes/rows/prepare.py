@@ -23,11 +23,10 @@ from opencse.recipes.rows.paraphrases import Paraphrases
 from opencse.recipes.rows.sampling import sample
 from opencse.text.corpus import Corpus
 from opencse.text.languages import LanguagePack
-from opencse.text.mined.debiased_positives import DebiasedPositives
-from opencse.text.mined.mined_spec import MinedSpec
+from opencse.text.mined.mined_spec import EmbeddingSpec
 from opencse.text.mined.vectors import Pooling
+from opencse.text.views.builder import build_views
 from opencse.text.views.constructor import ConstructorSpec
-from opencse.text.views.registry import build_views
 from opencse.text.views.storage import column_makers
 
 
@@ -90,7 +89,7 @@ def with_models(
     """
     resolved = dict(specs)
     for name, spec in specs.items():
-        if not isinstance(spec, MinedSpec | DebiasedPositives) or spec.model not in models:
+        if not isinstance(spec, EmbeddingSpec) or spec.model not in models:
             continue
         own = spec.pooling == "backbone" and spec.model == "backbone"
         resolved[name] = replace(spec, model=models[spec.model].name, pooling=pooling if own else spec.pooling)

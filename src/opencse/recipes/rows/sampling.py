@@ -7,7 +7,6 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import is_made_from, write_texts
@@ -20,7 +19,7 @@ from opencse.text.english.parse import parse_without_asides
 from opencse.text.english.statements import MainClause
 from opencse.text.languages import ENGLISH, LanguagePack
 from opencse.text.syntax import load_parser
-from opencse.text.views.constructor import Constructor, SourceRow
+from opencse.text.views.constructor import SourceRow
 
 _CHUNK = 4096
 _LEAST_EACH = 8
@@ -176,7 +175,7 @@ def _cut(texts: Sequence[str], share: float, rng: random.Random, pack: LanguageP
     """Return the sentences, a random share of them cut to their main clause, where one is found."""
     out = list(texts)
     chosen = [i for i in range(len(out)) if rng.random() < share]
-    cutter = cast(Constructor, pack.localised(MainClause()).open()) if chosen else None
+    cutter = pack.localised(MainClause()).open() if chosen else None
     for start in range(0, len(chosen), _CHUNK):
         assert cutter is not None
         part = chosen[start : start + _CHUNK]

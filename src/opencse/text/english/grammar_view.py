@@ -55,7 +55,7 @@ class GrammarView(ConstructorSpec):
         """
         raise NotImplementedError
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> GrammarRewriter:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> GrammarRewriter:
         """Load the parser."""
         return GrammarRewriter(self, seed=seed)
 

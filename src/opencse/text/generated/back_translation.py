@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from opencse.encoder.names import on_this_machine, resolve
 from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
+from opencse.text.corpus import chunks
 from opencse.text.generated.candidate_table import Candidate, CandidateSource, Pick, check_error_rate_window
 from opencse.text.views.constructor import ConstructorSpec, SourceRow, bundle_digest, row_random
 
@@ -24,10 +25,14 @@ FREQUENT = tuple(
 )
 """A hundred frequent English words, for the noise that DebCSE inserts before translation."""
 
+_BATCH = 32  # sentences in one forward pass
+_MAX_NEW_TOKENS = 256
+_MAX_CHARACTERS = 1000  # longer sentences give null, because translation models drop text beyond their maximum length
+
 
 @dataclass(frozen=True, kw_only=True)
 class BackTranslation(ConstructorSpec):
-    """Translate to each pivot language and back, and choose among the results.
+    """Translate to each pivot language and back, and choose among the results; sentences that are too long give null.
 
     Attributes:
         models: For each pivot, the model to the pivot language and the model back: Marian or FSMT, folder or hub id.
@@ -38,10 +43,6 @@ class BackTranslation(ConstructorSpec):
             "insert_or_mask" (DebCSE: one of the two, drawn for each variant of a sentence).
         noise_words: Minimum and maximum number of words that are inserted or masked.
         variants: Candidates per pivot; more than one is useful with noise.
-        max_new_tokens: Maximum length of a translation, in tokens.
-        max_characters: Longer sentences give null, because translation models drop text beyond their maximum length.
-        batch_size: Maximum number of sentences in one forward pass.
-        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
 
     Example:
         [build.paraphrase]
@@ -61,10 +62,6 @@ class BackTranslation(ConstructorSpec):
     noise: Literal["none", "insert", "mask", "insert_or_mask"] = "none"
     noise_words: tuple[int, int] = (1, 2)
     variants: int = 1
-    max_new_tokens: int = 256
-    max_characters: int = 1000
-    batch_size: int = 32
-    device: str = ""
 
     def __post_init__(self) -> None:
         check_error_rate_window(self.window)
@@ -88,7 +85,7 @@ class BackTranslation(ConstructorSpec):
                     f"Bring paraphrases of your own (--paraphrases TABLE), or fetch it with `hf download {name}`.",
                 )
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> BackTranslator:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> BackTranslator:
         """Load the translation models."""
         self.check()
         return BackTranslator(self, seed=seed)
@@ -100,7 +97,7 @@ class BackTranslator(CandidateSource):
     def __init__(self, spec: BackTranslation, *, seed: int = 0) -> None:
         from opencse.foundation.tensors import tensors_hash
 
-        self._pairs = [tuple(Translator(name, spec) for name in pair) for pair in spec.models]
+        self._pairs = [tuple(Translator(name, spec.beams) for name in pair) for pair in spec.models]
         weights = (tensors_hash(one.model.state_dict()) for pair in self._pairs for one in pair)
         super().__init__(spec, seed, bundle_digest(*weights))
 
@@ -108,7 +105,7 @@ class BackTranslator(CandidateSource):
         """Translate each row's text to every pivot and back, in every variant."""
         spec = self._spec
         pools: list[list[Candidate]] = [[] for _ in rows]
-        live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= spec.max_characters]
+        live = [i for i, row in enumerate(rows) if row.text.strip() and len(row.text) <= _MAX_CHARACTERS]
         for pivot, (forward, back) in enumerate(self._pairs):
             for variant in range(spec.variants):
                 sources = [self._noisy(rows[i], f"{pivot}.{variant}", forward) for i in live]
@@ -165,10 +162,10 @@ class Translator:
 
     Args:
         name: Local folder or hub id of a Marian or FSMT model.
-        spec: Decoding parameters.
+        beams: Width of the beam search.
     """
 
-    def __init__(self, name: str, spec: BackTranslation) -> None:
+    def __init__(self, name: str, beams: int) -> None:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         from opencse.encoder.device import choose_device
@@ -191,27 +188,25 @@ class Translator:
                 'Pass a folder or hub id with model.safetensors; the tokenizers need pip install "opencse[mt]".',
             ) from error
         self.model.generation_config.max_length = None  # else it is announced that max_new_tokens has precedence
-        self._spec = spec
-        self._device = spec.device or str(choose_device())
-        self.model.to(self._device).eval()
+        self._beams = beams
+        self.model.to(choose_device()).eval()
         self.unknown: str = self.tokenizer.unk_token or "[MASK]"
 
     def __call__(self, texts: Sequence[str]) -> list[str]:
         """Translate n texts in batches of similar length."""
         import torch
 
-        spec, out = self._spec, [""] * len(texts)
+        out = [""] * len(texts)
         lengths = [len(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
         order = sorted(range(len(texts)), key=lambda i: (lengths[i], i))
-        for start in range(0, len(order), spec.batch_size):
-            batch = order[start : start + spec.batch_size]
+        for batch in chunks(order, _BATCH):
             encoded = self.tokenizer([texts[i] for i in batch], return_tensors="pt", padding=True, truncation=True)
             with torch.inference_mode():
                 generated = self.model.generate(
-                    input_ids=encoded["input_ids"].to(self._device),
-                    attention_mask=encoded["attention_mask"].to(self._device),
-                    max_new_tokens=spec.max_new_tokens,
-                    num_beams=spec.beams,
+                    input_ids=encoded["input_ids"].to(self.model.device),
+                    attention_mask=encoded["attention_mask"].to(self.model.device),
+                    max_new_tokens=_MAX_NEW_TOKENS,
+                    num_beams=self._beams,
                     do_sample=False,
                 )
             for i, text in zip(batch, self.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):

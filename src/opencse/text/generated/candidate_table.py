@@ -134,7 +134,7 @@ class CandidateTable(ConstructorSpec):
         if not self.path:
             raise OpencseError("paraphrases are chosen from a table", "Name it: --set build.paraphrase.path=TABLE.")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> TableChooser:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> TableChooser:
         """Read the table."""
         return TableChooser(self, seed=seed)
 

@@ -21,6 +21,7 @@ from opencse.text.views.constructor import (
 )
 from opencse.text.views.text_edits import Edit, apply_edits
 
+_SENTENCES = 64  # in one forward pass, at most
 _TOKENS = 512  # in one forward pass: enough for full speed, and the scores over the vocabulary take 60 MB
 
 
@@ -29,14 +30,10 @@ class WordPredictor:
 
     Args:
         name: A local folder or a hub id.
-        device: "cpu", "cuda", ...; "" for the one that `opencse.encoder.device.choose_device` finds.
-        batch_size: Maximum number of sentences in one forward pass.
         precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine.
     """
 
-    def __init__(
-        self, name: str, *, device: str = "", batch_size: int = 64, precision: Literal["auto", "fp32", "bf16"] = "fp32"
-    ) -> None:
+    def __init__(self, name: str, *, precision: Literal["auto", "fp32", "bf16"] = "fp32") -> None:
         import torch
 
         from opencse.encoder.device import choose_device
@@ -44,8 +41,7 @@ class WordPredictor:
         from opencse.foundation.tensors import tensors_hash
 
         self.model, self.tokenizer = load_masked_lm(name)
-        self.device = device or str(choose_device())
-        self.batch_size = batch_size
+        self.device = str(choose_device())
         self.model.to(self.device)
         vocabulary = repr(sorted(self.tokenizer.get_vocab().items()))
         self.digest = bundle_digest(vocabulary, tensors_hash(self.model.state_dict()))
@@ -102,7 +98,7 @@ class WordPredictor:
         """Yield batches of indices of rows of equal length, whose scores over the vocabulary fit in memory."""
         order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
         for length, group in itertools.groupby(order, key=lambda i: lengths[i]):
-            rows, size = list(group), max(1, min(self.batch_size, _TOKENS // max(length, 1)))
+            rows, size = list(group), max(1, min(_SENTENCES, _TOKENS // max(length, 1)))
             yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
     def _only_wanted(self, layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -117,22 +113,18 @@ class _LikelyWords(ConstructorSpec):
     Attributes:
         model: A masked language model: local folder or hub id.
         share: Minimum and maximum share of the words that are changed (OssCSE: 0.05 and 0.1); at least one word is.
-        batch_size: Maximum number of sentences in one forward pass.
-        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
     """
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
     model: str
     share: tuple[float, float] = (0.05, 0.1)
-    batch_size: int = 64
-    device: str = ""
 
     def __post_init__(self) -> None:
         if len(self.share) != 2 or not 0 < self.share[0] <= self.share[1] <= 1:
             raise ValueError(f"share must be a range within (0, 1], not {list(self.share)} (OssCSE: [0.05, 0.1])")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> LikelyWordEditor:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> LikelyWordEditor:
         """Load the masked language model."""
         return LikelyWordEditor(self, seed=seed)
 
@@ -177,9 +169,8 @@ class LikelyWordEditor:
     """An opened `Insertion` or `WordSubstitution`: masks at random places, each filled with the most likely word."""
 
     def __init__(self, spec: _LikelyWords, *, seed: int = 0) -> None:
-
         self._spec, self._seed = spec, seed
-        self._predictor = WordPredictor(spec.model, device=spec.device, batch_size=spec.batch_size)
+        self._predictor = WordPredictor(spec.model)
         self.digest = self._predictor.digest
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import threading
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, with_error_rate
 
+_RETRIES = 4  # after a failed request, with growing pauses
+_TIMEOUT = 60.0  # seconds
+_CONCURRENT = 8  # requests of one process
 _LABELS = ("modified sentence:", "sentence:", "output:")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptedLLM(ConstructorSpec):
-    """Ask a language model to rewrite each sentence.
+    """Ask a language model to rewrite each sentence; a request that fails is repeated up to four times.
 
     Attributes:
         url: Base URL of the endpoint, such as "http://localhost:8000/v1".
@@ -32,10 +31,6 @@ class PromptedLLM(ConstructorSpec):
         prompt: Your own prompt, with {text}, instead of the task's.
         temperature: Temperature of sampling.
         max_tokens: Maximum length of an answer, in tokens.
-        retries: Number of further attempts after a failed request, with growing pauses.
-        timeout: Time limit of one request, in seconds.
-        concurrency: Maximum number of simultaneous requests of one process.
-        cache: A JSONL file of answers, which is read first and appended to; "" for none.
 
     Example:
         [build.paraphrase]
@@ -56,10 +51,6 @@ class PromptedLLM(ConstructorSpec):
     prompt: str = ""
     temperature: float = 0.0
     max_tokens: int = 256
-    retries: int = 4
-    timeout: float = 60.0
-    concurrency: int = 8
-    cache: str = ""
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
@@ -69,8 +60,8 @@ class PromptedLLM(ConstructorSpec):
         if self.prompt and "{text}" not in self.prompt:
             raise ValueError("prompt must have {text} where the sentence goes")
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Prompter:
-        """Open the connection and the cache."""
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Prompter:
+        """Open the connection."""
         return Prompter(self)
 
 
@@ -85,13 +76,12 @@ class Prompter:
         self._spec = spec
         self._template = spec.prompt or tomllib.loads((ASSETS / "prompts.toml").read_text("utf-8"))[spec.task]
         key = os.environ.get("OPENAI_API_KEY", "")
-        self._client = httpx.Client(timeout=spec.timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
-        self._cache = _Cache(spec.cache)
+        self._client = httpx.Client(timeout=_TIMEOUT, headers={"Authorization": f"Bearer {key}"} if key else {})
         self.digest = bundle_digest(self._template)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
         """Request the answer for each row's text, several at a time."""
-        with ThreadPoolExecutor(self._spec.concurrency) as pool:
+        with ThreadPoolExecutor(_CONCURRENT) as pool:
             answers = list(pool.map(self._ask, [row.text for row in rows]))
         results: list[tuple[str | None, str]] = []
         for row, answer in zip(rows, answers, strict=True):
@@ -108,30 +98,26 @@ class Prompter:
         ]
 
     def _ask(self, text: str) -> dict[str, Any]:
-        """Return the answer for one text with its numbers of tokens, from the cache or the endpoint."""
+        """Return the answer for one text with its numbers of tokens."""
         spec = self._spec
         if not text.strip():
             return {"text": "", "tokens_in": 0, "tokens_out": 0}
         prompt = self._template.replace("{{", "\0").replace("}}", "\1").replace("{text}", text)
-        body = {
-            "model": spec.model,
-            "messages": [{"role": "user", "content": prompt.replace("\0", "{").replace("\1", "}")}],
-            "temperature": spec.temperature,
-            "max_tokens": spec.max_tokens,
-        }
-        key = hashlib.sha256(json.dumps([spec.url, body], sort_keys=True).encode("utf-8", "replace")).hexdigest()
-        found = self._cache.get(key)
-        if found is None:
-            found = self._request(body)
-            self._cache.put(key, found)
-        return found
+        return self._request(
+            {
+                "model": spec.model,
+                "messages": [{"role": "user", "content": prompt.replace("\0", "{").replace("\1", "}")}],
+                "temperature": spec.temperature,
+                "max_tokens": spec.max_tokens,
+            }
+        )
 
     def _request(self, body: dict[str, Any]) -> dict[str, Any]:
         """Send one request, retry after temporary failures, and return the answer."""
         import httpx
 
         spec, problem = self._spec, ""
-        for attempt in range(spec.retries + 1):
+        for attempt in range(_RETRIES + 1):
             if attempt:
                 time.sleep(min(0.5 * 2**attempt, 30.0))
             try:
@@ -167,31 +153,3 @@ def _cleaned(answer: str) -> str:
     if len(line) > 1 and line[0] in '"“' and line[-1] in '"”' and not any(mark in line[1:-1] for mark in '"“”'):
         line = line[1:-1].strip()
     return line.strip("{}").strip()
-
-
-class _Cache:
-    """Answers by key in a JSONL file, one line each; a line cut short by an interruption is skipped."""
-
-    def __init__(self, path: str) -> None:
-        self._path = Path(path) if path else None
-        self._lock = threading.Lock()
-        self._known: dict[str, dict[str, Any]] = {}
-        if self._path and self._path.exists():
-            for line in self._path.read_text(encoding="utf-8", errors="replace").split("\n"):
-                try:
-                    entry = json.loads(line)
-                    self._known[entry["key"]] = entry
-                except (ValueError, KeyError, TypeError, RecursionError):
-                    continue
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        return self._known.get(key)
-
-    def put(self, key: str, answer: dict[str, Any]) -> None:
-        entry = {"key": key, **answer}
-        with self._lock:
-            self._known[key] = entry
-            if self._path:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                with self._path.open("ab") as file:  # the line break comes first, to end an incomplete line
-                    file.write(b"\n" + json.dumps(entry).encode())

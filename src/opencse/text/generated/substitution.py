@@ -43,18 +43,14 @@ class Substitution(ConstructorSpec):
             tag ("inherit").
         positions: Positions that take the prediction: "all" as published, or only the "masked" ones.
         decode: "argmax" as published, or "sample".
-        temperature: Temperature of sampling.
-        top_k: Sample among the k most likely words; 0 for all.
         fallback: Column whose text replaces a rejected output ("negation"); "" for null.
         short_filter: Reject outputs of at most 50 characters in which punctuation makes up 30 % or more of punctuation
             and spaces (SAN's published filter).
         drop_unchanged: Reject outputs with the same words as the source.
         max_characters: Sentences are cut to this length first (300 as published).
         syntax: The pipeline that tags.
-        batch_size: Maximum number of sentences in one forward pass.
         precision: "fp32", "bf16", or "auto": whichever multiplies faster on this machine. In bf16, the order of
             words whose scores differ by less than 1 % may change.
-        device: "cpu", "cuda", ...; "" for an accelerator if there is one.
 
     Example:
         [build.negation]
@@ -81,29 +77,25 @@ class Substitution(ConstructorSpec):
     pieces: Literal["x", "inherit"] = "x"
     positions: Literal["all", "masked"] = "all"
     decode: Literal["argmax", "sample"] = "argmax"
-    temperature: float = 1.0
-    top_k: int = 0
     fallback: str = "negation"
     short_filter: bool = True
     drop_unchanged: bool = True
     max_characters: int = 300
     syntax: str = "syntax"
-    batch_size: int = 64
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    device: str = ""
 
     def __post_init__(self) -> None:
         if self.iterations < 1 or self.divisor < max(self.tag_scores.values(), default=0):
             raise ValueError("iterations must be at least 1 and divisor no smaller than any score (SAN: 4 and 20)")
-        if self.temperature <= 0 or self.top_k < 0 or self.batch_size < 1 or self.max_characters < 1:
-            raise ValueError("temperature, batch_size and max_characters must be positive, top_k not negative")
+        if self.max_characters < 1:
+            raise ValueError("max_characters must be positive")
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The fallback column."""
         return (self.fallback,) if self.fallback else ()
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Substituter:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Substituter:
         """Load the masked language model and the tags."""
         return Substituter(self, seed=seed)
 
@@ -117,9 +109,7 @@ class Substituter:
         from opencse.text.syntax.vocabulary_tags import static_lexicon
 
         self.spec, self._seed = spec, seed
-        self._predictor = WordPredictor(
-            spec.model, device=spec.device, batch_size=spec.batch_size, precision=spec.precision
-        )
+        self._predictor = WordPredictor(spec.model, precision=spec.precision)
         self._parser = load_parser(spec.syntax)
         self._of_tag = {tag: score / spec.divisor for tag, score in spec.tag_scores.items()}
         self._of_x = self._of_tag.get("X", 0.0)
@@ -206,12 +196,10 @@ class Substituter:
             out[i][where[i]] = self._sample(scores, rngs[i]) if sample else scores.argmax(-1)
         return [row.tolist() for row in out]
 
-    def _sample(self, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    @staticmethod
+    def _sample(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw one id per position from scores (positions, vocabulary), with one uniform number each."""
-        scores = scores.astype(np.float64) / self.spec.temperature
-        if 0 < self.spec.top_k < scores.shape[1]:
-            smallest = np.partition(scores, -self.spec.top_k, axis=1)[:, -self.spec.top_k, None]
-            scores = np.where(scores >= smallest, scores, -np.inf)
+        scores = scores.astype(np.float64)
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         reached = np.cumsum(weights, axis=1) >= rng.random((len(scores), 1)) * weights.sum(axis=1, keepdims=True)
         return reached.argmax(axis=1)

@@ -86,7 +86,7 @@ class NoRule(ConstructorSpec):
         """Return the columns of the kind that it stands for."""
         return tuple(f"{name}_{part}" for part in self.parts) or (name,)
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> NoRule:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> NoRule:
         """Return itself: there is nothing to load."""
         return self
 

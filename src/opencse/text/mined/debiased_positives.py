@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.generated.back_translation import BackTranslation
 from opencse.text.generated.candidate_table import Candidate, CandidateSource, CandidateTable, distinct_candidates
-from opencse.text.mined.mined_spec import SCORES, check_cosine_window, open_bounds, surface_scores
-from opencse.text.mined.selection import Mode, check_draw, draw_from_pools, gumbel_noise
-from opencse.text.mined.vectors import Embedding, Pooling
+from opencse.text.mined.mined_spec import open_bounds, surface_scores
+from opencse.text.mined.selection import DebiasedDraw, Role, gumbel_noise
+from opencse.text.mined.vectors import Embedding
 from opencse.text.surface import edit_units
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest, row_seed
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, bundle_digest
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebiasedPositives(ConstructorSpec):
+class DebiasedPositives(DebiasedDraw):
     r"""Draw positives with the same meaning and a different surface form.
 
-    Source: Miao et al., DebCSE (CIKM 2023), §4.2.
+    DebCSE has no window of cosines. Source: Miao et al., DebCSE (CIKM 2023), §4.2.
 
     Attributes:
         model: The encoder, as in `DebiasedNegatives`.
@@ -30,13 +30,6 @@ class DebiasedPositives(ConstructorSpec):
             `candidate_table`; its window and pick have no effect.
         candidates: Columns built earlier, each with one candidate, in addition to the source or instead of it.
         count: m, the number of positives per row (DebCSE: 2), in the columns NAME_1, …, NAME_m.
-        window: Minimum and maximum cosine of a candidate; DebCSE has no such filter.
-        weight: λ_p, the share of meaning in the selection score (DebCSE: 0.8).
-        mode: As in `DebiasedNegatives`.
-        temperature: As in `DebiasedNegatives`.
-        edits: As in `DebiasedNegatives`.
-        pooling: As in `DebiasedNegatives`.
-        precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
 
     Example:
         [build.positive]
@@ -54,25 +47,13 @@ class DebiasedPositives(ConstructorSpec):
     """
 
     kind: ClassVar[str] = "debiased_positives"
-    scores: ClassVar[Mapping[str, str]] = SCORES
+    role: ClassVar[Role] = "positive"
 
-    model: str
     source: ConstructorSpec | None = None
     candidates: tuple[str, ...] = ()
-    count: int = 2
-    window: tuple[float, float] = (-1.0, 1.0)
-    weight: float = 0.8
-    mode: Mode = "sound"
-    temperature: float | None = None
-    edits: Literal["word", "character"] = "word"
-    pooling: Pooling = "backbone"
-    precision: Literal["auto", "bf16", "fp32"] = "auto"
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"count must be at least 1, not {self.count}")
-        check_cosine_window(self.window)
-        check_draw(self.weight, self.temperature)
+        super().__post_init__()
         if self.source is None and not self.candidates:
             raise ValueError("give a source, or the columns that hold candidates")
         if self.source is not None and not isinstance(self.source, BackTranslation | CandidateTable):
@@ -83,26 +64,22 @@ class DebiasedPositives(ConstructorSpec):
         """The columns with candidates."""
         return self.candidates
 
-    def columns(self, name: str) -> tuple[str, ...]:
-        """Return NAME_1, …, NAME_m."""
-        return tuple(f"{name}_{k + 1}" for k in range(self.count))
-
-    def open(self, *, seed: int = 0, workers: int = 1) -> PositiveDrawer:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> PositiveDrawer:
         """Load the encoder and the source."""
-        return PositiveDrawer(self, seed=seed, workers=workers)
+        return PositiveDrawer(self, seed)
 
 
 class PositiveDrawer:
     """An opened `DebiasedPositives`."""
 
-    def __init__(self, spec: DebiasedPositives, *, seed: int, workers: int) -> None:
+    def __init__(self, spec: DebiasedPositives, seed: int) -> None:
         from opencse.encoder.weights_hash import weights_hash
 
         self._spec, self._seed = spec, seed
         self._embedder = Embedding(model=spec.model, precision=spec.precision, pooling=spec.pooling).embedder()
         self._source: CandidateSource | None = None
         if spec.source is not None:
-            self._source = cast(Any, spec.source.open(seed=seed, workers=workers))
+            self._source = cast(Any, spec.source.open(seed=seed))
         weights = weights_hash(self._embedder.model)
         self.digest = bundle_digest(weights, self._source.digest) if self._source else weights
 
@@ -153,8 +130,6 @@ class PositiveDrawer:
         low, high = open_bounds(spec.window)
         valid &= (cosine >= low) & (cosine <= high)
         members = np.where(valid, members, -1)
-        seeds = np.array([row_seed(self._seed, spec.kind, row) for row in rows], dtype=np.uint64)
-        noise = gumbel_noise(seeds, np.tile(np.arange(n), (len(rows), 1)))
-        words = edit_units(texts, spec.edits)
-        places = draw_from_pools(spec, "positive", words, np.arange(len(rows)), members, cosine, noise)
+        noise = gumbel_noise(spec.row_seeds(self._seed, rows), np.tile(np.arange(n), (len(rows), 1)))
+        places = spec.places(edit_units(texts, spec.edits), np.arange(len(rows)), members, cosine, noise)
         return places, cosine, valid

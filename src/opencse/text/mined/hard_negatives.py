@@ -8,19 +8,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from opencse.text.mined.candidate_pools import CandidatePools, nearest, random_block, scoring_memory, without_copies
-from opencse.text.mined.faiss_index import FaissIndex, open_faiss
-from opencse.text.mined.mined_spec import (
-    CorpusIndex,
-    DrawnSentences,
-    MinedSpec,
-    Miner,
-    check_cosine_window,
-    open_bounds,
-)
+from opencse.text.mined.candidate_pools import CandidatePools, nearest, without_copies
+from opencse.text.mined.mined_spec import CorpusIndex, MinedSpec, check_cosine_window, open_bounds
 from opencse.text.mined.selection import draw, gumbel_noise
-from opencse.text.views.constructor import SourceRow, bundle_digest, row_seed
-from opencse.text.views.sentence_store import CorpusAccess
+from opencse.text.views.constructor import SourceRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +32,8 @@ class HardNegatives(MinedSpec):
             (NV-Retriever's TopK-PercPos).
         pick: "top" for the nearest of the ranks, "random" for random ones.
         search: "block" searches a random block of the corpus, which 4,096 rows share; "exact" searches the whole
-            corpus, in quadratic time; "faiss" queries an approximate index (extra `faiss`).
+            corpus, in quadratic time.
         block: Size of the random block.
-        probes: Cells of the faiss index that are searched, out of about 4 sqrt(corpus size); more cells find more
-            and take longer.
 
     Example:
         [build.related]
@@ -69,100 +58,55 @@ class HardNegatives(MinedSpec):
     margin: float | None = None
     relative_margin: float | None = None
     pick: Literal["top", "random"] = "top"
-    search: Literal["block", "exact", "faiss"] = "block"
+    search: Literal["block", "exact"] = "block"
     block: int = 10_000
-    probes: int = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_cosine_window(self.window)
         if self.ranks != (0, 0) and not 0 <= self.ranks[0] <= self.ranks[1] - self.count:
             raise ValueError(f"ranks {list(self.ranks)} must be a range that holds at least count = {self.count}")
-        if self.block < 1 or self.probes < 1:
-            raise ValueError("block and probes must be at least 1")
+        if self.block < 1:
+            raise ValueError("block must be at least 1")
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The column of the positive, if there is one."""
         return (self.positive,) if self.positive else ()
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """First rank, and the one after the last."""
-        return self.ranks if self.ranks[1] else (0, self.count)
-
-    def memory(self, rows: int, dimension: int) -> int:
+    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, np.ndarray]:
         """See `MinedSpec`."""
-        candidates = min(self.block, rows) if self.search == "block" else rows
-        mapped = rows * dimension * 4 if self.search == "faiss" else 0  # the index, shared by all processes
-        return scoring_memory(min(self.unit, rows), dimension, self.span[1]) + candidates * 48 + mapped
-
-    def prepare(self, corpus: CorpusAccess) -> Miner:
-        """Embed the corpus and, for "faiss", build the index, unless they are in the cache."""
-        prepared = super().prepare(corpus)
-        if self.search == "faiss":
-            open_faiss(prepared.index.vectors, self.probes, corpus.notify)
-        return prepared
-
-    def digest(self, index: CorpusIndex) -> str:
-        """See `MinedSpec`."""
-        weights = super().digest(index)
-        if self.search != "faiss":
-            return weights
-        return bundle_digest(weights, FaissIndex(index.vectors, self.probes).meta["sha256"])
-
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> DrawnSentences:
-        """See `MinedSpec`."""
-        ids = np.array([row.id for row in rows])
-        anchors = index.vectors.take(ids)
-        low, high = self._bounds(rows, anchors, index)
-        pools = self._nearest(ids, anchors, low, high, index, seed)
-        first, last = self.span
-        pools = CandidatePools(ids=pools.ids[:, first:last], cosine=pools.cosine[:, first:last])
-        ids, cosine = pools.ids, pools.cosine
-        if self.pick == "random":
-            seeds = np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
-            even, noise = np.zeros(ids.shape), gumbel_noise(seeds, ids)
-            places = draw(even, pools.valid, noise, count=self.count, temperature=1.0)
-            ids = np.where(places >= 0, np.take_along_axis(ids, places, axis=1), -1)
-            cosine = np.take_along_axis(cosine, places, axis=1)
-        widths = ((0, 0), (0, max(0, self.count - ids.shape[1])))
-        return DrawnSentences(
-            ids=np.pad(ids[:, : self.count], widths, constant_values=-1),
-            cosine=np.pad(cosine[:, : self.count], widths),
-            sizes=pools.sizes,
-        )
-
-    def _bounds(self, rows: Sequence[SourceRow], anchors: np.ndarray, index: CorpusIndex) -> tuple[float, np.ndarray]:
-        """Return the minimum cosine, and the maximum of each row; -inf for a row that lacks its positive."""
+        ids, corpus = np.array([row.id for row in rows]), index.searched
+        if self.search == "block":
+            candidates = self.random_block(self.block, rows, index, seed)
+        else:
+            candidates = without_copies(np.arange(len(corpus.keys)), corpus.keys)
         low, high = open_bounds(self.window)
+        limits = self._limits(rows, index, high)
+        first, last = self.ranks if self.ranks[1] else (0, self.count)
+        found = nearest(ids, candidates, corpus, size=last, low=low, high=limits)
+        pools = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
+        if self.pick == "random":
+            even, noise = np.zeros(pools.ids.shape), gumbel_noise(self.row_seeds(seed, rows), pools.ids)
+            drawn = pools.at(draw(even, pools.valid, noise, count=self.count, temperature=1.0))
+        else:
+            drawn = CandidatePools(ids=pools.ids[:, : self.count], cosine=pools.cosine[:, : self.count])
+        return drawn, pools.sizes
+
+    def _limits(self, rows: Sequence[SourceRow], index: CorpusIndex, high: float) -> np.ndarray:
+        """Return the maximum cosine of each row, (a,); -inf for a row that lacks its positive."""
         limit = np.full(len(rows), high)
         if self.margin is None and self.relative_margin is None:
-            return low, limit
+            return limit
         positive, valid = np.ones(len(rows)), np.ones(len(rows), dtype=bool)
         if self.positive:
             texts = [row.views.get(self.positive) for row in rows]
             valid = np.array([text is not None for text in texts])
             vectors = index.embed([text for text in texts if text is not None])
-            positive[valid] = (anchors[valid] * vectors).sum(axis=1)
+            anchors = index.vectors.take(np.array([row.id for row in rows])[valid])
+            positive[valid] = (anchors * vectors).sum(axis=1)
         if self.margin is not None:
             limit = np.minimum(limit, positive - self.margin)
         if self.relative_margin is not None:
             limit = np.minimum(limit, positive - np.abs(positive) * self.relative_margin)
-        return low, np.where(valid, limit, -np.inf)
-
-    def _nearest(
-        self, ids: np.ndarray, anchors: np.ndarray, low: float, high: np.ndarray, index: CorpusIndex, seed: int
-    ) -> CandidatePools:
-        keys, size = index.sentences.keys, self.span[1]
-        if self.search == "faiss":
-            return FaissIndex(index.vectors, self.probes).nearest(anchors, keys[ids], keys, size, low, high)
-        if self.search == "block":
-            unit = SourceRow(id=int(ids[0]) // self.unit, text="")
-            candidates = random_block(len(keys), self.block, row_seed(seed, f"{self.kind} block", unit))
-        else:
-            candidates = np.arange(len(keys))
-        candidates = without_copies(candidates, np.asarray(keys[candidates]))
-        return nearest(
-            anchors, keys[ids], candidates, keys[candidates], index.vectors.take, size=size, low=low, high=high
-        )
+        return np.where(valid, limit, -np.inf)

@@ -1,65 +1,28 @@
-"""Base class of the kinds that draw sentences from the whole corpus, and the index that they search."""
+"""Base classes of the kinds that draw sentences by their embeddings, and the index of a corpus that they search."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from opencse.foundation.unit_rows import unit_rows
+from opencse.text.mined.candidate_pools import CandidatePools, SearchedCorpus, random_block, without_copies
 from opencse.text.mined.vectors import Embedding, Pooling, Vectors, open_vectors
 from opencse.text.surface import lexical_overlap, match_error_rate
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
+from opencse.text.views.constructor import BuiltView, ConstructorSpec, FunctionConstructor, SourceRow, row_seed
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
 
 if TYPE_CHECKING:
     from opencse.encoder.embedder import Embedder
 
-BLOCK_ROWS = 4096  # rows that share a block of candidates
-SCORES = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
-
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnSentences:
-    """Sentences drawn for `a` rows, up to m each.
-
-    Attributes:
-        ids: Numbers of sentences, int64 (a, m); -1 if the pool was exhausted.
-        cosine: Cosine similarity of row and sentence, float32 (a, m).
-        sizes: Size of the candidate pool of each row, (a,).
-    """
-
-    ids: np.ndarray
-    cosine: np.ndarray
-    sizes: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusIndex:
-    """Texts and vectors of the corpus, by number. Pickling sends only paths and options."""
-
-    sentences: SentenceStore
-    vectors: Vectors
-    embedding: Embedding
-
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return unit vectors of other texts, float32 (n, d)."""
-        return unit_rows(self._embedder.encode(texts))
-
-    @cached_property
-    def _embedder(self) -> Embedder:
-        return self.embedding.embedder()
-
-    def __getstate__(self) -> dict[str, object]:
-        return {k: v for k, v in self.__dict__.items() if k != "_embedder"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class MinedSpec(ConstructorSpec):
-    """Base class of the kinds that draw sentences of the corpus by their embeddings.
+class EmbeddingSpec(ConstructorSpec):
+    """Base class of the kinds that draw several sentences by their embeddings.
 
     Attributes:
         model: The encoder: folder, hub id or bundled name; "backbone" for the model to be trained.
@@ -68,8 +31,7 @@ class MinedSpec(ConstructorSpec):
         precision: Precision of the encoder's forward pass; "auto" is resolved when a build begins.
     """
 
-    scores: ClassVar[Mapping[str, str]] = SCORES
-    unit: ClassVar[int] = BLOCK_ROWS
+    scores: ClassVar[Mapping[str, str]] = {"cosine": "float", "mer": "float", "overlap": "float", "candidates": "int"}
 
     model: str
     count: int = 2
@@ -84,72 +46,82 @@ class MinedSpec(ConstructorSpec):
         """Return NAME_1, …, NAME_m."""
         return tuple(f"{name}_{k + 1}" for k in range(self.count))
 
-    def prepare(self, corpus: CorpusAccess) -> Miner:
-        """Embed the corpus, unless its vectors are in the cache, and report the memory that mining needs."""
-        embedding = Embedding(self.model, self.precision, self.pooling, corpus.models.get(self.model))
-        vectors = open_vectors(corpus.sentences, embedding, corpus.engine, progress=corpus.progress)
-        disk = len(vectors) * vectors.dimension * 2 / 2**20
-        memory = self.memory(len(vectors), vectors.dimension) / 2**20
-        corpus.notify(
-            f"mining {self.kind}: {len(vectors):,} sentences, {disk:,.0f} MiB of vectors on disk, "
-            f"at most {memory:,.0f} MiB of memory for each of {corpus.engine.workers} workers"
-        )
-        return Miner(self, CorpusIndex(sentences=corpus.sentences, vectors=vectors, embedding=embedding))
-
-    def memory(self, rows: int, dimension: int) -> int:
-        """Return the maximum memory of mining in one process, in bytes, excluding libraries and mapped files."""
-        raise NotImplementedError
-
-    def digest(self, index: CorpusIndex) -> str:
-        """Return a hash of everything that the draw depends on in addition to texts, options and seed."""
-        return index.vectors.weights_hash
-
-    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> DrawnSentences:
-        """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed."""
-        raise NotImplementedError
+    def row_seeds(self, seed: int, rows: Sequence[SourceRow]) -> np.ndarray:
+        """Return the seeds of the rows' draws, uint64 (n,)."""
+        return np.array([row_seed(seed, self.kind, row) for row in rows], dtype=np.uint64)
 
 
-class Miner:
-    """A `MinedSpec` and the index that it draws from, prepared or opened."""
+@dataclass(frozen=True, kw_only=True)
+class CorpusIndex:
+    """Texts and vectors of the corpus, by number. Pickling sends only paths and options."""
 
-    def __init__(self, spec: MinedSpec, index: CorpusIndex, seed: int = 0) -> None:
-        self.spec, self.index, self._seed = spec, index, seed
-
-    def open(self, *, seed: int = 0, workers: int = 1) -> Miner:
-        """Return the miner with its seed; files are mapped when they are read."""
-        return Miner(self.spec, self.index, seed)
+    sentences: SentenceStore
+    vectors: Vectors
+    embedding: Embedding
 
     @property
-    def digest(self) -> str:
-        """Hash of everything that the draw depends on in addition to texts, options and seed."""
-        return self.spec.digest(self.index)
+    def searched(self) -> SearchedCorpus:
+        """Keys and vectors."""
+        return SearchedCorpus(self.sentences.keys, self.vectors.take)
 
-    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return unit vectors of other texts, float32 (n, d)."""
+        return unit_rows(self._embedder.encode(texts))
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        return self.embedding.embedder()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {k: v for k, v in self.__dict__.items() if k != "_embedder"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinedSpec(EmbeddingSpec):
+    """Base class of the kinds that draw from the sentences of the whole corpus; the rows of a unit share a block."""
+
+    unit: ClassVar[int] = 4096
+
+    def prepare(self, corpus: CorpusAccess) -> CorpusIndex:
+        """Embed the corpus, unless its vectors are in the cache."""
+        embedding = Embedding(self.model, self.precision, self.pooling, corpus.models.get(self.model))
+        vectors = open_vectors(corpus.sentences, embedding, corpus.engine)
+        return CorpusIndex(sentences=corpus.sentences, vectors=vectors, embedding=embedding)
+
+    def open(self, *, seed: int = 0, prepared: CorpusIndex | None = None) -> FunctionConstructor:
+        """Return the miner; files are mapped when they are read."""
+        assert prepared is not None
+        return FunctionConstructor(
+            build=partial(self._mined, index=prepared, seed=seed), digest=prepared.vectors.weights_hash
+        )
+
+    def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, np.ndarray]:
+        """Draw for the rows of one unit; the result depends only on the corpus, the options and the seed.
+
+        Returns:
+            The sentences drawn for each row, up to m, and the size of the pool that they were drawn from, int64 (a,).
+        """
+        raise NotImplementedError
+
+    def random_block(self, size: int, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> np.ndarray:
+        """Return the numbers of random sentences, without copies, that the rows of a unit share as candidates."""
+        keys, unit = index.sentences.keys, SourceRow(id=rows[0].id // self.unit, text="")
+        return without_copies(random_block(len(keys), size, row_seed(seed, f"{self.kind} block", unit)), keys)
+
+    def _mined(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> list[list[BuiltView]]:
         """Draw for each row."""
-        out: list[list[BuiltView]] = []
-        start = 0
-        while start < len(rows):
-            unit = rows[start].id // BLOCK_ROWS
-            stop = next((i for i in range(start, len(rows)) if rows[i].id // BLOCK_ROWS != unit), len(rows))
-            out += self._views(rows[start:stop])
-            start = stop
-        return out
-
-    def _views(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
-        draw = self.spec.draw(rows, self.index, self._seed)
-        row, place = np.nonzero(draw.ids >= 0)  # positions are filled from the first
-        ids = draw.ids[row, place]
-        texts = self.index.sentences.take(ids)
-        sizes = draw.sizes.tolist()
+        drawn, pool_sizes = self.draw(rows, index, seed)
+        row, place = np.nonzero(drawn.valid)  # positions are filled from the first
+        ids, sizes = drawn.ids[row, place], pool_sizes.tolist()
+        texts = index.sentences.take(ids)
         out: list[list[BuiltView]] = [[] for _ in rows]
-        scored = surface_scores([rows[i].text for i in row.tolist()], texts, draw.cosine[row, place])
+        scored = surface_scores([rows[i].text for i in row.tolist()], texts, drawn.cosine[row, place])
         for i, number, text, values in zip(row.tolist(), ids.tolist(), texts, scored, strict=True):
             out[i].append(BuiltView(text=text, rule=f"row {number}", scores={**values, "candidates": sizes[i]}))
         for views, size in zip(out, sizes, strict=True):
-            if len(views) < self.spec.count:
-                rule = "pool exhausted" if size else "empty pool"
-                none = BuiltView(text=None, rule=rule, scores={"candidates": size})
-                views += [none] * (self.spec.count - len(views))
+            rule = "pool exhausted" if size else "empty pool"
+            none = BuiltView(text=None, rule=rule, scores={"candidates": size})
+            views += [none] * (self.count - len(views))
         return out
 
 

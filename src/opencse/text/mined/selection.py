@@ -12,10 +12,12 @@ text intends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from opencse.text.mined.mined_spec import EmbeddingSpec, check_cosine_window
 from opencse.text.surface import pool_distance
 
 SOUND_TEMPERATURE = 0.1
@@ -23,42 +25,57 @@ Mode = Literal["sound", "faithful"]
 Role = Literal["negative", "positive"]
 
 
-def draw_from_pools(
-    spec: Any,
-    role: Role,
-    texts: Sequence[str],
-    anchors: np.ndarray,
-    members: np.ndarray,
-    cosine: np.ndarray,
-    noise: np.ndarray,
-) -> np.ndarray:
-    """Return the positions that are drawn from the pool of each row, int64 (a, m); -1 if the pool is exhausted.
+@dataclass(frozen=True, kw_only=True)
+class DebiasedDraw(EmbeddingSpec):
+    """Base class of the kinds that draw by meaning and surface.
 
-    Args:
-        spec: The options `weight`, `mode`, `temperature` and `count` of the kind.
+    Class attributes:
         role: Whether negatives or positives are drawn.
-        texts: All texts, from `opencse.text.surface.edit_units`.
-        anchors: Index of each row's text, (a,).
-        members: Indices of the candidates' texts; negative for the padding.
-        cosine: Cosine similarity of row and candidate.
-        noise: Standard Gumbel noise.
+
+    Attributes:
+        window: Minimum and maximum cosine of a candidate.
+        weight: λ, the share of meaning in the selection score (DebCSE: 0.8).
+        mode: "sound", or "faithful" for the paper's literal scores.
+        temperature: Temperature of the draw; 0 takes the best. By default 1 for "faithful", as published, else 0.1.
+        edits: Unit of the edit distance, "word" or "character".
     """
-    valid, size = members >= 0, np.array([len(text) for text in texts])
-    longer = np.maximum(size[anchors][:, None], size[members])
-    distance = pool_distance(texts, anchors, members)
-    score = selection_scores(cosine, distance, longer, valid, weight=spec.weight, role=role, mode=spec.mode)
-    temperature = spec.temperature
-    if temperature is None:
-        temperature = 1.0 if spec.mode == "faithful" else SOUND_TEMPERATURE
-    return draw(score, valid, noise, count=spec.count, temperature=temperature)
 
+    role: ClassVar[Role] = "negative"
 
-def check_draw(weight: float, temperature: float | None) -> None:
-    """Raise ValueError if the weight or the temperature of a draw is out of range."""
-    if not 0 <= weight <= 1:
-        raise ValueError(f"weight must lie in [0, 1], not {weight} (DebCSE: 0.8)")
-    if temperature is not None and not 0 <= temperature < np.inf:
-        raise ValueError(f"temperature must be at least 0, not {temperature} (as published: 1)")
+    window: tuple[float, float] = (-1.0, 1.0)
+    weight: float = 0.8
+    mode: Mode = "sound"
+    temperature: float | None = None
+    edits: Literal["word", "character"] = "word"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_cosine_window(self.window)
+        if not 0 <= self.weight <= 1:
+            raise ValueError(f"weight must lie in [0, 1], not {self.weight} (DebCSE: 0.8)")
+        if self.temperature is not None and not 0 <= self.temperature < np.inf:
+            raise ValueError(f"temperature must be at least 0, not {self.temperature} (as published: 1)")
+
+    def places(
+        self, texts: Sequence[str], anchors: np.ndarray, members: np.ndarray, cosine: np.ndarray, noise: np.ndarray
+    ) -> np.ndarray:
+        """Return the positions that are drawn from the pool of each row, int64 (a, m); -1 if the pool is exhausted.
+
+        Args:
+            texts: All texts, from `opencse.text.surface.edit_units`.
+            anchors: Index of each row's text, (a,).
+            members: Indices of the candidates' texts; negative for the padding.
+            cosine: Cosine similarity of row and candidate.
+            noise: Standard Gumbel noise.
+        """
+        valid, size = members >= 0, np.array([len(text) for text in texts])
+        longer = np.maximum(size[anchors][:, None], size[members])
+        distance = pool_distance(texts, anchors, members)
+        score = selection_scores(cosine, distance, longer, valid, weight=self.weight, role=self.role, mode=self.mode)
+        temperature = self.temperature
+        if temperature is None:
+            temperature = 1.0 if self.mode == "faithful" else SOUND_TEMPERATURE
+        return draw(score, valid, noise, count=self.count, temperature=temperature)
 
 
 def selection_scores(

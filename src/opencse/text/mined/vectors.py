@@ -6,7 +6,6 @@ The folder's name is a hash of the weights, the tokenizer, the pooling and every
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from opencse.foundation.cache import cache_place
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
+from opencse.foundation.progress import Phase
 from opencse.foundation.stores import Store, StoreWriter, key_hash
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.views.sentence_store import SentenceStore
@@ -140,7 +140,7 @@ class Embedding:
         return Embedder(model, precision=self.precision, token_budget=tokens)
 
 
-def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine, *, progress: bool = True) -> Vectors:
+def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine) -> Vectors:
     """Open the vectors of a corpus in the cache, and embed the shards that are missing.
 
     Each shard is written whole or not at all, so an interrupted run continues with the first missing shard.
@@ -149,17 +149,14 @@ def open_vectors(sentences: SentenceStore, embedding: Embedding, engine: Engine,
         sentences: The corpus.
         embedding: The model.
         engine: Runs the embedding of shards.
-        progress: Show progress.
     """
-    from opencse.foundation.progress import Phase
-
     embedder = embedding.embedder()
     vectors = find_vectors(sentences, embedding, embedder)
     missing = [shard for shard in range(vectors.shards) if not vectors.has(shard)]
     if missing:
         done = len(sentences) - sum(stop - start for start, stop in map(vectors.span, missing))
         task = _EmbedShard(sentences, vectors, embedding, embedder)
-        with Phase("embedding", total=len(sentences), unit="sentences", initial=done, show=progress) as phase:
+        with Phase("embedding", total=len(sentences), unit="sentences", initial=done) as phase:
             results = engine.map(task, missing) if engine.remote else ((shard, task(shard)) for shard in missing)
             for _, rows in results:  # in this process, the embedder's own threads use all cores
                 phase.update(rows)
@@ -179,29 +176,22 @@ def find_vectors(sentences: SentenceStore, embedding: Embedding, embedder: Embed
 class _EmbedShard:
     """The task of a worker: embed one shard and write it; the model is opened in the worker."""
 
-    def __init__(
-        self, sentences: SentenceStore, vectors: Vectors, embedding: Embedding, embedder: Embedder | None = None
-    ) -> None:
+    def __init__(self, sentences: SentenceStore, vectors: Vectors, embedding: Embedding, embedder: Embedder) -> None:
         self._sentences, self._vectors, self._embedding = sentences, vectors, embedding
-        self._embedder = embedder
+        self._embedder: Embedder | None = embedder
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_embedder": None}
 
     def open(self) -> None:
-        if self._embedder is None:
-            self._embedder = self._embedding.embedder()
+        self._embedder = self._embedder or self._embedding.embedder()
 
     def __call__(self, shard: int) -> int:
-        self.open()
         assert self._embedder is not None
         start, stop = self._vectors.span(shard)
         rows = np.empty((stop - start, self._vectors.dimension), dtype=np.float16)
-        for first, texts in self._chunks(start, stop):
+        for first in range(start, stop, CHUNK):
+            texts = self._sentences.range(first, min(first + CHUNK, stop))
             rows[first - start : first - start + len(texts)] = unit_rows(self._embedder.encode(texts))
         self._vectors.write(shard, rows)
         return stop - start
-
-    def _chunks(self, start: int, stop: int) -> Iterator[tuple[int, list[str]]]:
-        for first in range(start, stop, CHUNK):
-            yield first, self._sentences.range(first, min(first + CHUNK, stop))

@@ -5,14 +5,39 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
+from opencse.text.views.constructor import (
+    BuiltView,
+    ConstructorSpec,
+    FunctionConstructor,
+    SourceRow,
+    row_random,
+    with_error_rate,
+)
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
 
 
 @dataclass(frozen=True, kw_only=True)
-class NextSentence(ConstructorSpec):
+class _InDocumentOrder(ConstructorSpec):
+    """A kind that reads the sentences around each row."""
+
+    def prepare(self, corpus: CorpusAccess) -> SentenceStore:
+        """Return the sentences of the whole corpus."""
+        return corpus.sentences
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
+        """Return the constructor; there is nothing to load."""
+        return FunctionConstructor(build=partial(self.build, corpus=prepared, seed=seed))
+
+    def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
+        """Return the view of each row."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextSentence(_InDocumentOrder):
     """Take the next sentence of the corpus, which must list its sentences in document order (DiffCSE, Table 4).
 
     The last sentence of the corpus gives null; the last sentence of a document gets the first one of the next document.
@@ -28,10 +53,6 @@ class NextSentence(ConstructorSpec):
     kind: ClassVar[str] = "next_sentence"
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def prepare(self, corpus: CorpusAccess) -> InDocumentOrder:
-        """Return the constructor, with the sentences of the whole corpus."""
-        return InDocumentOrder(self, corpus.sentences)
-
     def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
         """Return the next sentence of each row."""
         numbers = [row.id + 1 for row in rows]
@@ -42,7 +63,7 @@ class NextSentence(ConstructorSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passage(ConstructorSpec):
+class Passage(_InDocumentOrder):
     """Put a sentence among other sentences: its neighbours in the corpus, or those of some columns.
 
     With `of`, a view of the sentence takes its place. All passages of a row have the same other sentences in the same
@@ -87,10 +108,6 @@ class Passage(ConstructorSpec):
         """False: the neighbours are found by the row's number, even if another column takes its place."""
         return False
 
-    def prepare(self, corpus: CorpusAccess) -> InDocumentOrder:
-        """Return the constructor, with the sentences of the whole corpus."""
-        return InDocumentOrder(self, corpus.sentences)
-
     def build(self, rows: Sequence[SourceRow], corpus: SentenceStore, seed: int) -> list[BuiltView]:
         """Return the passage of each row."""
         return [self._passage(row, corpus, row_random(seed, self.kind, row)) for row in rows]
@@ -114,20 +131,3 @@ class Passage(ConstructorSpec):
                 after = after[:-1]
         text = " ".join(part.strip() for part in (*before, row.text, *after))
         return BuiltView(text=text, rule=f"{len(before) + 1 + len(after)} sentences", scores={"position": len(before)})
-
-
-class InDocumentOrder:
-    """A prepared and opened `NextSentence` or `Passage`; pickling sends the path of the sentences."""
-
-    digest = ""
-
-    def __init__(self, spec: NextSentence | Passage, corpus: SentenceStore, seed: int = 0) -> None:
-        self._spec, self._corpus, self._seed = spec, corpus, seed
-
-    def open(self, *, seed: int = 0, workers: int = 1) -> InDocumentOrder:
-        """Return the constructor with its seed; there is nothing to load."""
-        return InDocumentOrder(self._spec, self._corpus, seed)
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Return the view of each row."""
-        return self._spec.build(rows, self._corpus, self._seed)

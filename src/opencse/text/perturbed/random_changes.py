@@ -6,10 +6,18 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar
+from functools import lru_cache, partial
+from typing import Any, ClassVar
 
-from opencse.text.views.constructor import UNIT, BuiltView, ConstructorSpec, SourceRow, row_random, with_error_rate
+from opencse.text.views.constructor import (
+    UNIT,
+    BuiltView,
+    ConstructorSpec,
+    FunctionConstructor,
+    SourceRow,
+    row_random,
+    with_error_rate,
+)
 
 Changed = tuple[str | None, str]
 """The changed text, or None, and the rule or the reason."""
@@ -22,27 +30,16 @@ class _RandomChange(ConstructorSpec):
 
     scores: ClassVar[Mapping[str, str]] = {"mer": "float"}
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> RandomChanger:
+    def open(self, *, seed: int = 0, prepared: Any = None) -> FunctionConstructor:
         """Return the constructor; there is nothing to load."""
-        return RandomChanger(self, seed)
+        return FunctionConstructor(build=partial(self._change, seed=seed))
+
+    def _change(self, rows: Sequence[SourceRow], seed: int) -> list[BuiltView]:
+        return with_error_rate(rows, [self.changed(row, rows, row_random(seed, self.kind, row)) for row in rows])
 
     def changed(self, row: SourceRow, rows: Sequence[SourceRow], rng: random.Random) -> Changed:
         """Change one row's text; `rows` are those that are built together."""
         raise NotImplementedError
-
-
-class RandomChanger:
-    """An opened kind of this module."""
-
-    digest = ""
-
-    def __init__(self, spec: _RandomChange, seed: int) -> None:
-        self._spec, self._seed = spec, seed
-
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Change each row's text."""
-        spec = self._spec
-        return with_error_rate(rows, [spec.changed(row, rows, row_random(self._seed, spec.kind, row)) for row in rows])
 
 
 @dataclass(frozen=True, kw_only=True)

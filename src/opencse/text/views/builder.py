@@ -5,10 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,24 +16,9 @@ from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, divide, timed
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import read_texts
-from opencse.text.views.constructor import (
-    UNIT,
-    BuiltView,
-    Constructor,
-    ConstructorSpec,
-    MultiColumnConstructor,
-    Openable,
-    SourceRow,
-)
-from opencse.text.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store
-from opencse.text.views.storage import (
-    BuiltColumns,
-    ViewFiles,
-    begun_columns,
-    build_header,
-    build_order,
-    texts_hash,
-)
+from opencse.text.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, SourceRow
+from opencse.text.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store, texts_hash
+from opencse.text.views.storage import BuiltColumns, ViewFiles, begun_columns, build_header, build_order
 
 if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
@@ -43,7 +26,7 @@ if TYPE_CHECKING:
 REWRITING, MINING = "parsing and rewriting", "mining"
 """The parts of a build's time, for `opencse.foundation.progress.Timings`."""
 PART_ROWS = 16 * UNIT
-"""Default number of rows per file, and so the maximum that each worker loses when it is killed."""
+"""Rows per file, rounded down to whole units, and so the maximum that each worker loses when it is killed."""
 
 
 def build_views(
@@ -52,13 +35,8 @@ def build_views(
     out_dir: str | Path,
     *,
     seed: int = 0,
-    workers: int | None = None,
     engine: Engine | None = None,
     resume: bool = True,
-    progress: bool = True,
-    rows_per_part: int = PART_ROWS,
-    column: str = "text",
-    notify: Callable[[str], None] = lambda _: None,
     models: Sequence[Backbone] = (),
 ) -> Path:
     """Build columns of related sentences for a corpus.
@@ -69,17 +47,13 @@ def build_views(
     the header alone, not on the engine, the number of workers or interruptions.
 
     Args:
-        corpus_path: Sentences in any format that `opencse.text.corpus` reads; blank ones are skipped.
+        corpus_path: Sentences in the column `text`, in any format that `opencse.text.corpus` reads; blank ones are
+            skipped.
         specs: Specifications by name, as in a recipe's `[build]`.
         out_dir: Folder for the files.
         seed: The only source of randomness.
-        workers: Number of processes; None for one per core.
-        engine: Runs the work; by default `Local` with these workers.
+        engine: Runs the work; by default one process per core.
         resume: Keep the files of an interrupted build with the same header; if false, start afresh.
-        progress: Show progress.
-        rows_per_part: Rows in a file, rounded down to whole units.
-        column: Column of the corpus that holds the sentence.
-        notify: Receives short notes for the user, such as the memory that mining needs.
         models: Models to mine with that are open already.
 
     Returns:
@@ -98,28 +72,26 @@ def build_views(
         check_seed(seed)
         ordered = {name: specs[name] for name in build_order(specs)}
         specs = _with_precision(ordered, begun_columns(out_dir) if resume else {})
-        texts = partial(read_texts, corpus_path, column)
-        digest, rows = texts_hash(texts())
+        digest, rows = texts_hash(read_texts(corpus_path))
         if rows == 0:
             raise OpencseError(
                 f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank."
             )
-        sentences = cache(lambda: open_sentence_store(texts(), digest))
-        size = max((spec.unit for spec in specs.values()), default=UNIT)
-        if engine is None or isinstance(engine, Local):  # no more processes than units
-            engine = Local(processes=min(-(-rows // size), (engine or Local(processes=workers)).workers))
-        openables: dict[str, Openable] = dict(specs)
+        sentences = open_sentence_store(read_texts(corpus_path), digest)
+        builder = _UnitBuilder(specs, sentences, seed)
+        engine = engine or Local()
+        if isinstance(engine, Local):  # no more processes than units
+            engine = Local(processes=min(-(-rows // builder.size), engine.workers))
         if any(spec.needs_corpus for spec in specs.values()):
-            opened = {model.name: model for model in models}
-            access = CorpusAccess(sentences(), engine, progress, notify, opened)
+            access = CorpusAccess(sentences, engine, {model.name: model for model in models})
             with timed(MINING):
-                openables = {name: spec.prepare(access) for name, spec in specs.items()}
-        unit = _UnitBuilder(specs, openables, seed=seed, workers=engine.workers)
-        part_rows = max(1, rows_per_part // size) * size
-        header = build_header(specs, unit.open(), corpus=digest, rows=rows, seed=seed, part_rows=part_rows)
+                builder.prepared = {name: spec.prepare(access) for name, spec in specs.items()}
+        builder.open()
+        part_rows = max(1, PART_ROWS // builder.size) * builder.size
+        header = build_header(specs, builder.digests, corpus=digest, rows=rows, seed=seed, part_rows=part_rows)
         files = ViewFiles(out_dir, header, resume=resume)
         if files.missing:
-            _build_missing(files, unit, texts, sentences, engine, progress=progress)
+            _build_missing(files, builder, engine)
     return out_dir
 
 
@@ -137,75 +109,99 @@ def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, An
         if getattr(spec, "precision", None) != "auto":
             continue
         before, model = begun.get(name, {}), spec.model  # type: ignore[attr-defined]
-        if before.get("kind") == spec.kind and before.get("precision") in ("bf16", "fp32"):
-            precision = before["precision"]
-        else:
-            precision = choose_precision(
-                backbone_config(model), getattr(spec, "device", "") or choose_device()
-            ).precision
+        precision = before.get("precision") if before.get("kind") == spec.kind else None
+        if precision not in ("bf16", "fp32"):
+            precision = choose_precision(backbone_config(model), choose_device()).precision
         out[name] = replace(spec, precision=precision)  # type: ignore[call-arg]
     return out
 
 
-def _build_missing(
-    files: ViewFiles,
-    unit: _UnitBuilder,
-    texts: Callable[[], Iterator[str]],
-    sentences: Callable[[], SentenceStore],
-    engine: Engine,
-    *,
-    progress: bool,
-) -> None:
+def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> None:
     """Build and write the files that are missing, and show the progress."""
     if engine.workers > 1:
-        unit.close()  # each process opens its own
+        builder.close()  # each process opens its own
+    done, size, specs = files.rows - files.missing_rows, builder.size, builder.specs
     seconds: dict[str, float] = defaultdict(float)
-    finished, task = files.rows - files.missing_rows, _UnitTask(unit, files.rows)
-    with timed(REWRITING), Phase("building", total=files.rows, unit="sentences", initial=finished, show=progress) as p:
+    with timed(REWRITING), Phase("building", total=files.rows, unit="sentences", initial=done) as phase:
         if engine.remote:
             files.paths = [path.absolute() for path in files.paths]
-            for _, count in engine.map(_PartTask(unit, sentences(), files), files.missing):
-                p.update(count)
-        else:
-            p.follow(lambda: finished + round(sum(task.built)))
-            _write_locally(engine, task, texts(), files, seconds)
+            for _, count in engine.map(_PartBuilder(builder, files), files.missing):
+                phase.update(count)
+            return
+        built = builder.count_rows()
+        phase.follow(lambda: done + round(sum(built)))
+        units = [unit for part in files.missing for unit in files.units_of(part, size)]
+        pieces: list[BuiltColumns] = []
+        for unit, (columns, taken) in engine.map(builder, units):
+            pieces.append(columns)
+            for name, share in taken.items():
+                seconds[name] += share
+            part = unit * size // files.rows_per_part
+            if unit + 1 == files.units_of(part, size).stop:
+                files.write(part, builder.texts(files.rows_of(part)), _joined(pieces), specs)
+                pieces = []
     divide(REWRITING, seconds)
 
 
-class _UnitBuilder:
-    """Builds all columns for a unit of rows; it is sent to each worker process and opens its constructors there."""
+def _joined(pieces: Sequence[BuiltColumns]) -> BuiltColumns:
+    """Return the columns of consecutive units as one."""
+    return {name: [view for columns in pieces for view in columns[name]] for name in pieces[0]}
 
-    def __init__(
-        self, specs: Mapping[str, ConstructorSpec], openables: Mapping[str, Openable], *, seed: int, workers: int
-    ) -> None:
-        self.specs, self.openables, self.seed, self.workers = dict(specs), dict(openables), seed, workers
-        self.seconds: dict[str, float] = defaultdict(float)  # by part of `opencse.foundation.progress.Timings`
-        self._constructors: dict[str, Constructor | MultiColumnConstructor] | None = None
+
+class _UnitBuilder:
+    """The task of a worker: build all columns of a unit of rows, by constructors that each process opens itself.
+
+    Attributes:
+        size: Number of rows that are built together.
+        prepared: What the specifications prepared, by name.
+    """
+
+    def __init__(self, specs: Mapping[str, ConstructorSpec], sentences: SentenceStore, seed: int) -> None:
+        self.specs, self.size = dict(specs), max((spec.unit for spec in specs.values()), default=UNIT)
+        self.prepared: dict[str, Any] = {}
+        self._sentences, self._seed = sentences, seed
+        self._constructors: dict[str, Constructor] = {}
+        self._built: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_constructors": None}
+        return {**self.__dict__, "_constructors": {}}
 
-    @property
-    def size(self) -> int:
-        """Number of rows that are built together."""
-        return max(spec.unit for spec in self.specs.values())
-
-    def open(self) -> dict[str, str]:
-        """Open the constructors, and return the hash of each one's weights."""
-        if self._constructors is None:
-            options = {"seed": self.seed, "workers": self.workers}
-            self._constructors = {name: one.open(**options) for name, one in self.openables.items()}
-        return {name: constructor.digest for name, constructor in self._constructors.items()}
+    def open(self) -> None:
+        """Open the constructors."""
+        if not self._constructors:
+            self._constructors = {
+                name: spec.open(seed=self._seed, prepared=self.prepared.get(name)) for name, spec in self.specs.items()
+            }
 
     def close(self) -> None:
         """Release the models."""
-        self._constructors = None
+        self._constructors = {}
 
-    def __call__(self, rows: Sequence[SourceRow], report: Callable[[float], None] = lambda _: None) -> BuiltColumns:
-        """Build all columns for some rows; `report` receives the number of rows built since its last call."""
-        self.open()
-        assert self._constructors is not None
+    @property
+    def digests(self) -> dict[str, str]:
+        """Hash of the weights of each constructor."""
+        return {name: constructor.digest for name, constructor in self._constructors.items()}
+
+    def count_rows(self) -> Any:
+        """Return the number of rows built of each unit, counted from now on in memory that local workers share.
+
+        A row of which half of the columns are built counts half. No worker waits for another, as each unit has a place
+        of its own.
+        """
+        units = -(-len(self._sentences) // self.size)
+        self._built = multiprocessing.get_context("spawn").RawArray("d", units)
+        return self._built
+
+    def texts(self, rows: range) -> list[str]:
+        """Return the sentences with these numbers."""
+        return self._sentences.range(rows.start, rows.stop)
+
+    def __call__(self, unit: int) -> tuple[BuiltColumns, dict[str, float]]:
+        """Build the columns of a unit; return them, and the seconds by part of the work."""
         built: BuiltColumns = {}
+        seconds: dict[str, float] = defaultdict(float)
+        numbers = range(unit * self.size, (unit + 1) * self.size)
+        rows = [SourceRow(id=i, text=text) for i, text in zip(numbers, self.texts(numbers), strict=False)]
         for name, constructor in self._constructors.items():
             spec = self.specs[name]
             columns = spec.columns(name)
@@ -213,104 +209,41 @@ class _UnitBuilder:
             views: list[Any] = []
             for start in range(0, len(rows), spec.unit):
                 chunk = rows[start : start + spec.unit]
-                views += _build_views(constructor, chunk, spec)
-                report(len(chunk) / len(self._constructors))
-            self.seconds[MINING if spec.needs_corpus else REWRITING] += time.perf_counter() - started
+                views += _views(constructor, chunk, spec)
+                if self._built is not None:
+                    self._built[unit] += len(chunk) / len(self._constructors)
+            seconds[MINING if spec.needs_corpus else REWRITING] += time.perf_counter() - started
             for k, column in enumerate(columns):
                 built[column] = views if columns == (name,) else [row_views[k] for row_views in views]
             rows = [
-                SourceRow(id=row.id, text=row.text, views={**row.views, **{c: built[c][i].text for c in columns}})
+                replace(row, views={**row.views, **{column: built[column][i].text for column in columns}})
                 for i, row in enumerate(rows)
             ]
-        return built
+        return built, dict(seconds)
 
 
-def _build_views(
-    constructor: Constructor | MultiColumnConstructor, rows: Sequence[SourceRow], spec: ConstructorSpec
-) -> list[Any]:
+def _views(constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec) -> list[Any]:
     """Return the views of some rows, built from the column `spec.of`; rows where it is null get none."""
     if spec.of == "text":
-        return list(constructor(rows))
+        return constructor(rows)
     valid = [row for row in rows if row.views[spec.of] is not None]
-    built = constructor([SourceRow(id=row.id, text=str(row.views[spec.of]), views=row.views) for row in valid])
+    built = constructor([replace(row, text=str(row.views[spec.of])) for row in valid])
     views = dict(zip((row.id for row in valid), built, strict=True))
     missing = BuiltView(text=None, rule=f"no {spec.of}", scores=dict.fromkeys(spec.scores))
     return [views.get(row.id, missing) for row in rows]
 
 
-def _units(texts: Sequence[str], first: int, size: int) -> Iterator[list[SourceRow]]:
-    """Yield texts as units of rows, numbered from `first`."""
-    for start in range(0, len(texts), size):
-        yield [SourceRow(id=first + start + k, text=text) for k, text in enumerate(texts[start : start + size])]
+class _PartBuilder:
+    """The task of a worker on any machine: build and write one file."""
 
-
-_Job = tuple[int, list[SourceRow]]
-
-
-def _write_locally(
-    engine: Engine, task: _UnitTask, texts: Iterator[str], parts: ViewFiles, seconds: dict[str, float]
-) -> None:
-    """Build units on this machine and write each file after its last unit.
-
-    The time that the workers spend on rewriting and on mining is added to `seconds`.
-    """
-
-    def jobs() -> Iterator[_Job]:
-        missing = set(parts.missing)
-        for part in range(len(parts.paths)):
-            rows = parts.rows_of(part)
-            chunk = list(islice(texts, len(rows)))
-            if part in missing:
-                yield from ((part, unit_rows) for unit_rows in _units(chunk, rows.start, task.unit.size))
-
-    pending: list[tuple[list[SourceRow], BuiltColumns]] = []
-    for (part, rows), (built, taken) in engine.map(task, jobs()):
-        for name, one in taken.items():
-            seconds[name] += one
-        pending.append((rows, built))
-        if rows[-1].id + 1 == parts.rows_of(part).stop:
-            parts.write(part, pending, task.unit.specs)
-            pending = []
-
-
-class _UnitTask:
-    """The task of a local worker: build one unit of rows, and count the rows meanwhile.
-
-    Attributes:
-        built: Rows built of each unit; a row of which half of the columns are built counts half. Each unit has a place
-            of its own in shared memory, so that no worker waits for another; it reaches the workers with the task that
-            they are started with.
-    """
-
-    def __init__(self, unit: _UnitBuilder, rows: int) -> None:
-        self.unit, self.built = unit, multiprocessing.get_context("spawn").RawArray("d", -(-rows // unit.size))
+    def __init__(self, builder: _UnitBuilder, files: ViewFiles) -> None:
+        self._builder, self._files = builder, files
 
     def open(self) -> None:
-        self.unit.open()
-
-    def __call__(self, job: _Job) -> tuple[BuiltColumns, dict[str, float]]:
-        place = job[1][0].id // self.unit.size
-
-        def count(rows: float) -> None:
-            self.built[place] += rows
-
-        self.unit.seconds.clear()
-        built = self.unit(job[1], count)
-        return built, dict(self.unit.seconds)
-
-
-class _PartTask:
-    """The task of a worker on any machine: build and write one file, from sentences on disk."""
-
-    def __init__(self, unit: _UnitBuilder, sentences: SentenceStore, parts: ViewFiles) -> None:
-        self._unit, self._sentences, self._parts = unit, sentences, parts
-
-    def open(self) -> None:
-        self._unit.open()
+        self._builder.open()
 
     def __call__(self, part: int) -> int:
-        rows = self._parts.rows_of(part)
-        texts = self._sentences.range(rows.start, rows.stop)
-        units = [(unit_rows, self._unit(unit_rows)) for unit_rows in _units(texts, rows.start, self._unit.size)]
-        self._parts.write(part, units, self._unit.specs)
-        return len(texts)
+        builder, files = self._builder, self._files
+        columns = _joined([builder(unit)[0] for unit in files.units_of(part, builder.size)])
+        files.write(part, builder.texts(files.rows_of(part)), columns, builder.specs)
+        return len(files.rows_of(part))

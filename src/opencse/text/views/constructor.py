@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from opencse.foundation.workers import Local
-from opencse.text.views.sentence_store import CorpusAccess, open_sentence_store
+from opencse.text.surface import match_error_rate
+from opencse.text.views.sentence_store import CorpusAccess, open_sentence_store, texts_hash
 
 Score = float | int | str | None
 UNIT = 512
@@ -50,37 +51,28 @@ class BuiltView:
 
 
 class Constructor(Protocol):
-    """A constructor of one column, with its models loaded."""
+    """A constructor with its models loaded."""
 
     @property
     def digest(self) -> str:
         """A hash of the weights and tables that the output depends on; "" if there are none."""
         ...
 
-    def __call__(self, rows: Sequence[SourceRow]) -> list[BuiltView]:
-        """Return one view per row; each view is independent of the other rows."""
+    def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
+        """Return for each row a view, or a list of one for each column; they are independent of the other rows."""
         ...
 
 
-class MultiColumnConstructor(Protocol):
-    """A constructor of several columns, with its models loaded."""
+@dataclass(frozen=True, kw_only=True)
+class FunctionConstructor:
+    """A constructor that is one function; see `Constructor`."""
 
-    @property
-    def digest(self) -> str:
-        """As in `Constructor`."""
-        ...
+    build: Callable[[Sequence[SourceRow]], list[Any]]
+    digest: str = ""
 
-    def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
-        """Return one view per column for each row."""
-        ...
-
-
-class Openable(Protocol):
-    """A specification, or its prepared form: small and picklable, opened once in each process."""
-
-    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | MultiColumnConstructor:
-        """See `ConstructorSpec.open`."""
-        ...
+    def __call__(self, rows: Sequence[SourceRow]) -> list[Any]:
+        """Build the views of some rows."""
+        return self.build(rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,16 +129,20 @@ class ConstructorSpec:
             if isinstance(nested := getattr(self, name), ConstructorSpec):
                 nested.check()
 
-    def prepare(self, corpus: CorpusAccess) -> Openable:
-        """Do the work that needs the whole corpus, once, before any row is built; by default there is none."""
-        return self
+    def prepare(self, corpus: CorpusAccess) -> Any:
+        """Do the work that needs the whole corpus, once, before any row is built; by default there is none.
 
-    def open(self, *, seed: int = 0, workers: int = 1) -> Constructor | MultiColumnConstructor:
+        Returns:
+            What `open` receives in each process: small and picklable.
+        """
+        return None
+
+    def open(self, *, seed: int = 0, prepared: Any = None) -> Constructor:
         """Load models and tables, and return the constructor.
 
         Args:
             seed: The only source of randomness.
-            workers: Number of processes that open the same specification; they share a limit on requests.
+            prepared: What `prepare` returned.
         """
         raise NotImplementedError
 
@@ -155,11 +151,11 @@ class ConstructorSpec:
 
         The sentences are the corpus of kinds that need one.
         """
-        openable: Openable = self
+        prepared = None
         if self.needs_corpus:
-            sentences = open_sentence_store(texts, bundle_digest(*texts))
-            openable = self.prepare(CorpusAccess(sentences, Local(processes=1), False, lambda note: None))
-        views = openable.open(seed=seed)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
+            sentences = open_sentence_store(texts, texts_hash(texts)[0])
+            prepared = self.prepare(CorpusAccess(sentences, Local(processes=1)))
+        views = self.open(seed=seed, prepared=prepared)([SourceRow(id=i, text=text) for i, text in enumerate(texts)])
         return [[one.text for one in view] if isinstance(view, list) else view.text for view in views]
 
 
@@ -176,17 +172,11 @@ def row_random(seed: int, kind: str, row: SourceRow) -> random.Random:
 
 def bundle_digest(*parts: str | bytes) -> str:
     """Return one SHA-256 of several strings, which differs for ("ab", "c") and ("a", "bc")."""
-    joined = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        joined.update(len(data).to_bytes(8, "little") + data)
-    return joined.hexdigest()
+    return texts_hash(parts)[0]
 
 
 def with_error_rate(rows: Sequence[SourceRow], results: Sequence[tuple[str | None, str]]) -> list[BuiltView]:
     """Return views of n rows with their match error rate as the score `mer`, from pairs of text (or None) and rule."""
-    from opencse.text.surface import match_error_rate
-
     done = [i for i, (text, _) in enumerate(results) if text is not None]
     rates = match_error_rate([rows[i].text for i in done], [str(results[i][0]) for i in done])
     rate = dict(zip(done, rates.tolist(), strict=True))

@@ -6,7 +6,7 @@ The sentences are kept on disk, so any process on any machine that sees the fold
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,20 +24,16 @@ _CHUNK = 8192
 
 @dataclass(frozen=True)
 class CorpusAccess:
-    """The corpus, the engine and the callbacks that `ConstructorSpec.prepare` receives.
+    """The corpus, the engine and the models that `ConstructorSpec.prepare` receives.
 
     Attributes:
         sentences: All sentences, by number.
         engine: Runs batch work.
-        progress: Show progress bars.
-        notify: Receives short notes for the user.
         models: Models that are open already, by name.
     """
 
     sentences: SentenceStore
     engine: Engine
-    progress: bool
-    notify: Callable[[str], None]
     models: Mapping[str, Backbone] = field(default_factory=dict)
 
 
@@ -70,6 +66,16 @@ class SentenceStore:
         return self.take(np.arange(start, min(stop, len(self))))
 
 
+def texts_hash(texts: Iterable[str | bytes]) -> tuple[str, int]:
+    """Return a SHA-256 of the texts in order, and their number."""
+    joined, count = hashlib.sha256(), 0
+    for text in texts:
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        joined.update(len(data).to_bytes(8, "little") + data)
+        count += 1
+    return joined.hexdigest(), count
+
+
 def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
     """Open the sentences of a corpus in the cache; write them first if they are not there.
 
@@ -77,7 +83,7 @@ def open_sentence_store(texts: Iterable[str], texts_hash: str) -> SentenceStore:
 
     Args:
         texts: All texts, in order; only read if they are not in the cache yet.
-        texts_hash: Hash of the texts, from `opencse.text.views.storage.texts_hash`.
+        texts_hash: Hash of the texts, from `texts_hash`.
     """
     import pyarrow as pa
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import make_folder, replaced_file
 from opencse.foundation.parquet import parquet_metadata, parquet_schema
 from opencse.foundation.reading import json_object
-from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow
+from opencse.text.views.constructor import BuiltView, ConstructorSpec
 from opencse.version import __version__
 
 FORMAT = 1
@@ -97,16 +96,6 @@ def _parameters(spec: ConstructorSpec) -> dict[str, Any]:
     return {"kind": spec.kind, **{k: _parameters(v) if isinstance(v, ConstructorSpec) else v for k, v in values}}
 
 
-def texts_hash(texts: Iterable[str]) -> tuple[str, int]:
-    """Return a SHA-256 of the texts in order, and their number."""
-    joined, count = hashlib.sha256(), 0
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        joined.update(len(data).to_bytes(8, "little") + data)
-        count += 1
-    return joined.hexdigest(), count
-
-
 def _schema(specs: Mapping[str, ConstructorSpec], head: Mapping[str, Any]) -> pa.Schema:
     """Return the Arrow schema: `id`, `text`, and the text, rule and scores of each built column."""
     fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string(), nullable=False)]
@@ -184,24 +173,24 @@ class ViewFiles:
         """Return the numbers of the rows of one file."""
         return range(part * self.rows_per_part, min((part + 1) * self.rows_per_part, self.rows))
 
+    def units_of(self, part: int, size: int) -> range:
+        """Return the numbers of the units of `size` rows that one file consists of."""
+        return range(part * self.rows_per_part // size, -(-self.rows_of(part).stop // size))
+
     @property
     def missing_rows(self) -> int:
         """Number of rows that are still to be built."""
         return sum(len(self.rows_of(part)) for part in self.missing)
 
-    def write(
-        self, part: int, units: Sequence[tuple[list[SourceRow], BuiltColumns]], specs: Mapping[str, ConstructorSpec]
-    ) -> None:
+    def write(self, part: int, texts: Sequence[str], built: BuiltColumns, specs: Mapping[str, ConstructorSpec]) -> None:
         """Write one file, whole or not at all."""
         import pyarrow.parquet as pq
 
-        rows = [row for unit_rows, _ in units for row in unit_rows]
-        columns: dict[str, list[Any]] = {"id": [row.id for row in rows], "text": [row.text for row in rows]}
+        columns: dict[str, list[Any]] = {"id": list(self.rows_of(part)), "text": list(texts)}
         for name, maker in column_makers(specs).items():
-            views = [view for _, built in units for view in built[name]]
-            columns |= {name: [view.text for view in views], f"{name}.rule": [view.rule for view in views]}
+            columns |= {name: [view.text for view in built[name]], f"{name}.rule": [view.rule for view in built[name]]}
             for score in specs[maker].scores:
-                columns[f"{name}.{score}"] = [view.scores.get(score) for view in views]
+                columns[f"{name}.{score}"] = [view.scores.get(score) for view in built[name]]
         with replaced_file(self.paths[part]) as temporary:
             table = pa.table(columns, schema=_schema(specs, self.header))
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)

@@ -8,10 +8,15 @@ from opencse.text.views.registry import Negation, NextSentence, Passage, build_v
 TEXTS = [f"The {word} is old." for word in ("door", "roof", "wall", "gate", "lamp", "desk", "sofa", "vase")]
 
 
-def built(tmp_path, specs):
-    (tmp_path / "corpus.txt").write_text("\n".join(TEXTS))
-    out = build_views(tmp_path / "corpus.txt", specs, tmp_path / "out", progress=False)
-    return [row for part in sorted(out.glob("part-*")) for row in pq.read_table(part).to_pylist()]
+def built(tmp_path, specs, texts=TEXTS):
+    (tmp_path / "corpus.txt").write_text("\n".join(texts))
+    return pq.read_table(build_views(tmp_path / "corpus.txt", specs, tmp_path / "out")).to_pylist()
+
+
+def test_each_sentence_has_the_one_that_follows_and_the_last_has_none(tmp_path):
+    table = built(tmp_path, {"next": NextSentence()}, ["One.", "Two.", "", "Three.", "Four.", "Five."])
+    assert [row["next"] for row in table] == ["Two.", "Three.", "Four.", "Five.", None]
+    assert [row["next.rule"] for row in table][-2:] == ["row 4", "last row"]
 
 
 def test_a_passage_holds_neighbours_in_order(tmp_path):
