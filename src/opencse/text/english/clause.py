@@ -6,26 +6,31 @@ copula is the root).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from opencse.text.english.lexicon import word_class
+from opencse.text.english.parse import base_relation, children, subtree
 from opencse.text.english.verbs import base_form, is_past
 from opencse.text.syntax.tokens import Token
 
-SUBJECTS = ("nsubj", "csubj", "expl")  # and their subtypes
-AUXILIARIES = ("aux", "aux:pass", "auxpass", "cop")
+SUBJECTS = ("nsubj", "csubj", "expl", "nsubjpass", "csubjpass")  # and their subtypes
+AUXILIARIES = ("aux", "auxpass", "cop")
 CLAUSES = ("advcl", "ccomp", "acl", "relcl", "parataxis", "csubj", "conj", "dep", "list", "discourse", "appos")
 FINITE = ("VBZ", "VBP", "VBD")
 BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’m")
-SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 NOT = ("not", "n't", "n’t", "nt")
 NEGATIVE = word_class("negative words")
+_SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
+_FINITE_AUXILIARIES = (
+    *"do does did have has had can could will would shall should may might must ought need dare ca wo sha".split(),
+    *("'ll", "'d", "'ve"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clause:
-    """The main clause, by indices of tokens.
+    """A clause, by indices of tokens.
 
     Attributes:
         tokens: All tokens of the sentence.
@@ -44,56 +49,38 @@ class Clause:
     tag: str
     auxiliary: bool
     subject: int | None
-    negators: tuple[int, ...]
-    negatives: tuple[int, ...]
-
-    def children(self, head: int) -> Iterator[int]:
-        """Yield the direct dependents of a token, left to right."""
-        return (i for i, token in enumerate(self.tokens) if token.head == head and i != head)
-
-    def has(self, head: int, relations: tuple[str, ...]) -> bool:
-        """Whether a token has a dependent with one of these relations or their subtypes."""
-        return any(self.tokens[i].relation.split(":")[0] in relations for i in self.children(head))
-
-    def last_of(self, head: int) -> int:
-        """Return the last token of a token's subtree."""
-        last, front = head, [head]
-        while front:
-            front = [i for h in front for i in self.children(h)]
-            last = max([last, *front])
-        return last
+    negators: Sequence[int]
+    negatives: Sequence[int]
 
     def _joins(self, i: int) -> bool:
         """Whether a dependent is a conjunct, including one of a list ("came, saw and left") with another relation."""
-        token = self.tokens[i]
+        tokens, token = self.tokens, self.tokens[i]
         if token.relation in ("ccomp", "parataxis", "dep"):
-            same = token.tag in FINITE and token.tag == self.tokens[token.head].tag
-            return same and i > token.head and self.tokens[i - 1].text == "," and not self.has(i, (*SUBJECTS, "mark"))
+            listed = i > token.head and token.tag in FINITE and token.tag == tokens[token.head].tag
+            return listed and tokens[i - 1].text == "," and not children(tokens, i, *SUBJECTS, "mark")
         return token.relation == "conj"
 
     def shared_verbs(self) -> list[int]:
         """Return the verbs that are coordinated with the predicate and have no subject or auxiliary of their own."""
         verbs: list[int] = []
         front = [self.predicate]
-        while front:
-            joined = [i for h in front for i in self.children(h) if self._joins(i)]
-            for i in joined:
-                if self.has(i, SUBJECTS) or any(self.tokens[j].relation in AUXILIARIES for j in self.children(i)):
+        while front := [i for h in front for i in children(self.tokens, h) if self._joins(i)]:
+            for i in front:
+                own = children(self.tokens, i, *SUBJECTS, *AUXILIARIES)
+                if own or not self.tokens[i].tag.startswith("V"):
                     return sorted(verbs)  # the clauses from here on are independent
-                if not self.tokens[i].tag.startswith("V"):
-                    return sorted(verbs)
                 verbs.append(i)
-            front = joined
         return sorted(verbs)
 
 
 def main_clause(tokens: Sequence[Token]) -> Clause | None:
-    """Return the main clause: that of the first root with a finite verb or an imperative; None if there is none."""
-    for root in (i for i, token in enumerate(tokens) if token.head == i and token.pos != "PUNCT"):
-        clause = _clause(tokens, root)
-        if clause is not None:
-            return clause
-    return None
+    """Return the main clause: that of the first root with a finite verb or an imperative; None if there is none.
+
+    A root with a subordinating conjunction is a subordinate clause that the parser took for the main one.
+    """
+    roots = [i for i, token in enumerate(tokens) if token.head == i and token.pos != "PUNCT"]
+    roots = [root for root in roots if all(tokens[i].tag == "TO" for i in children(tokens, root, "mark"))]
+    return next((clause for root in roots if (clause := _clause(tokens, root)) is not None), None)
 
 
 def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
@@ -102,76 +89,64 @@ def clause_at(tokens: Sequence[Token], predicate: int) -> Clause | None:
     A verb that is coordinated with another ("he came and accepted it") has the subject of the first, unless it has its
     own.
     """
-    clause = _clause(tokens, predicate, subordinate=True)
-    if clause is not None and clause.subject is None and tokens[predicate].relation == "conj":
-        first = _clause(tokens, tokens[predicate].head, subordinate=True)
-        own = clause.finite is not None or tokens[predicate].tag in FINITE
-        if first is not None and first.subject is not None and own:
-            return _clause(tokens, predicate, subordinate=True, subject=first.subject)
+    clause, verb = _clause(tokens, predicate), tokens[predicate]
+    if clause is not None and clause.subject is None and verb.relation == "conj":
+        first = _clause(tokens, verb.head)
+        if first is not None and first.subject is not None and (clause.finite is not None or verb.tag in FINITE):
+            return _clause(tokens, predicate, subject=first.subject)
     return clause
 
 
-def _clause(
-    tokens: Sequence[Token], root: int, *, subordinate: bool = False, subject: int | None = None
-) -> Clause | None:
-    marked = any(token.head == root and token.relation == "mark" and token.tag != "TO" for token in tokens)
-    if marked and not subordinate:
-        return None  # the parser took a subordinate clause for the main one
-    bare = Clause(
-        tokens=tokens, predicate=root, finite=None, tag="", auxiliary=False, subject=None, negators=(), negatives=()
-    )
-    children = list(bare.children(root))
-    subjects = [i for i in children if tokens[i].relation.split(":")[0] in (*SUBJECTS, "nsubjpass", "csubjpass")]
+def _clause(tokens: Sequence[Token], root: int, *, subject: int | None = None) -> Clause | None:
     if subject is None:
-        subject = next((i for i in subjects if not tokens[i].relation.startswith("expl")), next(iter(subjects), None))
-    finite = next((i for i in children if tokens[i].relation in AUXILIARIES and is_finite_auxiliary(tokens[i])), None)
-    negators, negatives = _negatives(bare, root, finite)
-    clause = replace(bare, subject=subject, negators=negators, negatives=negatives)
-    if finite is not None:
-        return replace(clause, finite=finite, tag=tokens[finite].tag, auxiliary=True)
-    verb = tokens[root]
-    if verb.text.lower() in BE or (is_finite_auxiliary(verb) and verb.tag == "MD"):
-        return replace(clause, finite=root, tag=verb.tag, auxiliary=True)
-    if negators and verb.text.lower() in ("do", "does", "did", "have", "has", "had"):  # "I do not."
-        return replace(clause, finite=root, tag=verb.tag, auxiliary=True)
-    tag = _corrected_tag(clause, verb)
-    if tag == "VB":
-        return replace(clause, tag="VB")
-    return replace(clause, finite=root, tag=tag) if tag else None
+        subjects = children(tokens, root, *SUBJECTS)
+        subject = min(subjects, key=lambda i: base_relation(tokens[i]) == "expl", default=None)
+    finite = next((i for i in children(tokens, root, *AUXILIARIES) if is_finite_auxiliary(tokens[i])), None)
+    negators, negatives = _negatives(tokens, root, finite)
+    verb = tokens[root if finite is None else finite]
+    word, tag = verb.text.lower(), verb.tag
+    auxiliary = finite is not None or word in BE or (is_finite_auxiliary(verb) and tag == "MD")
+    auxiliary = auxiliary or (bool(negators) and word in ("do", "does", "did", "have", "has", "had"))  # "I do not."
+    if not auxiliary:
+        tag = _corrected_tag(tokens, verb, subject)
+        if not tag:
+            return None
+    if finite is None and (auxiliary or tag != "VB"):
+        finite = root
+    return Clause(
+        tokens=tokens,
+        predicate=root,
+        finite=finite,
+        tag=tag,
+        auxiliary=auxiliary,
+        subject=subject,
+        negators=negators,
+        negatives=negatives,
+    )
 
 
 def is_finite_auxiliary(token: Token) -> bool:
     """Whether a token is a finite form of be, have, do, or a modal."""
     text = token.text.lower().replace("’", "'")
-    finite = "do does did have has had can could will would shall should may might must ought need dare 'll 'd 've"
     barred = ("VBN", "VBG", "TO", "POS") if text == "do" else ("VB", "VBN", "VBG", "TO", "POS")  # "Do not open" has VB
-    return (text in BE or text in (*finite.split(), "ca", "wo", "sha")) and token.tag not in barred
+    return text in (*BE, *_FINITE_AUXILIARIES) and token.tag not in barred
 
 
-def _negatives(clause: Clause, root: int, finite: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _negatives(tokens: Sequence[Token], root: int, finite: int | None) -> tuple[list[int], list[int]]:
     """Return the words that negate the clause as a whole, and the negative words deeper in it, without subclauses."""
-    tokens = clause.tokens
-    whole: list[int] = []
-    inner: list[int] = []
-    front = [root]
-    while front:
-        following = []
-        for head in front:
-            for i in clause.children(head):
-                relation = tokens[i].relation
-                if tokens[i].text.lower() in NEGATIVE:
-                    direct = head in (root, finite) or tokens[head].relation in AUXILIARIES
-                    is_whole = tokens[i].text.lower() in (*NOT, "never") and direct and relation != "cc:preconj"
-                    (whole if is_whole else inner).append(i)
-                if relation.split(":")[0] not in CLAUSES:
-                    following.append(i)
-        front = following
-    return tuple(sorted(whole)), tuple(sorted(inner))
+    heads = subtree(tokens, root, closed=CLAUSES)
+    found = [i for i, t in enumerate(tokens) if t.text.lower() in NEGATIVE and t.head in heads and i != root]
+
+    def is_whole(token: Token) -> bool:
+        direct = token.head in (root, finite) or base_relation(tokens[token.head]) in AUXILIARIES
+        return token.text.lower() in (*NOT, "never") and direct and token.relation != "cc:preconj"
+
+    return [i for i in found if is_whole(tokens[i])], [i for i in found if not is_whole(tokens[i])]
 
 
-def _corrected_tag(clause: Clause, verb: Token) -> str:
+def _corrected_tag(tokens: Sequence[Token], verb: Token, subject: int | None) -> str:
     """Return the fine tag of a main verb without auxiliary, corrected by its form; "" if it cannot be finite."""
-    form, subject = verb.text.lower(), clause.subject
+    form = verb.text.lower()
     if not form.isalpha() or not verb.tag.startswith("VB"):
         return ""
     if subject is None:
@@ -179,12 +154,12 @@ def _corrected_tag(clause: Clause, verb: Token) -> str:
     if verb.tag == "VBZ":
         return "VBZ" if form.endswith("s") else ""
     if verb.tag in ("VBD", "VBN"):
-        finite = verb.tag == "VBD" or not any(t.end <= verb.start and is_finite_auxiliary(t) for t in clause.tokens)
+        finite = verb.tag == "VBD" or not any(t.end <= verb.start and is_finite_auxiliary(t) for t in tokens)
         return "VBD" if finite and is_past(form) else ""  # "was the last game released": a participle
     same = is_past(form) and base_form(form, "VBD", form) == form  # put, set, cut
     if is_past(form) and not same:
         return "VBD"
-    single = clause.tokens[subject].tag in ("NN", "NNP") or clause.tokens[subject].text.lower() in SINGULAR
-    if single and not clause.has(subject, ("conj",)):  # "Tom and Ann"
+    single = tokens[subject].tag in ("NN", "NNP") or tokens[subject].text.lower() in _SINGULAR
+    if single and not children(tokens, subject, "conj"):  # "Tom and Ann"
         return "VBD" if same else ""
     return "VBP" if verb.tag in ("VB", "VBP") else ""

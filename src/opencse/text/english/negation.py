@@ -17,7 +17,7 @@ from opencse.text.english.articles import article_edits
 from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, antonyms, word_class
-from opencse.text.english.parse import base_relation, children, is_question, word_at
+from opencse.text.english.parse import base_relation, children, is_question, subtree, word_at
 from opencse.text.english.verbs import base_form, inflect, is_past, verb_base
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.text_edits import Edit, apply_edits, decapitalise, match_case
@@ -149,7 +149,7 @@ def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contr
         *edits,
     ]
     if finite < subject < clause.predicate:
-        last = clause.last_of(subject)
+        last = max(subtree(tokens, subject))
         if last >= clause.predicate or last - finite > 6 or not is_question(text):
             return None, "inverted"
         if contract and word not in _NO_CONTRACTION:
@@ -171,7 +171,7 @@ def _governs(clause: Clause, helper: str) -> bool:
     tokens, root = clause.tokens, clause.predicate
     if clause.finite == root or helper in BE or helper in ("'d", "’d"):
         return True
-    verbs = [root, *(i for i in clause.children(root) if tokens[i].relation in AUXILIARIES)]
+    verbs = [root, *children(tokens, root, *AUXILIARIES)]
     perfect = helper in ("have", "has", "had", "'ve", "’ve")
     allowed = {"VBN", "VBD"} if perfect else {"VB", "VBP", "VBD", "VBN"}
     return any(tokens[i].tag in allowed for i in verbs if i != clause.finite)
@@ -252,7 +252,7 @@ def _is_misread(clause: Clause, finite: int, subject: int) -> bool:
         return True
     if clause.tag != "VBD" or subject != finite - 1 or noun.tag not in ("NN", "NNS"):
         return False
-    relations = {tokens[i].relation for i in clause.children(subject)}
+    relations = {tokens[i].relation for i in children(tokens, subject)}
     bare = finite + 1 < len(tokens) and tokens[finite + 1].tag in ("NN", "NNS")
     if bare and "compound" in relations and noun.tag == "NNS":
         return True
@@ -271,7 +271,7 @@ def _checked_base(verb: Token, tag: str) -> str | None:
 
 def _or(clause: Clause, verb: int) -> list[Edit]:
     """Turn the "and" that joins a verb into "or"."""
-    before = [clause.tokens[i] for i in clause.children(verb) if i < verb]
+    before = [clause.tokens[i] for i in children(clause.tokens, verb) if i < verb]
     joins = [token for token in before if token.relation == "cc" and token.text.lower() == "and"]
     return [(token.start, token.end, match_case("or", token.text)) for token in joins]
 
@@ -279,7 +279,7 @@ def _or(clause: Clause, verb: int) -> list[Edit]:
 def _imperative(text: str, clause: Clause) -> Negated:
     """Negate an imperative ("Do not open"), only if the verb opens the sentence or follows "please" or a comma."""
     tokens = clause.tokens
-    start = next((i for i in clause.children(clause.predicate) if tokens[i].relation == "cop"), clause.predicate)
+    start = next((i for i in children(tokens, clause.predicate) if tokens[i].relation == "cop"), clause.predicate)
     verb, word = tokens[start], word_at(tokens, start)
     opened = word_at(tokens, start - 1) in ("", "please", ",", ":", '"', "“")
     if not opened or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):

@@ -109,14 +109,14 @@ def _verb(clause: Clause) -> Iterator[EditsAndRule]:
     assert clause.finite is not None
     tokens, finite = clause.tokens, clause.tokens[clause.finite]
     form = finite.text.lower()
-    if any(tokens[i].text.lower() in _ADVERBS for i in clause.children(clause.predicate)) or form in _DO:
+    if any(tokens[i].text.lower() in _ADVERBS for i in children(tokens, clause.predicate)) or form in _DO:
         return
     present = clause.tag in ("VBZ", "VBP")
     if clause.auxiliary:
         if not form[0].isalpha():  # "'s"
             return
         yield [(finite.end, finite.end, " never")], "never"
-        if form in BE and not clause.has(clause.predicate, ("aux",)):
+        if form in BE and not children(tokens, clause.predicate, "aux"):
             yield [(finite.end, finite.end, " no longer")], "no longer"
         return
     if clause.tag not in FINITE or not finite.text.islower():

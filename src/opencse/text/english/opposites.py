@@ -24,12 +24,16 @@ _SINGULARS = {plural: singular for singular, plural in _PLURALS.items()}
 _WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])")
 _DEGREES = {"more": "less", "less": "more", "most": "least", "least": "most"}
 
-# With which objects and complements a verb has its opposite.
-_OBJECTS = {"pass": "exams", "miss": "rides", "catch": "rides", "skip": "lessons"}  # with classes of nouns
-_TOO_MANY_SENSES = ("appear", "narrow")
-_MOVES = ("rise", "fall", "drop")
 _PARTICLE_RELATIONS = ("compound:prt", "prt")
 _OBJECT_RELATIONS = ("obj", "dobj", "nsubj:pass", "nsubjpass")
+_VERB_CLASSES = {
+    "with object": "obj dobj nsubj:pass nsubjpass aux:pass",
+    "active with object": "obj dobj",
+    "without object": "!obj dobj",
+    "without oblique": "!OBLIQUE",
+    "finite only": "VBD VBZ VBP",
+}
+"""What a verb of a class must have, or with "!" must not have: relations of its dependents, or its tag."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +176,10 @@ def _plural(noun: str) -> str:
 def _contexts() -> dict[tuple[str, str], list[list[str]]]:
     """Return the contexts in which a word has its opposite, by word and part of speech; one of them is enough.
 
-    Each is a role ("attribute", "predicate", "never" or "" for any) and what the word before, the word after ("END" at
-    the ends of the sentence) and the governor (its tag, class or lemma) must be, or with "!" must not be.
+    A context has four cells. Each lists words of which one must be there, or after "!" none: the role ("attribute",
+    "predicate" or "never"; what a preposition's noun is; the relations and the tag of a verb), the word before and the
+    word after, or their tags ("END" at the ends of the sentence), and the governor (its tag, class or lemma; of a verb,
+    its objects).
     """
     table: dict[tuple[str, str], list[list[str]]] = {}
     for word, pos, *context in lexicon_rows("contexts"):
@@ -181,56 +187,49 @@ def _contexts() -> dict[tuple[str, str], list[list[str]]]:
     return table
 
 
-def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
-    """Whether the opposite of an adjective, adverb, noun or preposition suits the words around it."""
-    token, head = tokens[i], tokens[tokens[i].head]
-    word, before, after = token.text.lower(), word_at(tokens, i - 1), word_at(tokens, i + 1)
-    role = ""
-    if pos == "ADJ":
-        if token.relation == "amod" and token.head > i and head.tag.startswith("N"):
-            role = "attribute"
-        elif any(tokens[k].relation == "cop" for k in children(tokens, i)):
-            role = "predicate"
-        named = role == "attribute" and {head.tag, tokens[i + 1].tag} & {"NNP", "NNPS"}  # "the late John"
-        if not role or named:
-            return False
-        if role == "attribute" and word in ("old", "young") and head.text.lower() in ("age", "world", "testament"):
-            return False
-        if word == "little" and not (tokens[i - 1].tag[:2] in ("VB", "IN") and token.head == i + 1):
-            return False
-    elif pos == "ADV":
-        if token.relation != "advmod" or after in ("than", "as") or (word == "exactly" and not after.isdigit()):
-            return False
-    elif pos == "ADP":
-        if token.relation not in ("case", "mark", "prep") or not _preposition_fits(tokens, i):
-            return False
-        head = tokens[head.head]
-    elif (word, pos) not in _contexts():  # "father and mother"
-        return token.relation != "conj" and all(tokens[k].relation != "conj" for k in children(tokens, i))
-    governor = {head.tag, head.pos, head.lemma.lower()}
-    return any(
-        wanted in ("", role)
-        and all(_among(cell, around) for cell, around in zip(cells, ({before}, {after}, governor), strict=True))
-        for wanted, *cells in _contexts().get((word, pos), [["", "", "", ""]])
-    )
+def _has_context(tokens: Sequence[Token], i: int, word: tuple[str, str], role: set[str], governor: set[str]) -> bool:
+    """Whether the words around a token are one of the contexts of its word."""
+    cells = role, _neighbour(tokens, i - 1), _neighbour(tokens, i + 1), governor
+    contexts = _contexts().get(word, [[""] * 4])
+    return any(all(map(_among, context, cells)) for context in contexts)
+
+
+def _neighbour(tokens: Sequence[Token], i: int) -> set[str]:
+    if not 0 <= i < len(tokens):
+        return {"END"}
+    token = tokens[i]
+    return {token.text.lower(), "DIGITS" if token.text.isdigit() else token.tag if token.tag.isalpha() else ""}
 
 
 def _among(cell: str, around: set[str]) -> bool:
     """Whether one of some words is in the cell of a context, or none if it begins with "!"."""
-    listed = {"" if word == "END" else word for word in cell.removeprefix("!").split()}
-    return not cell or bool(around & listed) != cell.startswith("!")
+    return not cell or bool(around.intersection(cell.removeprefix("!").split())) != cell.startswith("!")
 
 
-def _preposition_fits(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a preposition has the sense that its opposite denies, by the noun that follows."""
-    word, noun = tokens[i].text.lower(), tokens[tokens[i].head]
-    if word == "within":
-        return not word_class("periods") & {noun.lemma.lower(), word_at(tokens, i + 2)}
-    if word == "with":
-        return noun.relation == "nmod"
-    if word in ("over", "under"):
-        return i + 1 < len(tokens) and tokens[i + 1].tag == "CD" and tokens[i - 1].tag.startswith("VB")
-    return word != "without" or noun.pos in ("NOUN", "PRON")
+def _suits_context(tokens: Sequence[Token], i: int, pos: str) -> bool:
+    """Whether the opposite of an adjective, adverb, noun or preposition suits the words around it."""
+    token, head = tokens[i], tokens[tokens[i].head]
+    word, role = token.text.lower(), set()
+    if pos == "ADJ":
+        if token.relation == "amod" and token.head > i and head.tag.startswith("N"):
+            if {head.tag, tokens[i + 1].tag} & {"NNP", "NNPS"}:
+                return False  # "the late John"
+            role = {"attribute"}
+        elif any(tokens[k].relation == "cop" for k in children(tokens, i)):
+            role = {"predicate"}
+        else:
+            return False
+    elif pos == "ADV":
+        if token.relation != "advmod" or word_at(tokens, i + 1) in ("than", "as"):
+            return False
+    elif pos == "ADP":
+        if token.relation not in ("case", "mark", "prep"):
+            return False
+        role = {head.relation, head.pos, head.lemma.lower(), word_at(tokens, i + 2)}
+        head = tokens[head.head]
+    elif (word, pos) not in _contexts():  # "father and mother"
+        return token.relation != "conj" and all(tokens[k].relation != "conj" for k in children(tokens, i))
+    return _has_context(tokens, i, (word, pos), role, {head.tag, head.pos, head.lemma.lower()})
 
 
 def _base(verb: Token) -> str | None:
@@ -299,7 +298,7 @@ def _verb(tokens: Sequence[Token], i: int) -> Opposite | None:
     if base is None or any(tokens[k].relation in _PARTICLE_RELATIONS for k in dependents):
         return None
     entry = _entry(tokens, dependents, base)
-    if entry is None or not (entry.objects or (base not in _TOO_MANY_SENSES and _fits(tokens, i, base, dependents))):
+    if entry is None or not (entry.objects or _fits(tokens, i, base, dependents)):
         return None
     return _opposed(i, tokens[i], base, entry)
 
@@ -339,41 +338,17 @@ def _whatever_objects(base: str) -> OpposedVerb | None:
 
 
 def _fits(tokens: Sequence[Token], i: int, base: str, dependents: Sequence[int]) -> bool:
-    """Whether the verb at index i has the objects with which its opposite is one."""
-    verb, following = tokens[i], word_at(tokens, i + 1)
-    related = [tokens[k] for k in dependents]
-    relations = {token.relation for token in related}
-    passive = bool(relations & {"nsubj:pass", "nsubjpass", "aux:pass"})
-    has_object = bool(relations & {"obj", "dobj"})
-    oblique = any(base_relation(token) == "obl" for token in related)
-    objects = {token.lemma.lower() for token in related if token.relation in ("obj", "dobj", "nsubj:pass")}
+    """Whether the verb at index i has the dependents with which its opposite is one."""
+    verb, related = tokens[i], [tokens[k] for k in dependents]
+    role = {verb.tag, verb.text.lower(), f"={verb.relation}", *(token.relation for token in related)}
+    role |= {token.text for token in tokens if token.tag in ("IN", "RP")}
+    if any(base_relation(token) == "obl" for token in related):
+        role.add("OBLIQUE")
     subjects = {token.text.lower().removesuffix("s") for token in related if token.relation == "nsubj"}
-    counted = bool(subjects & word_class("quantities"))
-    return (
-        (base not in word_class("with object") or has_object or passive)
-        and (base not in word_class("active with object") or has_object)
-        and (base not in word_class("without object") or not has_object)
-        and (base not in word_class("without oblique") or not oblique)
-        and (base not in _MOVES or counted or not oblique)
-        and (base not in _OBJECTS or bool(objects & word_class(_OBJECTS[base])))
-        and (base not in word_class("finite only") or verb.tag in ("VBD", "VBZ", "VBP"))
-        and {
-            "admit": not passive,
-            "agree": following in ("with", "that", ".", ",") or (following == "to" and "xcomp" in relations),
-            "close": not has_object or passive,
-            "end": oblique,
-            "enter": following != "into",
-            "grow": counted and not has_object,
-            "found": verb.text.lower() == "founded",
-            "import": following != "into",
-            "reduce": following != "to",
-            "start": following != "with",
-            "include": verb.relation != "case" and verb.tag != "VBG",
-            "object": following == "to",
-            "continue": following != "until",
-            "participate": any(token.text == "in" for token in tokens),
-            "remain": not relations & {"xcomp", "advmod", "cop"},
-            "succeed": not oblique or following == "in",
-            "raise": "nsubj" in relations and has_object and all(token.text != "his" for token in related),
-        }.get(base, True)
-    )
+    if subjects & word_class("quantities"):
+        role.add("COUNTED")
+    objects = {token.lemma.lower() for token in related if token.relation in ("obj", "dobj", "nsubj:pass")}
+    if role & {"obj", "dobj"}:
+        objects.add("OBJECT")
+    in_class = all(base not in word_class(name) or _among(cell, role) for name, cell in _VERB_CLASSES.items())
+    return in_class and _has_context(tokens, i, (base, "VERB"), role, objects)

@@ -12,8 +12,8 @@ from opencse.text.english.articles import indefinite_article
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import word_class
-from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.phrases import Span, as_span, exchange_phrases, subtree, text_of
+from opencse.text.english.parse import Span, as_span, base_relation, children, subtree, text_of, word_at
+from opencse.text.english.phrases import exchange_phrases
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.text_edits import decapitalise
 

@@ -7,9 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opencse.text.syntax.tokens import Parser, Token
-from opencse.text.views.text_edits import Edit, match_case
+from opencse.text.views.text_edits import Edit, decapitalise, match_case
+
+Span = tuple[int, int]
+"""Index of the first and of the last token of a phrase, both included."""
+MAX_TOKENS = 150
+"""Longest sentence whose phrases are searched: longer texts are rarely one sentence, and the time is quadratic."""
 
 _ASIDE = re.compile(r"\s*(?:\([^()\[\]]*\)|\[[^()\[\]]*\])")
+_INNER = ("det", "amod", "compound", "nummod", "flat", "poss", "nmod:poss", "fixed", "goeswith", "nn")
 _ODD_SPACE = re.compile(r"^\s+|\s+$|\s{2,}|[^\S ]")
 
 
@@ -44,6 +50,54 @@ def children(tokens: Sequence[Token], head: int, *relations: str) -> list[int]:
     """Return the direct dependents of a token with one of some relations or their subtypes; all if none is named."""
     dependents = [i for i, token in enumerate(tokens) if token.head == head != i]
     return [i for i in dependents if base_relation(tokens[i]) in relations] if relations else dependents
+
+
+def subtree(tokens: Sequence[Token], head: int, *, closed: Sequence[str] = ()) -> set[int]:
+    """Return the indices of a token and of all that depend on it, without going below the relations in `closed`."""
+    places, front = {head}, {head}
+    while front:
+        front = {i for i, t in enumerate(tokens) if t.head in front and base_relation(t) not in closed} - places
+        places |= front
+    return places
+
+
+def as_span(places: set[int]) -> Span | None:
+    """Return the span of the given indices; None if they have a gap."""
+    first, last = min(places), max(places)
+    return (first, last) if last - first + 1 == len(places) else None
+
+
+def noun_phrase(tokens: Sequence[Token], head: int, longest: int = 6) -> Span | None:
+    """Return the base noun phrase of a noun: its article, adjectives and compounds, but not what follows it.
+
+    None if these are not one span of at most `longest` tokens.
+    """
+    inner = [i for i in children(tokens, head) if tokens[i].relation in _INNER]
+    span = as_span({head}.union(*(subtree(tokens, i) for i in inner)))
+    return span if span and span[1] - span[0] < longest else None
+
+
+def characters(tokens: Sequence[Token], span: Span) -> tuple[int, int]:
+    """Return the characters of a span of tokens: the first, and the one after the last."""
+    return tokens[span[0]].start, tokens[span[1]].end
+
+
+def text_of(text: str, tokens: Sequence[Token], span: Span) -> str:
+    """Return the characters of a span of tokens."""
+    return text[slice(*characters(tokens, span))]
+
+
+def recased(piece: str, first: Token, *, was_first: bool, is_first: bool = False) -> str:
+    """Return a moved phrase with the capital letter that its new place needs; `first` is its first token."""
+    if is_first:
+        return capitalised(piece)
+    named = first.pos == "PROPN" or first.tag in ("NNP", "NNPS")
+    return decapitalise(piece) if was_first and not named else piece
+
+
+def capitalised(piece: str) -> str:
+    """Return a phrase that opens a sentence."""
+    return piece[:1].upper() + piece[1:]
 
 
 def base_relation(token: Token) -> str:

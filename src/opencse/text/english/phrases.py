@@ -11,56 +11,19 @@ from typing import ClassVar
 from opencse.text.english.articles import indefinite_article
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import SYMMETRIC_VERBS
-from opencse.text.english.parse import base_relation, children, word_at
+from opencse.text.english.parse import (
+    MAX_TOKENS,
+    Span,
+    base_relation,
+    characters,
+    children,
+    noun_phrase,
+    recased,
+    text_of,
+    word_at,
+)
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.text_edits import apply_edits, decapitalise
-
-Span = tuple[int, int]
-"""Index of the first and of the last token of a phrase, both included."""
-
-MAX_TOKENS = 150
-"""Longest sentence whose phrases are searched: longer texts are rarely one sentence, and the time is quadratic."""
-
-_INNER = ("det", "amod", "compound", "nummod", "flat", "poss", "nmod:poss", "fixed", "goeswith", "nn")
-
-
-def subtree(tokens: Sequence[Token], head: int) -> set[int]:
-    """Return the indices of a token and of all its direct and indirect dependents."""
-    places, front = {head}, {head}
-    while front:
-        front = {i for i, token in enumerate(tokens) if token.head in front and i not in places}
-        places |= front
-    return places
-
-
-def as_span(places: set[int]) -> Span | None:
-    """Return the span of the given indices; None if they have a gap."""
-    first, last = min(places), max(places)
-    return (first, last) if last - first + 1 == len(places) else None
-
-
-def noun_phrase(tokens: Sequence[Token], head: int, longest: int = 6) -> Span | None:
-    """Return the base noun phrase of a noun: its article, adjectives and compounds, but not what follows it.
-
-    None if these are not one span of at most `longest` tokens.
-    """
-    inner = [i for i in children(tokens, head) if tokens[i].relation in _INNER]
-    span = as_span({head}.union(*(subtree(tokens, i) for i in inner)))
-    return span if span and span[1] - span[0] < longest else None
-
-
-def text_of(text: str, tokens: Sequence[Token], span: Span) -> str:
-    """Return the characters of a span of tokens."""
-    return text[tokens[span[0]].start : tokens[span[1]].end]
-
-
-def recased(piece: str, first: Token, *, was_first: bool, is_first: bool) -> str:
-    """Return a moved phrase with the capital letter that its new place needs; `first` is its first token."""
-    if is_first:
-        return piece[:1].upper() + piece[1:]
-    if was_first and first.pos != "PROPN" and first.tag not in ("NNP", "NNPS"):
-        return decapitalise(piece)
-    return piece
+from opencse.text.views.text_edits import apply_edits
 
 
 def exchange_phrases(text: str, tokens: Sequence[Token], one: Span, other: Span) -> str | None:
@@ -71,17 +34,16 @@ def exchange_phrases(text: str, tokens: Sequence[Token], one: Span, other: Span)
     left, right = sorted((one, other))
     if left[1] >= right[0]:
         return None
-    edges = [at for s in (left, right) for at in (tokens[s[0]].start - 1, tokens[s[1]].end)]
+    edges = [at for start, end in (characters(tokens, s) for s in (left, right)) for at in (start - 1, end)]
     if any(text[at : at + 1] in ("-", "/") for at in edges):
         return None
     before, after = text_of(text, tokens, left), text_of(text, tokens, right)
     if before.lower() == after.lower():
         return None
     at_start = left[0] == 0
-    before = recased(before, tokens[left[0]], was_first=at_start, is_first=False)
+    before = recased(before, tokens[left[0]], was_first=at_start)
     after = recased(after, tokens[right[0]], was_first=False, is_first=at_start)
-    spans = [(tokens[s[0]].start, tokens[s[1]].end) for s in (left, right)]
-    return apply_edits(text, [(*spans[0], after), (*spans[1], before)])
+    return apply_edits(text, [(*characters(tokens, left), after), (*characters(tokens, right), before)])
 
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "CD")

@@ -355,7 +355,7 @@ def _verb_clause(tokens: Sequence[Token], opposite: Opposite) -> Clause | None:
         return None
     if word_at(tokens, clause.finite) in _POSSIBLY or word_at(tokens, place - 1) in ("a", "an", "to"):
         return None
-    reported = clause.has(place, ("ccomp",)) and opposite.pair[0] not in _REPORTING
+    reported = bool(children(tokens, place, "ccomp")) and opposite.pair[0] not in _REPORTING
     return None if reported or _shares_predicate(tokens, place) else clause  # "accepted and signed it"
 
 

@@ -12,8 +12,17 @@ from typing import ClassVar
 from opencse.text.english.clause import BE, FINITE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import ACTORS, LexiconTable, lexicon_rows, names, word_class
-from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.phrases import Span, as_span, noun_phrase, recased, subtree, text_of
+from opencse.text.english.parse import (
+    Span,
+    as_span,
+    base_relation,
+    children,
+    noun_phrase,
+    recased,
+    subtree,
+    text_of,
+    word_at,
+)
 from opencse.text.english.transitive import agreeing
 from opencse.text.english.verbs import base_form, inflect
 from opencse.text.syntax.tokens import Token

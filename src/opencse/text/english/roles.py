@@ -19,8 +19,7 @@ from typing import ClassVar
 from opencse.text.english import lexicon
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, SYMMETRIC_VERBS, LexiconTable, word_class
-from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.phrases import Span, as_span, noun_phrase, subtree, text_of
+from opencse.text.english.parse import Span, as_span, base_relation, children, noun_phrase, subtree, text_of, word_at
 from opencse.text.english.transitive import (
     Transitive,
     agreeing,

@@ -14,8 +14,7 @@ from typing import ClassVar
 
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.parse import base_relation, children
-from opencse.text.english.phrases import MAX_TOKENS, as_span, noun_phrase, subtree, text_of
+from opencse.text.english.parse import MAX_TOKENS, as_span, base_relation, children, noun_phrase, subtree, text_of
 from opencse.text.syntax.tokens import Token
 
 _CUT = ("advcl", "parataxis", "acl", "relcl", "appos", "discourse", "dep", "list", "vocative")

@@ -12,8 +12,17 @@ from typing import ClassVar
 from opencse.text.english.clause import NOT, Clause, clause_at, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import ACTORS, word_class
-from opencse.text.english.parse import base_relation, children, word_at
-from opencse.text.english.phrases import Span, as_span, recased, subtree, text_of
+from opencse.text.english.parse import (
+    Span,
+    as_span,
+    base_relation,
+    characters,
+    children,
+    recased,
+    subtree,
+    text_of,
+    word_at,
+)
 from opencse.text.english.verbs import inflect, is_past, participle, verb_base
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.text_edits import Edit, apply_edits, match_case
@@ -106,7 +115,7 @@ def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     verb, noun = clause.predicate, clause.subject
     if noun is None or clause.finite is None or clause.negatives or not tokens[verb].tag.startswith("VB"):
         return None
-    relations = {i: tokens[i].relation for i in clause.children(verb)}
+    relations = {i: tokens[i].relation for i in children(tokens, verb)}
     helpers = tuple(i for i in relations if base_relation(tokens[i]) in ("aux", "auxpass"))
     if {"xcomp", "iobj", "expl", "cop"}.intersection(relations.values()) or any(i > verb for i in helpers):
         return None
@@ -227,11 +236,6 @@ def agreeing(word: str, plural: bool, *, first_person: bool = False) -> str:
     """Return a form of be, have or do that agrees with a subject; other words are returned unchanged."""
     forms = _TO_FIRST_PERSON if first_person else _TO_PLURAL if plural else _TO_SINGULAR
     return forms.get(word.lower(), word)
-
-
-def characters(tokens: Sequence[Token], span: Span) -> tuple[int, int]:
-    """Return the characters of a span of tokens: the first, and the one after the last."""
-    return tokens[span[0]].start, tokens[span[1]].end
 
 
 def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, place: Span) -> str:

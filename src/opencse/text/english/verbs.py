@@ -8,7 +8,7 @@ from functools import cache
 from opencse.text.english.lexicon import lexicon_rows
 from opencse.text.syntax.tokens import Token
 
-_BE = {"VB": "be", "VBZ": "is", "VBP": "are", "VBD": "was", "VBN": "been", "VBG": "being"}
+_PRESENT = {"be": "is", "have": "has"}
 _SILENT_E = re.compile(  # ends of stems that lost an e before "-ed": "creat", "decid", "includ", "handl"
     r"(?:[cuvz]|[bcdfgkptz]l|[^a]ul|[^aeiou]at|[iu]at|creat|[^o]id|[^a]ud|[^o]od|[vr]ad|ced|ut|plet|delet|mpet|[vnc]it"
     r"|radit|pedit|[mvn]ot|quot|[^o]ok|[^e]ar|[^aeo]ur|[^ae]ir|plor|stor|gnor|[do]her|[^aeou]in|pon|um|nam|elcom|cap|scrib"
@@ -26,22 +26,20 @@ def _irregular() -> tuple[dict[str, tuple[list[str], list[str]]], dict[str, str]
         for form in pasts + participles:
             if form != base:
                 bases.setdefault(form, base)
-    bases |= {"found": "find", "lay": "lie", "saw": "see", "felt": "feel", "wound": "wind"}
-    bases |= {"ground": "grind", "felled": "fell"}
     return forms, bases
 
 
 def third_person(base: str) -> str:
     """Return the present tense after he, she, it: "go" becomes "goes"."""
-    if base in ("be", "have", "do"):
-        return {"be": "is", "have": "has", "do": "does"}[base]
+    if base in _PRESENT:
+        return _PRESENT[base]
     if re.search(r"(?:s|x|z|ch|sh|[^aeiou]o)$", base):
         return base + ("zes" if re.search(r"[^aeiouz][aeiou]z$", base) else "es")
     return base[:-1] + "ies" if re.search(r"[^aeiou]y$", base) else base + "s"
 
 
 def _doubles(base: str) -> bool:
-    """Return whether a final consonant doubles before -ed: after one syllable, or a probably stressed last one."""
+    """Whether a final consonant doubles before -ed: after one syllable, or a probably stressed last one."""
     if not re.search(r"[^aeiou][aeiou][bdgklmnprt]$|qu[aeiou][bdgklmnprtz]$", base):
         return False
     syllables = len(re.findall(r"[aeiouy]+", base))
@@ -55,18 +53,12 @@ def _doubles(base: str) -> bool:
 
 def past(base: str) -> str:
     """Return the past tense: "sing" becomes "sang"; "was" for "be"."""
-    if base == "be":
-        return "was"
-    irregular = _irregular()[0].get(base)
-    return irregular[0][0] if irregular else _with_ed(base)
+    return _irregular()[0][base][0][0] if base in _irregular()[0] else _with_ed(base)
 
 
 def participle(base: str) -> str:
     """Return the past participle: "sing" becomes "sung"."""
-    if base == "be":
-        return "been"
-    irregular = _irregular()[0].get(base)
-    return irregular[1][0] if irregular else _with_ed(base)
+    return _irregular()[0][base][1][0] if base in _irregular()[0] else _with_ed(base)
 
 
 def _with_ed(base: str) -> str:
@@ -92,8 +84,8 @@ def gerund(base: str) -> str:
 
 def inflect(base: str, tag: str) -> str:
     """Return the form of a verb for a Penn Treebank tag (VB, VBP, VBZ, VBD, VBN, VBG)."""
-    if base == "be":
-        return _BE.get(tag, base)
+    if (base, tag) == ("be", "VBP"):
+        return "are"
     makers = {"VBZ": third_person, "VBD": past, "VBN": participle, "VBG": gerund}
     return makers[tag](base) if tag in makers else base
 
@@ -114,13 +106,7 @@ def base_form(form: str, tag: str, guess: str = "") -> str:
     forms, bases = _irregular()
     if guess in forms and form in forms[guess][0] + forms[guess][1]:
         return guess
-    if form in bases:
-        return bases[form]
-    if form in ("was", "were", "been"):
-        return "be"
-    if form in forms:  # put, set, cut
-        return form
-    return _base_of_ed(form)
+    return bases.get(form) or (form if form in forms else _base_of_ed(form))  # put, set, cut
 
 
 def verb_base(verb: Token) -> str:
@@ -136,14 +122,12 @@ def is_past(form: str) -> bool:
     if base in forms:
         return form in forms[base][0] or (form == base and base in forms[base][0])
     free = ("agreed", "disagreed", "freed", "decreed", "guaranteed", "refereed")
-    return form in ("was", "were", *free) or (form.endswith("ed") and not form.endswith(("eed", "embed")))
+    return form in free or (form.endswith("ed") and not form.endswith(("eed", "embed")))
 
 
 def _base_of_third_person(form: str, guess: str) -> str:
-    if form in ("is", "'s"):
-        return "be"
-    if form in ("has", "does", "goes"):
-        return {"has": "have", "does": "do", "goes": "go"}[form]
+    if form in ("is", "'s", "has"):
+        return "have" if form == "has" else "be"
     if guess and guess != form and third_person(guess) == form:
         return guess
     if form.endswith("ies") and len(form) > 4:
