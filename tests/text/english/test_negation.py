@@ -81,26 +81,6 @@ def test_scores_and_rules_are_recorded(negator):
     assert (null.text, null.rule, null.scores["mer"]) == (None, "negative words", None)
 
 
-def test_contractions():
-    contracting = Negation(contract=True).open()
-    texts = [
-        "The drug is safe.",
-        "He can swim.",
-        "She will come.",
-        "They like fish.",
-        "I am here.",
-        "Does she like it?",
-    ]
-    assert negate(contracting, *texts) == [
-        "The drug isn't safe.",
-        "He can't swim.",
-        "She won't come.",
-        "They don't like fish.",
-        "I am not here.",
-        "Doesn't she like it?",
-    ]
-
-
 def test_without_removal():
     assert negate(Negation(remove=False).open(), "They do not like fish.", "They like fish.") == [
         None,
@@ -113,7 +93,6 @@ def test_by_antonym_where_there_is_one():
     by_antonym = negate(Negation(by="antonym").open(seed=3), *texts)
     assert by_antonym[0] in ("The house is young.", "The house is new.")
     assert by_antonym[1] == "The dog dislikes fish."
-    assert negate(Negation(by="antonym-not").open(), "The table is blue.") == ["The table is not blue."]
     assert negate(Negation(by="not-antonym").open(), "The house is old.") == ["The house is not old."]
 
 
@@ -139,7 +118,7 @@ def test_faithful_is_sncse():
 
 def test_faithful_takes_no_options():
     with pytest.raises(ValueError, match="no options"):
-        Negation(mode="faithful", contract=True)
+        Negation(mode="faithful", remove=False)
 
 
 def test_alone_as_among_others(negator):

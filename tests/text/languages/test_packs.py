@@ -43,7 +43,7 @@ def test_a_pipeline_of_the_user_replaces_that_of_the_pack_but_not_that_of_one_vi
 
 def test_a_language_without_a_pack_changes_numbers_and_leaves_the_rest_out() -> None:
     chosen = choose_language("auto", FRENCH_TEXT)
-    specs = {"negation": Negation(contract=True), "number": ExclusiveNumberSwap(), "roles": RolePairs()}
+    specs = {"negation": Negation(remove=False), "number": ExclusiveNumberSwap(), "roles": RolePairs()}
     specs["related"] = HardNegatives(model="backbone")
     line = chosen.line(specs)
     assert "look French, for which there are no rules: only numbers are changed; left out: negation, roles" in line

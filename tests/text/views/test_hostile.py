@@ -65,7 +65,7 @@ def specs(bert, roberta, marian, tmp_path, monkeypatch):
     pq.write_table(pa.table({"text": ["word", None, ""], "candidate": ["other", "x", None]}), path)
     return {
         "negation": Negation(),
-        "antonym": Negation(by="antonym-not", contract=True),
+        "antonym": Negation(by="not-antonym"),
         "faithful": Negation(mode="faithful"),
         "table": CandidateTable(path=str(path), window=(0.0, 1.0)),
         "translation": BackTranslation(models=((marian, marian),), beams=1, noise="mask", window=(0.0, 1.0)),

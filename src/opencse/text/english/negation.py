@@ -17,7 +17,7 @@ from opencse.text.english.articles import article_edits
 from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, antonyms, word_class
-from opencse.text.english.parse import base_relation, children, is_question, subtree, word_at
+from opencse.text.english.parse import base_relation, children, is_question, replaced, subtree, word_at
 from opencse.text.english.verbs import base_form, inflect, is_past, verb_base
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.text_edits import Edit, apply_edits, decapitalise, match_case
@@ -27,10 +27,10 @@ Negated = tuple[list[Edit] | None, str]
 
 # Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
 SENTENTIAL = word_class("sentence adverbs")
-_PLURAL = frozenset("they we you i these those both many few several".split())
-_CONTRACTED = {"can": "can't", "will": "won't", "shall": "shan't"}
-_UNCONTRACTED = {"ca": "can", "wo": "will", "sha": "shall"}
-_NO_CONTRACTION = ("am", "may", "might", "shall", "ought")
+_PLURAL = ("they", "we", "you", "i", "these", "those", "both", "many", "few", "several")
+_STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
+_CONTRACTED = {word: f"{stem}n't" for stem, word in _STEMS.items()}
+_NO_CONTRACTION = ("am", "may", "might", "shall", "ought", "'s", "'re", "'m", "'ll", "'d", "'ve")
 _SUPPORT = {"VBP": "do", "VBZ": "does", "VBD": "did"}
 _POS = {"JJ": "ADJ", "RB": "ADV"} | dict.fromkeys(("VB", "VBZ", "VBP", "VBD", "VBN", "VBG"), "VERB")
 _DIRECT = "am is was are were can could will would shall should may must might".split()
@@ -43,17 +43,15 @@ class Negation(GrammarView):
     Sources: Shi et al., OssCSE (EMNLP 2023), §4; Wang et al., SNCSE (ICIC 2023).
 
     Attributes:
-        mode: "sound", or "faithful" for SNCSE's rules; the options below then have no effect.
-        by: "not", "antonym", or both in the order in which they are tried ("not-antonym", "antonym-not").
+        mode: "sound", or "faithful" for SNCSE's rules, which take none of the options below.
+        by: "not", "antonym", or both in the order in which they are tried ("not-antonym").
         remove: Remove the negation of a sentence that is negative already; if false, such a sentence gives null
             and "and" stays "and", because OssCSE only inserts.
-        contract: Write "isn't", "doesn't".
 
     Example:
         [build.negation]
         kind = "negation"
         by = "not-antonym"
-        contract = true
 
         >>> Negation().preview("The drug is safe.", "The drug is not safe.")
         ['The drug is not safe.', 'The drug is safe.']
@@ -64,13 +62,12 @@ class Negation(GrammarView):
     random_stream: ClassVar[str] = "antonym"
 
     mode: Literal["sound", "faithful"] = "sound"
-    by: Literal["not", "antonym", "not-antonym", "antonym-not"] = "not"
+    by: Literal["not", "antonym", "not-antonym"] = "not"
     remove: bool = True
-    contract: bool = False
 
     def __post_init__(self) -> None:
-        if self.mode == "faithful" and (self.by != "not" or self.contract or not self.remove):
-            raise ValueError("mode 'faithful' takes no options: drop by, contract and remove, or set mode to 'sound'")
+        if self.mode == "faithful" and (self.by != "not" or not self.remove):
+            raise ValueError("mode 'faithful' takes no options: drop by and remove, or set mode to 'sound'")
 
     @property
     def skips_asides(self) -> bool:
@@ -81,28 +78,21 @@ class Negation(GrammarView):
         """Negate one sentence by the first way that works."""
         if self.mode == "faithful":
             return _sncse_negation(tokens)
-        negated, rule = None, ""
-        for method in self.by.split("-"):
-            if method == "not":
-                negated, rule = _negated(text, tokens, remove=self.remove, contract=self.contract)
-            else:
-                negated, rule = _with_antonym(text, tokens, rng)
-            if negated is not None:
-                break
-        return negated, rule
+        negated, rule = self._with_not(text, tokens) if self.by != "antonym" else (None, "")
+        return _with_antonym(text, tokens, rng) if negated is None and self.by != "not" else (negated, rule)
 
-
-def _negated(text: str, tokens: Sequence[Token], *, remove: bool, contract: bool) -> Rewrite:
-    """Negate the main clause of a sentence by "not", or remove its negation."""
-    clause = main_clause(tokens)
-    if clause is None:
-        return None, "no finite verb"
-    if _opens_subordinate(text, clause):
-        return None, "subordinate clause"
-    edits, rule = negation_edits(text, clause, remove=remove, contract=contract)
-    if edits is not None and not remove:  # as OssCSE §4: words are inserted, and "and" stays
-        edits = [(start, end, new) for start, end, new in edits if text[start:end].lower() != "and"]
-    return (None if edits is None else apply_edits(text, edits)), rule
+    def _with_not(self, text: str, tokens: Sequence[Token]) -> Rewrite:
+        clause = main_clause(tokens)
+        if clause is None:
+            return None, "no finite verb"
+        if _opens_subordinate(text, clause):
+            return None, "subordinate clause"
+        if clause.negators and not clause.negatives and not self.remove:
+            return None, "negative already"
+        edits, rule = negation_edits(text, clause)
+        if edits is not None and not self.remove:  # as OssCSE §4: words are inserted, and "and" stays
+            edits = [(start, end, new) for start, end, new in edits if text[start:end].lower() != "and"]
+        return (None if edits is None else apply_edits(text, edits)), rule
 
 
 def _opens_subordinate(text: str, clause: Clause) -> bool:
@@ -115,25 +105,27 @@ def _opens_subordinate(text: str, clause: Clause) -> bool:
     return not any(token.text in (",", ";", ":") for token in tokens[:end])
 
 
-def negation_edits(text: str, clause: Clause, *, remove: bool = True, contract: bool = False) -> Negated:
-    """Return the edits that negate a clause, main or subordinate, or remove its negation; options as in `Negation`."""
+def negation_edits(text: str, clause: Clause, *, contract: bool = False) -> Negated:
+    """Return the edits that negate a clause, main or subordinate, or remove its negation.
+
+    With `contract`, "isn't" is written for "is not".
+    """
     tokens = clause.tokens
     if clause.negatives:
         return None, "negative words"
     if clause.negators:
-        return _remove(text, clause) if remove else (None, "negative already")
+        return _remove(text, clause)
     if clause.finite is None:
         return _imperative(text, clause)
     if clause.subject is None:
         return None, "no subject"
-    if tokens[0].text.lower() == "the" and len(tokens) > 1 and tokens[1].tag in ("RBR", "JJR"):
+    if word_at(tokens, 0) == "the" and len(tokens) > 1 and tokens[1].tag in ("RBR", "JJR"):
         return None, "the more the more"
-    if tokens[clause.finite].text.lower() == "had" and word_at(tokens, clause.finite + 1) == "better":
+    if word_at(tokens, clause.finite) == "had" and word_at(tokens, clause.finite + 1) == "better":
         end = tokens[clause.finite + 1].end
         return [(end, end, " not")], "had better"
-    if clause.auxiliary:
-        return _after_auxiliary(text, clause, clause.finite, clause.subject, contract)
-    return _do_support(clause, clause.finite, clause.subject, contract)
+    negate = _after_auxiliary if clause.auxiliary else _do_support
+    return negate(text, clause, clause.finite, clause.subject, contract)
 
 
 def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contract: bool) -> Negated:
@@ -142,28 +134,22 @@ def _after_auxiliary(text: str, clause: Clause, finite: int, subject: int, contr
     word = verb.text.lower()
     if not _governs(clause, word):
         return None, "verb form"
-    shared = [i for i in clause.shared_verbs() if tokens[i].tag not in FINITE]  # "was not built or tested"
-    edits = [edit for i in shared for edit in _or(clause, i)]
-    contracted: list[Edit] = [
-        (verb.start, verb.end, match_case(_CONTRACTED.get(word, word + "n't"), verb.text)),
-        *edits,
-    ]
+    place, rule = _past_adverbs(tokens, finite), "copula" if word in BE else "auxiliary"
     if finite < subject < clause.predicate:
-        last = max(subtree(tokens, subject))
-        if last >= clause.predicate or last - finite > 6 or not is_question(text):
+        place, rule = max(subtree(tokens, subject)), "question"
+        if place >= clause.predicate or place - finite > 6 or not is_question(text):
             return None, "inverted"
-        if contract and word not in _NO_CONTRACTION:
-            return contracted, "question"
-        return [(tokens[last].end, tokens[last].end, " not"), *edits], "question"
-    place = _past_adverbs(tokens, finite)
-    if word_at(tokens, place + 1) in (*word_class("limiting"), "ever"):
+    elif word_at(tokens, place + 1) in (*word_class("limiting"), "ever"):
         return None, "not only"
-    kind = "copula" if word in BE else "auxiliary"
-    if contract and place == finite and not word.startswith(("'", "’")) and word not in _NO_CONTRACTION:
-        return contracted, kind
-    inserted = "NOT" if verb.text.isupper() and len(verb.text) > 1 else "not"
-    glue = "" if word == "can" and place == finite else " "
-    return [(tokens[place].end, tokens[place].end, glue + inserted), *edits], kind
+    adjacent = rule == "question" or place == finite
+    if contract and adjacent and word.replace("’", "'") not in _NO_CONTRACTION:
+        negation = replaced(verb, _CONTRACTED.get(word, word + "n't"))
+    else:
+        inserted = "NOT" if verb.text.isupper() and len(verb.text) > 1 and rule != "question" else "not"
+        glue = "" if word == "can" and place == finite else " "
+        negation = (tokens[place].end, tokens[place].end, glue + inserted)
+    shared = [i for i in clause.shared_verbs() if tokens[i].tag not in FINITE]  # "was not built or tested"
+    return [negation, *(edit for i in shared for edit in _or(clause, i))], rule
 
 
 def _governs(clause: Clause, helper: str) -> bool:
@@ -194,7 +180,7 @@ def _past_adverbs(tokens: Sequence[Token], place: int) -> int:
     return last
 
 
-def _do_support(clause: Clause, finite: int, subject: int, contract: bool) -> Negated:
+def _do_support(text: str, clause: Clause, finite: int, subject: int, contract: bool) -> Negated:
     """Negate by do-support: put "does not" before the verb and the adverbs that belong to it."""
     tokens, verb = clause.tokens, clause.tokens[finite]
     if subject > finite:
@@ -205,7 +191,7 @@ def _do_support(clause: Clause, finite: int, subject: int, contract: bool) -> Ne
     first = finite
     while (
         first - 1 > subject
-        and tokens[first - 1].tag in ("RB", "RBR", "RBS")
+        and tokens[first - 1].tag.startswith("RB")
         and tokens[first - 1].head == finite
         and word_at(tokens, first - 1) not in SENTENTIAL
     ):
@@ -254,10 +240,9 @@ def _is_misread(clause: Clause, finite: int, subject: int) -> bool:
         return False
     relations = {tokens[i].relation for i in children(tokens, subject)}
     bare = finite + 1 < len(tokens) and tokens[finite + 1].tag in ("NN", "NNS")
-    if bare and "compound" in relations and noun.tag == "NNS":
-        return True
     participle = word_at(tokens, finite + 1) in ("by", "from", "if", "when", "using")
-    return participle and not relations & {"det", "nmod:poss", "poss"}
+    joined = bare and "compound" in relations and noun.tag == "NNS"
+    return joined or (participle and not relations & {"det", "nmod:poss", "poss"})
 
 
 def _checked_base(verb: Token, tag: str) -> str | None:
@@ -271,15 +256,14 @@ def _checked_base(verb: Token, tag: str) -> str | None:
 
 def _or(clause: Clause, verb: int) -> list[Edit]:
     """Turn the "and" that joins a verb into "or"."""
-    before = [clause.tokens[i] for i in children(clause.tokens, verb) if i < verb]
-    joins = [token for token in before if token.relation == "cc" and token.text.lower() == "and"]
-    return [(token.start, token.end, match_case("or", token.text)) for token in joins]
+    joins = [i for i in children(clause.tokens, verb, "cc") if i < verb and word_at(clause.tokens, i) == "and"]
+    return [replaced(clause.tokens[i], "or") for i in joins]
 
 
 def _imperative(text: str, clause: Clause) -> Negated:
     """Negate an imperative ("Do not open"), only if the verb opens the sentence or follows "please" or a comma."""
     tokens = clause.tokens
-    start = next((i for i in children(tokens, clause.predicate) if tokens[i].relation == "cop"), clause.predicate)
+    start = next(iter(children(tokens, clause.predicate, "cop")), clause.predicate)
     verb, word = tokens[start], word_at(tokens, start)
     opened = word_at(tokens, start - 1) in ("", "please", ",", ":", '"', "“")
     if not opened or text.rstrip(" \"'”’)")[-1:] not in (".", "!", ";"):
@@ -314,8 +298,8 @@ def _remove(text: str, clause: Clause) -> Negated:
     stem = helper.text.lower()
     if stem == "ai" or "or" in [t.text.lower() for t in tokens[max(clause.finite - 1, 0) : place]]:
         return None, "negative words"  # "may or may not"
-    if stem in _UNCONTRACTED and word in NOT[1:]:
-        return [(helper.start, tokens[place].end, match_case(_UNCONTRACTED[stem], helper.text))], "not removed"
+    if stem in _STEMS and word in NOT[1:]:
+        return [(helper.start, tokens[place].end, match_case(_STEMS[stem], helper.text))], "not removed"
     supports = stem in _SUPPORT.values() and clause.finite != clause.predicate and verb.tag in ("VB", "VBP")
     if not supports or (clause.subject is not None and clause.subject > clause.finite):
         return [removed], "not removed"
@@ -326,11 +310,8 @@ def _remove(text: str, clause: Clause) -> Negated:
         return [(helper.start, following.end, match_case(following.text, helper.text))], "imperative not removed"
     if clause.shared_verbs():  # "did not sing or dance": emphatic "did sing or dance"
         return [removed], "not removed"
-    new = inflect(verb.text.lower(), {helper: tag for tag, helper in _SUPPORT.items()}[stem])
-    return [
-        (helper.start, following.start, ""),
-        (verb.start, verb.end, match_case(new, verb.text)),
-    ], "do-support removed"
+    new = inflect(verb.text.lower(), next(tag for tag, helper in _SUPPORT.items() if helper == stem))
+    return [(helper.start, following.start, ""), replaced(verb, new)], "do-support removed"
 
 
 def _with_antonym(text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
@@ -347,8 +328,7 @@ def _with_antonym(text: str, tokens: Sequence[Token], rng: random.Random) -> Rew
         if choices:
             new = rng.choice(choices)
             new = inflect(new, token.tag) if pos == "VERB" else new
-            edits: list[Edit] = [(token.start, token.end, match_case(new, token.text))]
-            return apply_edits(text, [*edits, *article_edits(text, tokens, i, new)]), f"antonym {pos}"
+            return apply_edits(text, [replaced(token, new), *article_edits(text, tokens, i, new)]), f"antonym {pos}"
     return None, "no antonym"
 
 

@@ -65,7 +65,7 @@ def build_views(
     Example:
         from opencse.text.views.registry import Negation, build_views
 
-        build_views("corpus.txt", {"negation": Negation(contract=True)}, "views/")
+        build_views("corpus.txt", {"negation": Negation(remove=False)}, "views/")
     """
     out_dir = Path(out_dir)
     with locked(out_dir):
