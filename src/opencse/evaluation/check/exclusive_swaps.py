@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from opencse.text.english.entities import EntitySwap, NumberSwap
 from opencse.text.english.lexicon import names, word_class
-from opencse.text.english.opposites import Opposite
+from opencse.text.english.opposites import AntonymSwap, Opposite
 from opencse.text.english.predicates import (
-    AntonymSwap,
     NegatedAntonym,
     Predication,
     find_predications,

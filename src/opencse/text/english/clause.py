@@ -21,6 +21,8 @@ FINITE = ("VBZ", "VBP", "VBD")
 BE = ("is", "are", "was", "were", "am", "'s", "'re", "'m", "’s", "’re", "’m")
 NOT = ("not", "n't", "n’t", "nt")
 NEGATIVE = word_class("negative words")
+SENTENTIAL = word_class("sentence adverbs")
+"""Adverbs about the whole statement: "not" goes after them ("is probably not"), and before all others."""
 _SINGULAR = ("he", "she", "it", "this", "that", "one", "everyone", "everything")
 _FINITE_AUXILIARIES = (
     *"do does did have has had can could will would shall should may might must ought need dare ca wo sha".split(),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from opencse.text.english.articles import article_edits
-from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, Clause, main_clause
+from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, SENTENTIAL, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, antonyms, word_class
 from opencse.text.english.parse import base_relation, children, is_question, replaced, subtree, word_at
@@ -25,8 +25,6 @@ from opencse.text.views.text_edits import Edit, apply_edits, decapitalise, match
 Negated = tuple[list[Edit] | None, str]
 """The edits of a negation, or None if no rule is safe, and the rule or the reason."""
 
-# Adverbs about the whole statement: "not" goes after them ("is probably not", "also did not"), and before all others.
-SENTENTIAL = word_class("sentence adverbs")
 _PLURAL = ("they", "we", "you", "i", "these", "those", "both", "many", "few", "several")
 _STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 _CONTRACTED = {word: f"{stem}n't" for stem, word in _STEMS.items()}
