@@ -11,6 +11,7 @@ from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import add_columns, built_by_opencse, chosen_specs, missing_specs, with_models
 from opencse.text.corpus import Corpus
 from opencse.text.views.registry import (
+    AntonymSwap,
     CandidateTable,
     DebiasedNegatives,
     DebiasedPositives,
@@ -25,7 +26,7 @@ SPECS = {
     "substitution": Substitution(model="m", fallback="negation"),
     "negative": DebiasedNegatives(model="m", count=2),
     "shorter": Deletion(),
-    "antonym": Negation(by="antonym"),
+    "antonym": AntonymSwap(),
     "negated_antonym": Negation(of="antonym"),
 }
 

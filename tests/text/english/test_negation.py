@@ -88,12 +88,12 @@ def test_without_removal():
     ]
 
 
-def test_by_antonym_where_there_is_one():
-    texts = ["The house is old.", "The dog likes fish."]
-    by_antonym = negate(Negation(by="antonym").open(seed=3), *texts)
-    assert by_antonym[0] in ("The house is young.", "The house is new.")
-    assert by_antonym[1] == "The dog dislikes fish."
-    assert negate(Negation(by="not-antonym").open(), "The house is old.") == ["The house is not old."]
+def test_an_antonym_where_not_cannot_stand():
+    texts = ["The house is old.", "On the hill stood a tall tower."]
+    assert negate(Negation(by="not-antonym").open(), *texts) == [
+        "The house is not old.",
+        "On the hill stood a short tower.",
+    ]
 
 
 def test_faithful_is_sncse():

@@ -5,7 +5,9 @@ import random
 import pytest
 
 from opencse.text.english.lexicon import opposites
+from opencse.text.english.parse import parse_without_asides
 from opencse.text.english.verbs import inflect
+from opencse.text.syntax import load_parser
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.registry import CONSTRUCTORS, AntonymQuadruple, AntonymSwap, NegatedAntonym, SourceRow
 from tests.text.views.test_hostile import HOSTILE
@@ -58,6 +60,22 @@ This continues until the list ends.|
 """
 
 
+class Fixed(random.Random):
+    """Draws 0.99: no contraction, and no second predicate; or 0.0 for both."""
+
+    def __init__(self, drawn: float) -> None:
+        super().__init__(0)
+        self.drawn = drawn
+
+    def random(self) -> float:
+        return self.drawn
+
+
+def rewritten(spec, text, drawn=0.99):
+    (tokens,) = parse_without_asides(load_parser(), [text])
+    return spec.rewrite(text, tokens, Fixed(drawn))
+
+
 def one(opened, text):
     return opened([SourceRow(id=0, text=text)])[0].text
 
@@ -107,7 +125,7 @@ The nurse who remembered the password went home.|The nurse who did not forget th
 If the motion is rejected, the club closes.|If the motion is not accepted, the club closes.
 They did not obey the order.|They disobeyed the order.
 She managed to open the window.|She did not fail to open the window.
-He kept his promise, although it was late.|He did not break his promise, although it was late.
+He kept his promise, although it rained.|He did not break his promise, although it rained.
 The committee turned down the offer.|The committee did not accept the offer.
 The concert was a success.|The concert was not a failure.
 Prices rose in March.|
@@ -118,19 +136,10 @@ Is it safe?|
 """
 
 
-def one_negated_antonym(opened, text):
-    return opened([SourceRow(id=0, text=text)])[0].text
-
-
-@pytest.fixture(scope="module")
-def negator():
-    return NegatedAntonym(contract=0.0, several=0.0).open()
-
-
 @pytest.mark.parametrize("case", PARAPHRASES.strip().split("\n"))
-def test_the_opposite_is_negated(negator, case):
+def test_the_opposite_is_negated(case):
     sentence, negated = case.split("|")
-    assert one_negated_antonym(negator, sentence) == (negated or None)
+    assert rewritten(NegatedAntonym(), sentence)[0] == (negated or None)
 
 
 def test_a_verb_after_an_article_is_a_parse_not_to_trust():
@@ -149,27 +158,23 @@ def test_a_verb_after_an_article_is_a_parse_not_to_trust():
         tokens.append(
             Token(text=word, start=at, end=at + len(word), lemma=lemma, tag=tag, pos=pos, head=head, relation=relation)
         )
-    assert NegatedAntonym(contract=0.0).rewrite(text, tokens, random.Random(0)) == (None, "no antonym")
+    assert NegatedAntonym().rewrite(text, tokens, random.Random(0)) == (None, "no antonym")
 
 
-def test_contractions_come_by_share_and_row():
+def test_half_of_the_sentences_have_contractions():
     rows = [SourceRow(id=i, text="The drug is safe.") for i in range(40)]
-    made = [view.text for view in NegatedAntonym(contract=0.5).open(seed=1)(rows)]
+    made = [view.text for view in NegatedAntonym().open(seed=1)(rows)]
     assert set(made) == {"The drug is not dangerous.", "The drug isn't dangerous."}
     assert 8 < sum("n't" in text for text in made) < 32
-    assert made[7] == NegatedAntonym(contract=0.5).open(seed=1)(rows[7:8])[0].text
-    with pytest.raises(ValueError, match="share"):
-        NegatedAntonym(contract=2)
+    assert made[7] == NegatedAntonym().open(seed=1)(rows[7:8])[0].text
 
 
 def test_several_predicates_of_a_long_sentence_are_rewritten():
-    rows = [
-        SourceRow(id=i, text="The plan was accepted because the bridge is safe, and the road is open.")
-        for i in range(30)
-    ]
-    made = {view.text for view in NegatedAntonym(contract=0.0, several=1.0).open()(rows)}
-    assert made == {"The plan was not rejected because the bridge is not dangerous, and the road is not closed."}
-    assert len({view.text for view in NegatedAntonym(contract=0.0, several=0.5).open()(rows)}) > 3
+    text = "The plan was accepted because the bridge is safe, and the road is open."
+    all_three = "The plan wasn't rejected because the bridge isn't dangerous, and the road isn't closed."
+    assert rewritten(NegatedAntonym(), text, 0.0)[0] == all_three
+    rows = [SourceRow(id=i, text=text) for i in range(30)]
+    assert len({view.text.replace("n't", " not") for view in NegatedAntonym().open()(rows)}) > 3
 
 
 def test_pairs_that_are_held_out_are_never_used():
@@ -195,15 +200,10 @@ He accepted and read it.|||
 """
 
 
-@pytest.fixture(scope="module")
-def opened():
-    return AntonymQuadruple(contract=0.0, several=0.0).open()
-
-
 @pytest.mark.parametrize("case", QUADRUPLES.strip().split("\n"))
-def test_all_turn_on_the_same_word(opened, case):
+def test_all_turn_on_the_same_word(case):
     sentence, *expected = case.split("|")
-    assert [view.text or "" for view in opened([SourceRow(id=0, text=sentence)])[0]] == expected
+    assert [text or "" for text, _ in rewritten(AntonymQuadruple(), sentence)] == expected
 
 
 def test_columns_are_named_after_the_parts():
@@ -212,21 +212,15 @@ def test_columns_are_named_after_the_parts():
 
 
 def test_other_predicates_are_rewritten_alike_in_all_views():
-    rows = [SourceRow(id=i, text="The lake is deep and, as he says, the ice is thin.") for i in range(20)]
-    for views in AntonymQuadruple(contract=0.0, several=1.0).open()(rows):
-        texts = [view.text or "" for view in views]
-        shared = [word for word in ("not shallow", "not thick") if all(word in text for text in texts)]
-        assert len(shared) == 1, texts
+    texts = [
+        text for text, _ in rewritten(AntonymQuadruple(), "The lake is deep and, as he says, the ice is thin.", 0.0)
+    ]
+    shared = [word for word in ("not shallow", "not thick") if all(word in text for text in texts)]
+    assert len(shared) == 1, texts
 
 
-def test_an_empty_row_and_a_share_out_of_range():
-    assert {view.text for view in AntonymQuadruple().open()([SourceRow(id=0, text=" ")])[0]} == {None}
-    with pytest.raises(ValueError, match="several"):
-        AntonymQuadruple(several=-1)
-
-
-def test_hostile_sentences_give_three_valid_views_or_nulls(opened):
+def test_hostile_sentences_give_three_valid_views_or_nulls():
     rows = [SourceRow(id=i, text=text) for i, text in enumerate(HOSTILE)]
-    for views in opened(rows):
+    for views in AntonymQuadruple().open()(rows):
         assert len(views) == 3
         assert all(view.rule and (view.text is None or isinstance(view.text, str)) for view in views)

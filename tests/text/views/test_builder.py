@@ -21,6 +21,7 @@ from opencse.text.views.builder import UNIT
 from opencse.text.views.constructor import FunctionConstructor
 from opencse.text.views.registry import (
     CONSTRUCTORS,
+    AntonymSwap,
     Deletion,
     HardNegatives,
     Negation,
@@ -180,7 +181,7 @@ def test_a_column_sees_those_before_it(bert, tmp_path):
 def test_a_column_of_another_column(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("The soup is hot.\nIt rains.\n")
-    specs = {"denied": Negation(of="opposite"), "opposite": Negation(by="antonym")}
+    specs = {"denied": Negation(of="opposite"), "opposite": AntonymSwap()}
     table = pq.read_table(build_views(path, specs, tmp_path / "views")).to_pydict()
     assert table["opposite"] == ["The soup is cold.", None]
     assert table["denied"] == ["The soup is not cold.", None]

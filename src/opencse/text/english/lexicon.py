@@ -82,15 +82,6 @@ ACTORS = word_class("actors")
 
 
 @cache
-def antonyms() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return all antonyms of WordNet by word and part of speech ("ADJ", "ADV" or "VERB")."""
-    table: dict[tuple[str, str], tuple[str, ...]] = {}
-    for word, antonym, pos in lexicon_rows("antonyms"):
-        table[word, pos] = (*table.get((word, pos), ()), antonym)
-    return table
-
-
-@cache
 def opposites() -> dict[tuple[str, str], str]:
     """Return one opposite by word and part of speech ("ADJ", "ADV", "NOUN", "VERB" or "ADP").
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from opencse.text.english.articles import article_edits
 from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, SENTENTIAL, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.lexicon import LexiconTable, antonyms, word_class
+from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
+from opencse.text.english.opposites import AntonymSwap
 from opencse.text.english.parse import base_relation, children, is_question, replaced, subtree, word_at
-from opencse.text.english.verbs import base_form, inflect, is_past, verb_base
+from opencse.text.english.verbs import base_form, inflect, is_past
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.text_edits import Edit, apply_edits, decapitalise, match_case
 
@@ -30,7 +30,6 @@ _STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 _CONTRACTED = {word: f"{stem}n't" for stem, word in _STEMS.items()}
 _NO_CONTRACTION = ("am", "may", "might", "shall", "ought", "'s", "'re", "'m", "'ll", "'d", "'ve")
 _SUPPORT = {"VBP": "do", "VBZ": "does", "VBD": "did"}
-_POS = {"JJ": "ADJ", "RB": "ADV"} | dict.fromkeys(("VB", "VBZ", "VBP", "VBD", "VBN", "VBG"), "VERB")
 _DIRECT = "am is was are were can could will would shall should may must might".split()
 
 
@@ -42,7 +41,7 @@ class Negation(GrammarView):
 
     Attributes:
         mode: "sound", or "faithful" for SNCSE's rules, which take none of the options below.
-        by: "not", "antonym", or both in the order in which they are tried ("not-antonym").
+        by: "not", or "not-antonym" for an opposite, as of `antonym_swap`, where "not" cannot stand.
         remove: Remove the negation of a sentence that is negative already; if false, such a sentence gives null
             and "and" stays "and", because OssCSE only inserts.
 
@@ -56,11 +55,11 @@ class Negation(GrammarView):
     """
 
     kind: ClassVar[str] = "negation"
-    tables: ClassVar[tuple[LexiconTable, ...]] = ("antonyms",)
+    tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
     random_stream: ClassVar[str] = "antonym"
 
     mode: Literal["sound", "faithful"] = "sound"
-    by: Literal["not", "antonym", "not-antonym"] = "not"
+    by: Literal["not", "not-antonym"] = "not"
     remove: bool = True
 
     def __post_init__(self) -> None:
@@ -76,8 +75,10 @@ class Negation(GrammarView):
         """Negate one sentence by the first way that works."""
         if self.mode == "faithful":
             return _sncse_negation(tokens)
-        negated, rule = self._with_not(text, tokens) if self.by != "antonym" else (None, "")
-        return _with_antonym(text, tokens, rng) if negated is None and self.by != "not" else (negated, rule)
+        negated, rule = self._with_not(text, tokens)
+        if negated is None and self.by == "not-antonym":
+            return AntonymSwap(predicate_first=True).rewrite(text, tokens, rng)
+        return negated, rule
 
     def _with_not(self, text: str, tokens: Sequence[Token]) -> Rewrite:
         clause = main_clause(tokens)
@@ -310,35 +311,6 @@ def _remove(text: str, clause: Clause) -> Negated:
         return [removed], "not removed"
     new = inflect(verb.text.lower(), next(tag for tag, helper in _SUPPORT.items() if helper == stem))
     return [(helper.start, following.start, ""), replaced(verb, new)], "do-support removed"
-
-
-def _with_antonym(text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
-    """Replace a word by an antonym from WordNet: the predicate if it has one, else a word that describes it."""
-    clause = main_clause(tokens)
-    if clause is None or clause.subject is None:
-        return None, "no finite verb"
-    if clause.negators or clause.negatives:
-        return None, "negative already"
-    for i in _words_with_weight(tokens, clause.predicate):
-        token, pos = tokens[i], _POS.get(tokens[i].tag, "")
-        base = verb_base(token) if pos == "VERB" else token.text.lower()
-        choices = antonyms().get((base, pos), ()) if base not in word_class("too many senses") else ()
-        if choices:
-            new = rng.choice(choices)
-            new = inflect(new, token.tag) if pos == "VERB" else new
-            return apply_edits(text, [replaced(token, new), *article_edits(text, tokens, i, new)]), f"antonym {pos}"
-    return None, "no antonym"
-
-
-def _words_with_weight(tokens: Sequence[Token], predicate: int) -> Iterator[int]:
-    """Yield the predicate, its adverbs, and its complements' adjectives: the most important first."""
-    yield predicate
-    for relations in (("acomp", "xcomp"), ("amod", "advmod"), ("attr", "obj", "dobj", "oprd")):
-        for i in children(tokens, predicate):
-            if tokens[i].relation in relations:
-                if tokens[i].pos in ("ADJ", "ADV", "VERB") and relations[0] != "attr":
-                    yield i
-                yield from (j for j in children(tokens, i) if tokens[j].relation == "amod" and tokens[j].pos == "ADJ")
 
 
 def _sncse_negation(tokens: Sequence[Token]) -> Rewrite:

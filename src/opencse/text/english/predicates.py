@@ -24,6 +24,7 @@ from opencse.text.views.text_edits import Edit, apply_edits
 _POSSIBLY = ("can", "could", "may", "might", "need", "dare")  # who can accept can reject, too
 _REPORTING = ("remember", "forget", "believe", "doubt", "think")  # with a clause: "did not forget that …"
 _ALL_THREE = ((True, True), (False, True), (True, False))  # (swap, deny) of paraphrase, negation and antonym
+_CONTRACTED = 0.5  # share of the sentences with "isn't" for "is not"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +35,15 @@ class NegatedAntonym(GrammarView):
     adjective, a noun, or a verb that has a complementary opposite ("accept", "reject"), in any clause of a statement.
     Null if there is none.
 
+    Each further predicate that has an opposite is rewritten in half of the sentences, and half of them have "isn't" for
+    "is not".
+
     Attributes:
-        contract: Share of sentences that get "isn't" instead of "is not", in [0, 1].
-        several: Probability with which each further predicate that has an opposite is rewritten as well.
         hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
 
     Example:
         [build.negated_antonym]
         kind = "negated_antonym"
-        contract = 0.5
 
         >>> NegatedAntonym().preview("The drug is safe.")
         ['The drug is not dangerous.']
@@ -51,12 +52,7 @@ class NegatedAntonym(GrammarView):
     kind: ClassVar[str] = "negated_antonym"
     tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
-    contract: float = 0.5
-    several: float = 0.5
     hold_out: int = 0
-
-    def __post_init__(self) -> None:
-        self.require_shares("contract", "several")
 
     def accepts(self, opposite: Opposite) -> bool:
         """Return whether the negated opposite of a word says the same as the word."""
@@ -64,7 +60,7 @@ class NegatedAntonym(GrammarView):
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Negate the opposites of one or several predicates."""
-        contract = rng.random() < self.contract
+        contract = rng.random() < _CONTRACTED
         places = find_predications(text, tokens, hold_out=self.hold_out)
         predications = [one for one in places if self.accepts(one.opposite)]
         rng.shuffle(predications)
@@ -72,7 +68,7 @@ class NegatedAntonym(GrammarView):
         rules: list[str] = []
         reason = "no antonym"
         for one in predications:
-            if rules and rng.random() >= self.several:
+            if rules and rng.random() >= 0.5:
                 continue
             new, rule = predication_edits(text, tokens, one, swap=True, deny=True, contract=contract)
             if new is None:
@@ -97,12 +93,11 @@ class AntonymQuadruple(GrammarView):
     - `NAME_antonym`: "They rejected the offer." It contradicts them, too, and says the same as the negation where
       there is a paraphrase.
 
-    All are null if no predicate has an opposite. Other predicates of the sentence may be rewritten by their negated
-    antonym in all three, so that the number of negations does not tell which sentences agree.
+    All are null if no predicate has an opposite. Three in ten other predicates of the sentence become their negated
+    antonym in all three, so that the number of negations does not tell which sentences agree. Half of the sentences
+    have "isn't" for "is not".
 
     Attributes:
-        contract: Share of sentences that get "isn't" instead of "is not", in [0, 1].
-        several: Probability with which each further predicate becomes its negated antonym, in [0, 1].
         hold_out: Leave out one of so many pairs of opposites, chosen by their hash; 0 for none.
 
     Example:
@@ -120,16 +115,11 @@ class AntonymQuadruple(GrammarView):
     parts: ClassVar[tuple[str, ...]] = ("paraphrase", "negation", "antonym")
     tables: ClassVar[tuple[LexiconTable, ...]] = OPPOSITE_TABLES
 
-    contract: float = 0.5
-    several: float = 0.3
     hold_out: int = 0
-
-    def __post_init__(self) -> None:
-        self.require_shares("contract", "several")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> list[Rewrite]:
         """Return the paraphrase, the negation and the antonym of a sentence."""
-        contract = rng.random() < self.contract
+        contract = rng.random() < _CONTRACTED
         predications = list(find_predications(text, tokens, hold_out=self.hold_out))
         rng.shuffle(predications)
         for place in predications:
@@ -137,21 +127,17 @@ class AntonymQuadruple(GrammarView):
                 predication_edits(text, tokens, place, swap=swap, deny=deny, contract=contract)
                 for swap, deny in _ALL_THREE
             ]
-            if any(edits is None for edits, _ in made):
+            views = [(edits, rule) for edits, rule in made if edits is not None]
+            if len(views) < len(made):
                 continue
-            taken = [
-                edit
-                for swap, deny in _ALL_THREE
-                for edit in predication_edits(text, tokens, place, swap=swap, deny=deny)[0] or ()
-            ]
             further: list[Edit] = []
             for other in predications:
-                if other is place or not other.opposite.complementary or rng.random() >= self.several:
+                if other is place or not other.opposite.complementary or rng.random() >= 0.3:
                     continue
                 new = predication_edits(text, tokens, other, swap=True, deny=True)[0]
-                if new is not None and not any(_overlap([one, two]) for one in new for two in [*taken, *further]):
+                if new is not None and not any(_overlap([*edits, *further, *new]) for edits, _ in views):
                     further += new
-            rewritten: list[Rewrite] = [(apply_edits(text, [*(edits or ()), *further]), rule) for edits, rule in made]
+            rewritten: list[Rewrite] = [(apply_edits(text, [*edits, *further]), rule) for edits, rule in views]
             return rewritten if place.opposite.complementary else [(None, "third possibility"), *rewritten[1:]]
         return [(None, "no antonym")] * len(self.parts)
 
