@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from opencse.text.english.antonym_swap import AntonymSwap
 from opencse.text.english.entities import EntitySwap, NumberSwap
 from opencse.text.english.lexicon import names, word_class
-from opencse.text.english.opposites import AntonymSwap, Opposite
+from opencse.text.english.opposites import Opposite
 from opencse.text.english.predicates import (
     NegatedAntonym,
     Predication,

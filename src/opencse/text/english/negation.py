@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from opencse.text.english.antonym_swap import AntonymSwap
 from opencse.text.english.clause import AUXILIARIES, BE, FINITE, NOT, SENTENTIAL, Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import OPPOSITE_TABLES, LexiconTable, word_class
-from opencse.text.english.opposites import AntonymSwap
 from opencse.text.english.parse import base_relation, children, is_question, replaced, subtree, word_at
 from opencse.text.english.verbs import base_form, inflect, is_past
 from opencse.text.syntax.tokens import Token

@@ -21,7 +21,7 @@ _CLASSES = {
     "substitution": "opencse.text.generated.substitution:Substitution",
     "phrase_swap": "opencse.text.english.phrases:PhraseSwap",
     "main_clause": "opencse.text.english.statements:MainClause",
-    "antonym_swap": "opencse.text.english.opposites:AntonymSwap",
+    "antonym_swap": "opencse.text.english.antonym_swap:AntonymSwap",
     "negated_antonym": "opencse.text.english.predicates:NegatedAntonym",
     "negative_word": "opencse.text.english.negative_word:NegativeWord",
     "role_swap": "opencse.text.english.roles:RoleSwap",
