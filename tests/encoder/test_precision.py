@@ -91,9 +91,3 @@ def test_infinite_limit_clips_nothing():
 def test_fp16_needs_a_device_that_has_it():
     with pytest.raises(OpencseError, match="fp16 does not run on a CPU"):
         MixedPrecision("fp16", nn.Linear(1, 1), CPU)
-
-
-def test_nothing_to_checkpoint_without_loss_scale():
-    precision = MixedPrecision("bf16", nn.Linear(1, 1), CPU)
-    assert precision.state_dict() == {}
-    precision.load_state_dict({})

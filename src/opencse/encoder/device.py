@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import platform
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,26 +117,16 @@ def device_name(device: torch.device) -> str:
         return f"{device} ({torch.cuda.get_device_name(device)})"
     if device.type == "cpu":
         threads = torch.get_num_threads()
-        return f"cpu ({processor_name()}, {threads} thread{'s' if threads > 1 else ''})"
+        return f"cpu ({_processor()}, {threads} thread{'s' if threads > 1 else ''})"
     return str(device)
 
 
-def processor_name() -> str:
-    """Return the name of the processor, such as `AMD EPYC`."""
-    return processor_fields().get("model name") or platform.processor() or platform.machine()
-
-
-@functools.cache
-def processor_fields() -> dict[str, str]:
-    """Return the fields of the first core in `/proc/cpuinfo`; empty on other systems than Linux."""
-    fields: dict[str, str] = {}
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if not name.strip():
-                break  # the next core
-            fields[name.strip()] = value.strip()
-    return fields
+def _processor() -> str:
+    with contextlib.suppress(OSError):  # other systems than Linux
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r"^model name\s*: (.+)", text, re.MULTILINE):
+            return found[1].strip()
+    return platform.processor() or platform.machine()
 
 
 def _detected() -> torch.device:

@@ -139,7 +139,7 @@ class TrainingLoop:
         if latest is not None:
             process = self.accelerator.process_index
             self.state, generators = self.checkpoints.load(latest, self.network, self.optimizer, process)
-            self.precision.load_state_dict(self.state.scaler)
+            self.precision.scaler.load_state_dict(self.state.scaler)
             set_random_state(generators, self.accelerator.device)
             if self.main and self.state.best_step >= 0:
                 check_weights(self.best_path)  # fails now, not after all the steps
@@ -317,7 +317,7 @@ class TrainingLoop:
     def _save(self) -> None:
         self._check_finite()
         self.state.seconds = time.perf_counter() - self._clock
-        self.state.scaler = self.precision.state_dict()
+        self.state.scaler = self.precision.scaler.state_dict()
         self.state.sums = {name: float(value) for name, value in self.state.sums.items()}
         states = all_random_states(self.accelerator)
         if self.main:

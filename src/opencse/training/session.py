@@ -101,7 +101,7 @@ def settle_training_precision(
 
     Args:
         training: Settings of the loop.
-        config: Configuration of the model, for the shapes of the matrices that are timed.
+        config: Configuration of the model.
         accelerator: Devices and processes.
         resumed: Folder of the run to resume, whose precision is kept; None for a new run.
     """
@@ -171,7 +171,7 @@ class TrainingSession:
 
         Args:
             training: Settings of the loop.
-            backbone: The model; the shapes of its matrices are timed.
+            backbone: The model.
         """
         settled = settle_training_precision(
             training, backbone.config, self.accelerator, self.folder if self.resume else None

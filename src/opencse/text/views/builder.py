@@ -102,7 +102,7 @@ def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, An
     """
     from opencse.encoder import backbone_config
     from opencse.encoder.device import choose_device
-    from opencse.encoder.precision import choose_precision
+    from opencse.encoder.precision import resolve_precision
 
     out = dict(specs)
     for name, spec in specs.items():
@@ -111,7 +111,7 @@ def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, An
         before, model = begun.get(name, {}), spec.model  # type: ignore[attr-defined]
         precision = before.get("precision") if before.get("kind") == spec.kind else None
         if precision not in ("bf16", "fp32"):
-            precision = choose_precision(backbone_config(model), choose_device()).precision
+            precision = resolve_precision("auto", backbone_config(model), choose_device())
         out[name] = replace(spec, precision=precision)  # type: ignore[call-arg]
     return out
 
