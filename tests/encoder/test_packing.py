@@ -12,10 +12,7 @@ from opencse.encoder.loading import load_encoder
 from opencse.encoder.packing import (
     ATTENTION,
     Packing,
-    is_packed,
-    packed_as,
     prepare_for_training,
-    supports_packing,
     use_packed_attention,
     use_packing,
 )
@@ -139,15 +136,14 @@ def test_another_attention_is_respected():
     assert model.config._attn_implementation == ATTENTION
 
 
-def test_a_full_batch_is_packed_where_its_layout_is_given_and_another_mask_is_not():
+def test_a_full_batch_is_packed_where_its_layout_is_given_and_it_trains():
     model, (ids, mask) = packed_copy(FAMILIES["bert"]().train()), padded_batch()
     rows = []
     model.encoder.register_forward_hook(lambda _, args, __: rows.append(tuple(args[0].shape[:2])))
     full = torch.ones_like(mask)
-    with packed_as(full, Packing.of(full)):
-        model(input_ids=ids, attention_mask=full)
-        model(input_ids=ids, attention_mask=full.clone())
+    model(input_ids=ids, attention_mask=full, packing=Packing.of(full))
     model(input_ids=ids, attention_mask=full)
+    model.eval()(input_ids=ids, attention_mask=full, packing=Packing.of(full))
     assert rows == [(1, 64), (5, 11), (5, 11)]
 
 
@@ -168,12 +164,10 @@ def test_nothing_is_read_from_the_device():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_only_models_whose_attention_knows_the_layout(family):
     model = FAMILIES[family]().train()
-    assert not supports_packing(model)
     assert not use_packing(model)
     use_packed_attention(model)
-    assert use_packing(model) == (family in PACKABLE)
-    assert use_packing(model) == (family in PACKABLE)
-    assert is_packed(model) == (family in PACKABLE)
+    for _ in range(2):
+        assert use_packing(model) == (family in PACKABLE)
     assert model.training
 
 
@@ -251,4 +245,4 @@ def test_a_copy_packs_its_own():
     with dropout_rate(packed, 0.0), dropout_rate(other, 0.0):
         here, there = (m(input_ids=ids, attention_mask=mask).last_hidden_state for m in (packed, other))
     assert not torch.allclose(here, there)
-    assert is_packed(other)
+    assert use_packing(other)

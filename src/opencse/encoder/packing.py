@@ -9,10 +9,7 @@ up to rounding.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any
@@ -214,42 +211,16 @@ AttentionMaskInterface.register(ATTENTION, attention_mask)
 
 
 def use_packed_attention(model: nn.Module) -> bool:
-    """Switch `model` to this attention, in place.
-
-    Args:
-        model: A transformers encoder.
+    """Switch a transformers encoder to this attention, in place.
 
     Returns:
         False, and nothing changed, for models that do not go through `AttentionInterface` (MPNet, DeBERTa), and where
         something else than PyTorch's attention was chosen (`eager`, `flash_attention_2`).
     """
     config: Any = model.config
-    if config._attn_implementation == ATTENTION:
-        return True
-    if config._attn_implementation != "sdpa" or not getattr(model, "_supports_attention_backend", False):
-        return False
-    model.set_attn_implementation(ATTENTION)  # type: ignore[operator]
-    return True
-
-
-_given: ContextVar[tuple[Tensor, Packing] | None] = ContextVar("packing", default=None)
-
-
-@contextlib.contextmanager
-def packed_as(mask: Tensor, packing: Packing | None) -> Iterator[None]:
-    """Tell encoders the layout of a batch, so that they need not read its mask.
-
-    On an accelerator, only such batches are packed.
-
-    Args:
-        mask: The attention mask (B, L) of the batch: this very object is passed to the encoder.
-        packing: Its layout, on the same device; None if it is not known.
-    """
-    token = _given.set(None if packing is None else (mask, packing))
-    try:
-        yield
-    finally:
-        _given.reset(token)
+    if config._attn_implementation == "sdpa" and getattr(model, "_supports_attention_backend", False):
+        model.set_attn_implementation(ATTENTION)  # type: ignore[operator]
+    return bool(config._attn_implementation == ATTENTION)
 
 
 def first_position(model: nn.Module) -> int:
@@ -259,47 +230,27 @@ def first_position(model: nn.Module) -> int:
     return 0 if padding is None else int(padding) + 1
 
 
-def _packed_forward(model: nn.Module, *args: Any, **kwargs: Any) -> Any:
-    """Run the model's `forward`, of a packed batch where the one given can be packed."""
+def _packed_forward(model: nn.Module, *args: Any, packing: Packing | None = None, **kwargs: Any) -> Any:
+    """Run the model's own `forward` on a packed batch if it is a plain one in training mode, else as it is called."""
     forward = type(model).forward
-    inputs = _pack_inputs(model, args, kwargs)
-    if inputs is None:
-        return forward(model, *args, **kwargs)
-    return _unpack_outputs(model, inputs["packing"], forward(model, **inputs))
-
-
-def _pack_inputs(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a packed batch for a padded one, in training mode and where it is a plain one."""
     if len(args) == 1 and "input_ids" not in kwargs:  # as a model with a head calls its encoder
-        kwargs = {"input_ids": args[0]} | kwargs
-    elif args:
-        return None
+        kwargs, args = {"input_ids": args[0]} | kwargs, ()
     ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
-    if not model.training or not isinstance(ids, Tensor) or not isinstance(mask, Tensor):
-        return None
-    if kwargs.get("position_ids") is not None or kwargs.get("return_dict") is False:
-        return None
-    packing = _layout(ids, mask)
-    if packing is None:
-        return None
-    packed = {name: value for name, value in kwargs.items() if name != "attention_mask"}
-    for name in ("input_ids", "token_type_ids"):
-        if isinstance(packed.get(name), Tensor):
-            packed[name] = packing.pack(packed[name])
-    return packed | {"position_ids": packing.positions + first_position(model), "packing": packing}
+    plain = not args and kwargs.get("position_ids") is None and kwargs.get("return_dict") is not False
+    if model.training and plain and isinstance(ids, Tensor) and isinstance(mask, Tensor):
+        if packing is None and ids.device.type == "cpu" and ids.shape == mask.shape and not mask.all():
+            packing = Packing.of(mask)
+        if packing is not None:
+            del kwargs["attention_mask"]
+            for name in ("input_ids", "token_type_ids"):
+                if isinstance(kwargs.get(name), Tensor):
+                    kwargs[name] = packing.pack(kwargs[name])
+            positions = packing.positions + first_position(model)
+            return _unpacked(model, packing, forward(model, **kwargs, position_ids=positions, packing=packing))
+    return forward(model, *args, **kwargs)
 
 
-def _layout(ids: Tensor, mask: Tensor) -> Packing | None:
-    """Return the given layout of this mask, or on a CPU its own; None where nothing is to be packed."""
-    given = _given.get()
-    if given is not None and given[0] is mask:
-        return given[1]
-    if ids.device.type != "cpu" or ids.shape != mask.shape or bool(mask.all()):
-        return None
-    return Packing.of(mask)
-
-
-def _unpack_outputs(model: nn.Module, packing: Packing, output: Any) -> Any:
+def _unpacked(model: nn.Module, packing: Packing, output: Any) -> Any:
     """Return the output of a packed batch, padded again."""
     output["last_hidden_state"] = packing.unpack(output.last_hidden_state)
     if output.get("hidden_states") is not None:
@@ -328,52 +279,37 @@ def prepare_for_training(encoder: nn.Module) -> bool:
 
 
 def use_packing(model: nn.Module) -> bool:
-    """Make `model` compute real tokens only when it trains, in place; callers see no difference.
+    """Make a transformers encoder compute real tokens only when it trains, in place; callers see no difference.
 
     They go on passing a padded batch by keyword, `model(input_ids=..., attention_mask=...)`, and get padded hidden
-    states back, zero at padding. On an accelerator, batches are packed only inside `packed_as`. The model's `forward`
-    itself is replaced: sentence-transformers calls that, past all hooks.
-
-    Args:
-        model: A transformers encoder, after `use_packed_attention`.
+    states back, zero at padding. On an accelerator, a batch is packed only if its layout is passed as `packing`, so
+    that its mask need not be read there. The model's `forward` itself is replaced: sentence-transformers calls that,
+    past all hooks.
 
     Returns:
-        False, and nothing changed, where `supports_packing` is False.
+        False, and nothing changed, for models whose attention does not receive the layout (MPNet, DeBERTa), that have
+        no position ids to set, whose `forward` something else has replaced, or that attend within a window
+        (ModernBERT): sentences of one row would see each other.
     """
-    if is_packed(model):
-        return True
-    if not supports_packing(model):
-        return False
-    model.forward = MethodType(_packed_forward, model)  # a copy of the model gets one of its own
-    return True
-
-
-def is_packed(model: nn.Module) -> bool:
-    """Return whether `use_packing` was applied to it, or to what it is a copy of."""
-    return getattr(vars(model).get("forward"), "__func__", None) is _packed_forward
+    replaced = vars(model).get("forward")
+    if replaced is not None:
+        return getattr(replaced, "__func__", None) is _packed_forward
+    config: Any = getattr(model, "config", None)
+    possible = (
+        getattr(config, "_attn_implementation", None) == ATTENTION
+        and "position_ids" in inspect.signature(type(model).forward).parameters
+        and "sliding_attention" not in (getattr(config, "layer_types", None) or ())
+        and _same_if_packed(model)
+    )
+    if possible:
+        model.forward = MethodType(_packed_forward, model)  # a copy of the model gets one of its own
+    return possible
 
 
 @torch.no_grad()
-def supports_packing(model: nn.Module) -> bool:
-    """Return whether a packed batch gives this model's own hidden states: tried out, not assumed.
-
-    Args:
-        model: A transformers encoder, after `use_packed_attention`.
-
-    Returns:
-        False for models whose attention does not receive the layout (MPNet, DeBERTa), that have no position ids to
-        set, whose `forward` something else has replaced, or that attend within a window (ModernBERT): sentences of one
-        row would see each other.
-    """
-    config: Any = getattr(model, "config", None)
-    if getattr(config, "_attn_implementation", None) != ATTENTION:
-        return False
-    if "forward" in vars(model) and not is_packed(model):
-        return False
-    if "position_ids" not in inspect.signature(type(model).forward).parameters:
-        return False
-    if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
-        return False
+def _same_if_packed(model: nn.Module) -> bool:
+    """Return whether a packed batch gives this model's own hidden states: tried out, not assumed."""
+    config: Any = model.config
     words = [i for i in range(7) if i != config.pad_token_id][:6]
     device = next(model.parameters()).device
     ids, mask = torch.tensor(words, device=device).view(2, 3), torch.tensor([[1, 1, 1], [1, 1, 0]], device=device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from opencse.encoder.denoising import TemplateDenoising
 from opencse.encoder.dropout import dropout_rate
 from opencse.encoder.meaning_block import block_of
-from opencse.encoder.packing import Packing, packed_as
+from opencse.encoder.packing import Packing
 from opencse.foundation.tensors import move, true_cells
 from opencse.losses import Context, Objective, Processes, TermModule
 from opencse.training.batches import Batch
@@ -152,8 +152,9 @@ def encode(
     """
 
     def vectors_of(ids: Tensor, mask: Tensor, packing: Packing | None, dropout: float | None) -> Tensor:
-        with dropout_rate(encoder, dropout), packed_as(mask, packing):
-            features = encoder({"input_ids": ids, "attention_mask": mask})
+        layout: dict[str, Any] = {} if packing is None else {"packing": packing}
+        with dropout_rate(encoder, dropout):
+            features = encoder({"input_ids": ids, "attention_mask": mask, **layout})
         parts = [features[name] for name in ("sentence_embedding", "meaning_parts") if name in features]
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
