@@ -253,7 +253,7 @@ def test_token_table_pads_as_written(rows, left):
     lengths = np.array([len(row) for row in rows])
     table = TokenTable(
         lengths=lengths,
-        columns={"input_ids": np.concatenate(rows).astype(np.int32), "attention_mask": 1},
+        columns={"input_ids": np.concatenate(rows).astype(np.int32), "attention_mask": np.ones(lengths.sum())},
         padding={"input_ids": 77, "attention_mask": 0},
         left=left,
     )

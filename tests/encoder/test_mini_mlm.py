@@ -45,10 +45,10 @@ def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     weights[-1] ^= 1
     (copy / "model.safetensors").write_bytes(weights)
     monkeypatch.setattr(names.importlib.resources, "files", lambda _: tmp_path)
-    with pytest.raises(OpencseError, match=r"mini-mlm: .* is not the model that comes with opencse"):
+    with pytest.raises(OpencseError, match=r"mini-mlm: .* is not the genuine model"):
         resolve("mini-mlm")
     shutil.rmtree(copy)
-    with pytest.raises(OpencseError, match="comes without it"):
+    with pytest.raises(OpencseError, match=r"no model\.safetensors"):
         resolve("mini-mlm")
 
 
@@ -92,10 +92,3 @@ def test_fills_gaps_with_words_of_the_right_kind() -> None:
         with torch.inference_mode():
             best = model(**inputs).logits[0, place].topk(3).indices.tolist()
         assert words & set(tokenizer.convert_ids_to_tokens(best)), (sentence, tokenizer.convert_ids_to_tokens(best))
-
-
-def test_without_it_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names.importlib.resources, "files", lambda _: tmp_path)
-    with pytest.raises(OpencseError, match="comes without it") as error:
-        resolve("mini-mlm")
-    assert "minilm" in error.value.remedy

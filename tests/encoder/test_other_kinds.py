@@ -77,7 +77,7 @@ def test_a_cross_encoder_is_said_and_a_sparse_encoder_refused(folder, tmp_path, 
     assert "a classifier or cross-encoder; its head is left out" in capfd.readouterr().err
     save_encoder(load_encoder(folder, pooling="mean"), tmp_path / "sparse")
     (tmp_path / "sparse" / "config_sentence_transformers.json").write_text('{"model_type": "SparseEncoder"}')
-    with pytest.raises(OpencseError, match="the model is a SparseEncoder, which has no dense vectors"):
+    with pytest.raises(OpencseError, match="a SparseEncoder, which has no dense vectors"):
         load_encoder(tmp_path / "sparse")
 
 

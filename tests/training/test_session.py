@@ -28,23 +28,24 @@ def _empty_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache"))
 
 
-def machine(monkeypatch, ratio):
-    monkeypatch.setattr(precision, "bf16_time_ratio", lambda *_: ratio)
+def machine(monkeypatch, chosen):
+    monkeypatch.setattr(precision, "_LEAST_WIDTH", {"bf16": 1, "fp32": 10**9}[chosen])
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": chosen == "bf16"})
 
 
-@pytest.mark.parametrize(("ratio", "expected"), [(0.4, "bf16"), (1.6, "fp32")])
-def test_a_new_run_takes_the_faster_one(monkeypatch, ratio, expected):
-    machine(monkeypatch, ratio)
+@pytest.mark.parametrize("expected", ["bf16", "fp32"])
+def test_a_new_run_takes_the_faster_one(monkeypatch, expected):
+    machine(monkeypatch, expected)
     assert settle_training_precision(Training(), {}, Accelerator(), None).precision == expected
 
 
 def test_what_was_asked_for_stays(monkeypatch):
-    machine(monkeypatch, 0.4)
+    machine(monkeypatch, "bf16")
     assert settle_training_precision(Training(precision="fp32"), {}, Accelerator(), None).precision == "fp32"
 
 
 def test_a_run_that_goes_on_keeps_its_own_and_one_that_has_not_begun_chooses(monkeypatch, tmp_path):
-    machine(monkeypatch, 0.4)
+    machine(monkeypatch, "bf16")
     assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "bf16"
     (tmp_path / "run.json").write_text(json.dumps({"precision": "fp32"}))
     assert settle_training_precision(Training(), {}, Accelerator(), tmp_path).precision == "fp32"
@@ -56,8 +57,8 @@ def test_a_damaged_record_is_none(tmp_path):
         assert begun_precision(tmp_path) is None
 
 
-@pytest.mark.parametrize(("first", "then", "kept"), [(0.4, 1.6, "bf16"), (1.6, 0.4, "fp32")])
-def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_path, monkeypatch, first, then, kept):
+@pytest.mark.parametrize(("first", "then"), [("bf16", "fp32"), ("fp32", "bf16")])
+def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_path, monkeypatch, first, then):
     backbone = Backbone(tiny_bert(tmp_path / "bert"))
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(f"the {a} {b} is {c}" for a, b, c in zip(WORDS, WORDS[3:], WORDS[7:], strict=False)))
@@ -72,8 +73,8 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
     machine(monkeypatch, first)
     whole = train(tmp_path / "whole")
     record = json.loads((whole.folder / "run.json").read_text())
-    assert (record["precision"], record["device"]) == (kept, "cpu")
-    assert whole.recipe.training.precision == kept
+    assert (record["precision"], record["device"]) == (first, "cpu")
+    assert whole.recipe.training.precision == first
 
     interrupted = tmp_path / "interrupted"
 
@@ -90,7 +91,6 @@ def test_a_run_resumed_on_another_kind_of_machine_is_the_uninterrupted_one(tmp_p
         with pytest.raises(KeyboardInterrupt):
             train(interrupted)
     machine(monkeypatch, then)
-    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path / "cache of the other machine"))
     resumed = train(interrupted, resume=True)
     weights = [run.model / "model.safetensors" for run in (whole, resumed)]
     assert weights[0].read_bytes() == weights[1].read_bytes()

@@ -13,8 +13,8 @@ import typer
 from opencse.commands.command_line import takes
 from opencse.commands.measuring_options import CheckOptions
 from opencse.commands.reports.templates import output_folder, render_template, write_page
+from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.evaluation.check.text_check import TextCheck

@@ -16,8 +16,8 @@ from rich.text import Text
 from opencse.commands.command_line import takes
 from opencse.commands.measuring_options import SearchOptions
 from opencse.commands.reports.templates import output_folder, render_template, write_page
+from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
-from opencse.encoder.given import model_source
 from opencse.encoder.loading import load_encoder
 from opencse.evaluation import Encode
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate

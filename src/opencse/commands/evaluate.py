@@ -11,7 +11,7 @@ import typer
 from opencse.commands.command_line import takes
 from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
 from opencse.encoder import load_encoder
-from opencse.encoder.given import model_source
+from opencse.encoder.backbone import model_source
 from opencse.encoder.precision import describe, model_config
 from opencse.evaluation import PairsTask, read_pairs
 from opencse.evaluation.results_table import Evaluation, as_json

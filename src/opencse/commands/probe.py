@@ -13,7 +13,7 @@ from opencse.commands.command_line import takes
 from opencse.commands.display import probe_tables
 from opencse.commands.measuring_options import ProbeCommand, ProbeOptions
 from opencse.commands.reports.page import write_report
-from opencse.encoder.given import model_source
+from opencse.encoder.backbone import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
 from opencse.evaluation.probes.probe_suite import probe_models
 from opencse.foundation.result_table import show

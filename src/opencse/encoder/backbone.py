@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,10 +12,13 @@ import torch
 from opencse.encoder.blocks import shipped_block
 from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import set_dropout
-from opencse.encoder.given import model_source
+from opencse.encoder.export import save_encoder
 from opencse.encoder.loading import check_pooling, load_config, open_model, pooled
 from opencse.encoder.meaning_block import MeaningBlock, block_of
 from opencse.encoder.names import family_of, resolve
+from opencse.encoder.weights_hash import weights_hash
+from opencse.foundation.cache import cache_place
+from opencse.foundation.errors import OpencseError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -86,3 +90,29 @@ class Backbone:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             return open_model(self.name, self.source)
+
+
+def model_source(given: Any) -> str:
+    """Return the name of a model; a loaded model is saved once to a folder in the cache.
+
+    Args:
+        given: A folder, a hub id, a bundled name, or a `SentenceTransformer`.
+
+    Raises:
+        OpencseError: The model is none of these.
+    """
+    if isinstance(given, str | Path):
+        return str(given)
+    from sentence_transformers import SentenceTransformer
+
+    if not isinstance(given, SentenceTransformer):
+        raise OpencseError(
+            f"a model of the type {type(given).__name__} cannot be used",
+            "Give a folder, a hub id, a bundled name or a SentenceTransformer.",
+        )
+    known = given.model_card_data.base_model or "model"
+    folder = cache_place("inputs", weights_hash(given)[:32]) / Path(str(known)).name
+    if not (folder / "modules.json").is_file():
+        head = "" if known == "model" else f"---\nbase_model: {known}\n---\n"
+        save_encoder(given, folder, head)
+    return str(folder)

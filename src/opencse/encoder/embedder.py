@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from opencse.encoder.precision import Bfloat16Copy, ChosenPrecision, model_config, resolve_precision
-from opencse.encoder.token_batches import PreparedTexts, TokenTable, TokenTableBuilder, cut_note, plan_batches
+from opencse.encoder.token_batches import PreparedTexts, TokenTable, cut_note, plan_batches
 from opencse.encoder.weights_hash import weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import Phase, note
@@ -141,18 +142,18 @@ class Embedder:
     def _tokenize(self, texts: list[str]) -> TokenTable:
         """Tokenise distinct texts like the model's `preprocess`, without padding."""
         tokenizer: Any = self.model[0].tokenizer
-        table = TokenTableBuilder(tokenizer)
-        with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
-            for start in range(0, len(texts), _CHUNK):
-                chunk = texts[start : start + _CHUNK]
-                if self.prompt:
-                    chunk = [self.prompt + text for text in chunk]
-                table.add(tokenizer(chunk, truncation="longest_first"))
-                phase.update(len(chunk))
-        built = table.build()
-        if self.progress and (remark := cut_note(built.lengths, self.model.max_seq_length)):
+
+        def chunks() -> Iterator[Any]:
+            with Phase("tokenising", total=len(texts), unit="texts", show=bool(self.progress)) as phase:
+                for start in range(0, len(texts), _CHUNK):
+                    chunk = [(self.prompt or "") + text for text in texts[start : start + _CHUNK]]
+                    yield tokenizer(chunk, truncation="longest_first")
+                    phase.update(len(chunk))
+
+        table = TokenTable.of(tokenizer, chunks())
+        if self.progress and (remark := cut_note(table.lengths, self.model.max_seq_length)):
             note(remark)
-        return built
+        return table
 
     def _encode_tokens(self, tokens: TokenTable) -> np.ndarray:
         """Run all batches and return one row per distinct text."""
@@ -160,20 +161,28 @@ class Embedder:
         workers = torch.get_num_threads() if device.type == "cpu" else 1
         budget = self.token_budget or (_CPU_TOKENS if device.type == "cpu" else _GPU_TOKENS)
         batches = plan_batches(tokens.lengths, budget, workers=1 if self.token_budget else workers)
-        constants = self._constant_features()
-        forward = self._forward()
-        out: np.ndarray | None = None
+        constants: dict[str, Any] = {"modality": "text"}
+        if self.prompt:
+            constants["prompt_length"] = self.model.preprocess(["a"], prompt=self.prompt).get("prompt_length")
+        # Module by module like the model's forward, which training frameworks wrap in autocast.
+        modules: list[Callable[[dict[str, Any]], dict[str, Any]]] = list(self.model)
+        if self.precision == "bf16":
+            self._copy = self._copy or Bfloat16Copy(self.model[0])
+            self._copy.refresh()
+            modules[0] = self._copy
 
         def run(batch: np.ndarray) -> tuple[np.ndarray, Tensor]:
             # Inference mode and autocast are per thread, so each worker enters them itself.
             with torch.inference_mode(), torch.autocast(device.type, enabled=False):
-                features = {name: tensor.to(device) for name, tensor in tokens.batch(batch).items()}
-                vectors = forward({**features, **constants})["sentence_embedding"]
-                return batch, vectors[:, : self.model.truncate_dim].float()
+                features = {name: tensor.to(device) for name, tensor in tokens.batch(batch).items()} | constants
+                for module in modules:
+                    features = module(features)
+                return batch, features["sentence_embedding"][:, : self.model.truncate_dim].float()
 
+        out: np.ndarray | None = None
         total = int(tokens.lengths.sum())
         with Phase(self.progress or "", total=total, unit="tokens", show=bool(self.progress)) as phase:
-            for batch, vectors in _run_all(run, batches, workers if device.type == "cpu" else 0):
+            for batch, vectors in _run_all(run, batches, workers):
                 if out is None:
                     out = np.empty((len(tokens.lengths), vectors.shape[1]), dtype=np.float32)
                 out[batch] = vectors.cpu().numpy()
@@ -181,59 +190,26 @@ class Embedder:
         assert out is not None  # there is at least one text, hence a batch
         return out
 
-    def _constant_features(self) -> dict[str, Any]:
-        """Return the features that all batches share: the modality, and the length of the prompt in tokens."""
-        constants: dict[str, Any] = {"modality": "text"}
-        if self.prompt:
-            constants["prompt_length"] = self.model.preprocess(["a"], prompt=self.prompt).get("prompt_length")
-        return constants
-
-    def _forward(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """Return the model as a function of features, in the chosen precision."""
-        modules: list[Callable[[dict[str, Any]], dict[str, Any]]] = list(self.model)
-        if self.precision == "bf16":
-            if self._copy is None:
-                self._copy = Bfloat16Copy(self.model[0])
-            self._copy.refresh()
-            modules[0] = self._copy
-
-        # Module by module like the model's forward, which training frameworks wrap in autocast.
-        def forward(features: dict[str, Any]) -> dict[str, Any]:
-            for module in modules:
-                features = module(features)
-            return features
-
-        return forward
-
 
 def _run_all(
     run: Callable[[np.ndarray], tuple[np.ndarray, Tensor]], batches: list[np.ndarray], workers: int
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
     """Run every batch, and yield the results in order.
 
-    With workers, each batch runs on one thread and one core. Cores that share a matrix product wait for each other at
-    its end, which takes longer than the product on a busy machine. Without workers (a GPU), the next batch is launched
-    before the last one is fetched.
+    With several workers, each batch runs on one thread and one core. Cores that share a matrix product wait for each
+    other at its end, which takes longer than the product on a busy machine.
     """
-    if min(workers, len(batches)) > 1:
+    workers = min(workers, len(batches))
+    if workers > 1:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            with ThreadPoolExecutor(
-                min(workers, len(batches)), initializer=torch.set_num_threads, initargs=(1,)
-            ) as pool:
+            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
                 yield from pool.map(run, batches)
         finally:
             torch.set_num_threads(threads)
-        return
-    pending: tuple[np.ndarray, Tensor] | None = None
-    for batch in batches:
-        launched = run(batch)
-        if pending is not None:
-            yield pending
-        pending = launched
-    if pending is not None:
-        yield pending
+    else:  # a GPU gets the next batch before the last one is fetched
+        yield from (done for done, _ in pairwise(chain(map(run, batches), [None])) if done)
 
 
 def _default_prompt(model: SentenceTransformer) -> str | None:

@@ -13,7 +13,7 @@ from opencse.encoder.device import choose_device
 from opencse.encoder.dropout import dropout_config_overrides
 from opencse.encoder.meaning_block import BLOCK_TYPES, MeaningBlock
 from opencse.encoder.model_folder import check_loaded, check_model_folder, transformer_folder
-from opencse.encoder.names import is_offline, resolve
+from opencse.encoder.names import resolve
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake_template
 from opencse.encoder.quiet import quiet
@@ -95,7 +95,7 @@ def open_model(
         model.__class__ = SentenceTransformer
     if hasattr(model[0], "auto_model"):
         transformer: Any = model[0].auto_model
-        check_loaded(name, transformer, model.tokenizer)
+        check_loaded(name, model)
         if model.tokenizer.pad_token is None:  # of GPT-2 and its like; batches need one, and so do users of the model
             model.tokenizer.pad_token = model.tokenizer.eos_token
         if any(kind.endswith("ForSequenceClassification") for kind in transformer.config.architectures or ()):
@@ -150,9 +150,7 @@ def pooled(
     return SentenceTransformer(modules=modules, device=str(model.device))
 
 
-@cache  # a model is loaded several times
-def _note_once(text: str) -> None:
-    note(text)
+_note_once = cache(note)  # a model is loaded several times
 
 
 def _save_command(name: object) -> str:
@@ -183,10 +181,11 @@ def is_sentence_transformer(source: str) -> bool:
     """Return whether a folder or hub id is a sentence-transformers model, not a plain encoder."""
     if os.path.isdir(source):
         return (Path(source) / "modules.json").is_file()
+    from huggingface_hub.constants import HF_HUB_OFFLINE
     from sentence_transformers.util import is_sentence_transformer_model
 
     with quiet():
-        return bool(is_sentence_transformer_model(source, local_files_only=is_offline()))
+        return bool(is_sentence_transformer_model(source, local_files_only=HF_HUB_OFFLINE))
 
 
 def load_config(source: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from opencse.encoder.loading import readable_errors
 from opencse.encoder.names import resolve
 from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
@@ -26,22 +27,12 @@ def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     source = resolve(name)
-    local = Path(source).is_dir()  # then nothing is looked up on the hub
-    try:
-        with quiet():
-            tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False)
-            model, report = AutoModelForMaskedLM.from_pretrained(
-                source,
-                use_safetensors=True,
-                local_files_only=local,
-                output_loading_info=True,
-                trust_remote_code=False,
-            )
-    except Exception as error:  # three libraries and their parsers, without a common error class
-        raise OpencseError(
-            f"no masked language model {str(name)!r}: {(str(error).splitlines() or [type(error).__name__])[0][:300]}",
-            "Pass a folder with config.json, model.safetensors and a tokenizer, or a hub id.",
-        ) from error
+    options: dict[str, Any] = {"local_files_only": Path(source).is_dir(), "trust_remote_code": False}
+    with readable_errors(name), quiet():
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, **options)
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            source, use_safetensors=True, output_loading_info=True, **options
+        )
     if missing := sorted(report["missing_keys"]):
         raise OpencseError(
             f"{str(name)!r} has no masked-LM head (its file lacks {', '.join(missing[:3])})",

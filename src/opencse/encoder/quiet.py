@@ -12,18 +12,15 @@ def quiet() -> Iterator[None]:
     """Hide the progress bars and load reports of transformers."""
     from transformers.utils import logging as hf_logging
 
-    level, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
-    names = ("sentence_transformers", "transformers", "huggingface_hub")
-    levels = {n: logging.getLogger(n).level for n in names}
-    hf_logging.set_verbosity_error()
+    loggers = [logging.getLogger(name) for name in ("sentence_transformers", "transformers", "huggingface_hub")]
+    levels, bars = [logger.level for logger in loggers], hf_logging.is_progress_bar_enabled()
     hf_logging.disable_progress_bar()
-    for n in names:
-        logging.getLogger(n).setLevel(logging.ERROR)
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        for n, old in levels.items():
-            logging.getLogger(n).setLevel(old)
-        hf_logging.set_verbosity(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         if bars:
             hf_logging.enable_progress_bar()

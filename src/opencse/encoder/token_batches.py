@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -40,20 +41,43 @@ class TokenTable:
 
     Args:
         lengths: Number of tokens of each text, (m,).
-        columns: Values of each model input at every token, texts concatenated; one number if all values are equal
-            (attention masks are 1, BERT's segment ids 0).
+        columns: Values of each model input at every token, texts concatenated.
         padding: Padding value of each model input.
         left: Whether the tokenizer pads on the left.
     """
 
     lengths: np.ndarray
-    columns: Mapping[str, np.ndarray | int]
+    columns: Mapping[str, np.ndarray]
     padding: Mapping[str, int]
     left: bool
-    starts: np.ndarray = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "starts", np.concatenate([[0], np.cumsum(self.lengths)[:-1]]))
+    @classmethod
+    def of(cls, tokenizer: Any, chunks: Iterable[Mapping[str, list[list[int]]]]) -> TokenTable:
+        """Collect the unpadded output of a tokenizer, chunk by chunk.
+
+        Raises:
+            OpencseError: The tokenizer has no padding token and the texts differ in length.
+        """
+        all_lengths: list[np.ndarray] = []
+        parts: dict[str, list[np.ndarray]] = {}
+        for encoded in chunks:
+            all_lengths.append(np.array([len(ids) for ids in encoded["input_ids"]]))
+            for name, lists in encoded.items():
+                parts.setdefault(name, []).append(np.fromiter(chain.from_iterable(lists), np.int32))
+        lengths = np.concatenate(all_lengths)
+        if tokenizer.pad_token_id is None and len(np.unique(lengths)) > 1:
+            raise OpencseError("the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it.")
+        padding = dict.fromkeys(parts, 0) | {
+            "input_ids": tokenizer.pad_token_id or 0,
+            "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
+        }
+        columns = {name: _compact(np.concatenate(arrays)) for name, arrays in parts.items()}
+        return cls(lengths=lengths, columns=columns, padding=padding, left=tokenizer.padding_side == "left")
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Index of the first token of each text, (m,)."""
+        return np.cumsum(self.lengths) - self.lengths
 
     def batch(self, rows: np.ndarray) -> dict[str, Tensor]:
         """Return the model inputs of some texts: int64 tensors (len(rows), longest), padded like the tokenizer."""
@@ -64,48 +88,14 @@ class TokenTable:
         real = (position >= offset) & (position < offset + lengths[:, None])
         # Index of each cell's token in the flat columns; any valid index at padding.
         source = np.where(real, self.starts[rows][:, None] + position - offset, 0)
-        cells = {
-            name: np.where(real, column if isinstance(column, int) else column[source], self.padding[name])
-            for name, column in self.columns.items()
-        }
+        cells = {name: np.where(real, column[source], self.padding[name]) for name, column in self.columns.items()}
         return {name: torch.from_numpy(value.astype(np.int64, copy=False)) for name, value in cells.items()}
 
 
-class TokenTableBuilder:
-    """Builder of a `TokenTable` from the output of a tokenizer, chunk by chunk."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._padding = {
-            "input_ids": tokenizer.pad_token_id,
-            "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
-        }
-        self._left = tokenizer.padding_side == "left"
-        self._lengths: list[np.ndarray] = []
-        self._columns: dict[str, list[np.ndarray]] = {}
-
-    def add(self, encoded: Mapping[str, list[list[int]]]) -> None:
-        """Add the unpadded output of the tokenizer for some texts."""
-        lengths = np.fromiter(map(len, encoded["input_ids"]), dtype=np.int64, count=len(encoded["input_ids"]))
-        self._lengths.append(lengths)
-        tokens = int(lengths.sum())
-        for name, lists in encoded.items():
-            flat = np.fromiter(chain.from_iterable(lists), dtype=np.int32, count=tokens)
-            self._columns.setdefault(name, []).append(flat)
-
-    def build(self) -> TokenTable:
-        """Return the finished table.
-
-        Raises:
-            OpencseError: The tokenizer has no padding token and the texts differ in length.
-        """
-        lengths = np.concatenate(self._lengths)
-        if self._padding["input_ids"] is None:
-            if len(np.unique(lengths)) > 1:
-                raise OpencseError("the model's tokenizer has no padding token", "Set tokenizer.pad_token and save it.")
-            self._padding["input_ids"] = 0
-        columns = {name: _constant_or_array(np.concatenate(parts)) for name, parts in self._columns.items()}
-        padding = {name: int(self._padding.get(name, 0)) for name in columns}
-        return TokenTable(lengths=lengths, columns=columns, padding=padding, left=self._left)
+def _compact(column: np.ndarray) -> np.ndarray:
+    """Return a column, in the memory of one number if all are equal: attention masks are 1, BERT's segment ids 0."""
+    equal = len(column) and (column == column[0]).all()
+    return np.broadcast_to(column[:1], column.shape) if equal else column
 
 
 def cut_note(lengths: np.ndarray, limit: int | None) -> str:
@@ -119,10 +109,6 @@ def cut_note(lengths: np.ndarray, limit: int | None) -> str:
     if 10 * cut <= len(lengths):
         return ""
     return f"{cut:,} of {len(lengths):,} texts reach the limit of {limit} tokens: what comes after it is not read"
-
-
-def _constant_or_array(column: np.ndarray) -> np.ndarray | int:
-    return int(column[0]) if len(column) and (column == column[0]).all() else column
 
 
 def plan_batches(lengths: np.ndarray, budget: int, *, workers: int = 1) -> list[np.ndarray]:
