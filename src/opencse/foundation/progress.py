@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
-from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
 Notify = Callable[[str], None]
 """Receives short notes for the user."""
@@ -75,7 +74,11 @@ class Phase:
         unit: Name of a unit in the plural, such as `sentences`.
         initial: Units that were done before.
         show: False prints nothing.
-        every: Seconds between two lines where there is no terminal.
+        count: Returns the units that are done, in place of `update`; called from another thread.
+
+    Attributes:
+        total: As given; it may be changed.
+        details: What is shown beside the rate by name, such as the current loss.
 
     Example:
         >>> with Phase("mining", total=3, unit="sentences", show=False) as phase:
@@ -93,139 +96,103 @@ class Phase:
         unit: str = "",
         initial: int = 0,
         show: bool = True,
-        every: float = EVERY,
+        count: Callable[[], int] | None = None,
     ) -> None:
         self.label, self.total, self.unit, self.initial = label, total, unit, initial
-        self.done = initial
-        self._every = every
-        self._details: dict[str, str] = {}
+        self.details: dict[str, str] = {}
+        self._updated, self._count = initial, count
         self._started = time.monotonic()
-        self._bar: _Bar | None = None
-        self._lines: threading.Thread | None = None
-        self._count: Callable[[], int] | None = None
-        self._follower: threading.Thread | None = None
         self._closed = threading.Event()
-        if show and _verbosity > Verbosity.QUIET:
-            self._show()
+        self._bar: TaskID | None = None
+        self._lines = threading.Thread(target=self._write_lines, daemon=True)
+        if not show or _verbosity == Verbosity.QUIET:
+            return
+        if sys.stderr.isatty() or ("ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")):
+            self._bar = _open_bars().add_task("", phase=self)
+        else:
+            self._lines.start()
 
     def __enter__(self) -> Phase:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close(finished=kind is None)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End the phase. One that took long enough to be reported on gets a last line."""
+        self._closed.set()
+        if self._bar is not None:
+            _close_bar(self._bar)
+        elif self._lines.is_alive():
+            self._lines.join()
+            seconds = time.monotonic() - self._started
+            if kind is None and seconds >= EVERY:
+                _write(f"opencse: {self.label}: {self._amount()} in {duration(seconds)}")
+
+    @property
+    def done(self) -> int:
+        """Units that are done."""
+        return self._updated if self._count is None else self._count()
 
     def update(self, count: int = 1) -> None:
         """Count units that are done."""
-        self.done += count
-        if self._bar is not None:
-            self._bar.update()
-
-    def follow(self, count: Callable[[], int], *, every: float = 1.0) -> None:
-        """Take the number of units that are done from a function from now on, in place of `update`.
-
-        Args:
-            count: Returns the units that are done; called in a thread of its own, and once more at the end.
-            every: Seconds between two calls.
-        """
-        self._count = count
-        self._follower = threading.Thread(target=self._take_counts, args=(every,), daemon=True)
-        self._follower.start()
-
-    def _take_counts(self, every: float) -> None:
-        while not self._closed.wait(every):
-            self._take_count()
-
-    def _take_count(self) -> None:
-        if self._count is not None:
-            self.update(max(0, self._count() - self.done))
-
-    def resize(self, total: int) -> None:
-        """Change the number of units in all."""
-        self.total = total
-        if self._bar is not None:
-            self._bar.update()
-
-    def details(self, values: dict[str, str]) -> None:
-        """Set what is shown beside the rate, such as the current loss."""
-        self._details = values
-        if self._bar is not None:
-            self._bar.update()
-
-    def close(self, *, finished: bool = True) -> None:
-        """End the phase. One that took long enough to be reported on gets a last line."""
-        self._closed.set()
-        if self._follower is not None:
-            self._follower.join()
-            self._follower = None
-            self._take_count()
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-        if self._lines is not None:
-            self._lines.join()
-            self._lines = None
-            if finished and time.monotonic() - self._started >= self._every:
-                seconds = time.monotonic() - self._started
-                _write(f"opencse: {self.label}: {self._amount()} in {duration(seconds)}")
+        self._updated += count
 
     def line(self) -> str:
         """Say how far the phase is: amount, share, rate, time left."""
-        new, seconds = self.done - self.initial, time.monotonic() - self._started
+        done, seconds = self.done, time.monotonic() - self._started
         parts = [self._amount(of_total=True)]
         if self.total:
-            parts[0] += f" ({100 * self.done / self.total:.0f} %)"
-        rate = new / seconds if seconds > 0 else 0.0
-        if rate:
-            parts.append(f"{_number(rate)} {self.unit}/s".replace(" /s", "/s"))
+            parts[0] += f" ({100 * done / self.total:.0f} %)"
+        if rate := (done - self.initial) / seconds if seconds > 0 else 0.0:
+            number = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+            parts.append(f"{number} {self.unit}/s".replace(" /s", "/s"))
             if self.total:
-                parts.append(f"{duration((self.total - self.done) / rate)} left")
-        parts += [f"{name} {value}" for name, value in self._details.items()]
+                parts.append(f"{duration((self.total - done) / rate)} left")
+        parts += [f"{name} {value}" for name, value in self.details.items()]
         return f"{self.label}: {', '.join(parts)}"
 
     def _amount(self, *, of_total: bool = False) -> str:
+        done = self.done
         total = f" of {self.total:,}" if of_total and self.total is not None else ""
-        unit = self.unit.removesuffix("s") if self.done == 1 and not total else self.unit
-        return f"{self.done:,}{total} {unit}".rstrip()
-
-    def _show(self) -> None:
-        if sys.stderr.isatty() or ("ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets")):
-            self._bar = _Bar(self)
-        else:
-            self._lines = threading.Thread(target=self._write_lines, daemon=True)
-            self._lines.start()
+        unit = self.unit.removesuffix("s") if done == 1 and not total else self.unit
+        return f"{done:,}{total} {unit}".rstrip()
 
     def _write_lines(self) -> None:
-        while not self._closed.wait(self._every):
+        while not self._closed.wait(EVERY):
             _write(f"opencse: {self.line()}")
 
 
-class _Bar:
-    """The bar of a phase on a terminal or in a notebook; bars of phases within phases stand below one another."""
+_bars: Progress | None = None
+"""The bars of all phases that are open, one below the other, on a terminal or in a notebook."""
 
-    _shown: ClassVar[Progress | None] = None
 
-    def __init__(self, phase: Phase) -> None:
+def _open_bars() -> Progress:
+    global _bars
+    if _bars is None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.progress import Progress, ProgressColumn, Task
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
 
-        if _Bar._shown is None:
-            line = TextColumn("{task.fields[line]}", markup=False)
-            _Bar._shown = Progress(BarColumn(20), line, console=Console(file=sys.stderr), transient=True)
-            _Bar._shown.start()
-        self._phase, self._progress = phase, _Bar._shown
-        self._task = self._progress.add_task("", total=phase.total, completed=phase.done, line=phase.line())
+        class Column(ProgressColumn):
+            def render(self, task: Task) -> Table:
+                phase: Phase = task.fields["phase"]
+                bar = ProgressBar(phase.total, phase.done, width=20, animation_time=task.get_time())
+                row = Table.grid(padding=(0, 1))
+                row.add_row(bar, Text(phase.line()))
+                return row
 
-    def update(self) -> None:
-        phase = self._phase
-        self._progress.update(self._task, total=phase.total, completed=phase.done, line=phase.line())
+        _bars = Progress(Column(), console=Console(file=sys.stderr), transient=True)
+        _bars.start()
+    return _bars
 
-    def close(self) -> None:
-        self._progress.remove_task(self._task)
-        if not self._progress.tasks:
-            self._progress.stop()
-            _Bar._shown = None
+
+def _close_bar(bar: TaskID) -> None:
+    global _bars
+    assert _bars is not None
+    _bars.remove_task(bar)
+    if not _bars.tasks:
+        _bars.stop()
+        _bars = None
 
 
 def duration(seconds: float) -> str:
@@ -245,10 +212,6 @@ def about(seconds: float) -> str:
     return duration(60 * round(seconds / 60)) if seconds >= 90 else duration(10 * max(1, round(seconds / 10)))
 
 
-def _number(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
-
-
 def _write(line: str) -> None:
     # One call, so that lines of several threads do not mix.
     sys.stderr.write(line + "\n")
@@ -261,29 +224,18 @@ class Timings:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._open: list[str] = []
-        self._whole = False
         self._since = time.perf_counter()
 
     @contextmanager
-    def part(self, name: str, *, whole: bool = False) -> Iterator[None]:
-        """Count the time of a `with` block.
-
-        Args:
-            name: Of the part.
-            whole: Parts inside this one count for it.
-        """
-        if self._whole:
-            yield
-            return
+    def part(self, name: str) -> Iterator[None]:
+        """Count the time of a `with` block."""
         self._count()
-        self._whole = whole
         self._open.append(name)
         before = self.seconds.setdefault(name, 0.0)
         try:
             yield
         finally:
             self._count()
-            self._whole = False
             self._open.pop()
             note(f"{name}: {duration(self.seconds[name] - before)}", verbose=True)
 
@@ -329,13 +281,13 @@ def collect() -> Iterator[Timings]:
 
 
 @contextmanager
-def timed(name: str, *, whole: bool = False) -> Iterator[None]:
+def timed(name: str) -> Iterator[None]:
     """Measure a part of the timings that are being collected, if any are (`Timings.part`); also a decorator."""
     timings = _CURRENT.get()
     if timings is None:
         yield
         return
-    with timings.part(name, whole=whole):
+    with timings.part(name):
         yield
 
 

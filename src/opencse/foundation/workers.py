@@ -42,31 +42,6 @@ class WorkerTask(Protocol):
         ...
 
 
-class Engine(Protocol):
-    """An engine, which runs tasks.
-
-    Attributes:
-        workers: Number of jobs that run at the same time.
-        remote: Whether workers may be on other machines; then jobs are numbers, and data is passed in files that all
-            machines see.
-    """
-
-    remote: ClassVar[bool]
-
-    @property
-    def workers(self) -> int: ...  # noqa: D102
-
-    def map(self, task: WorkerTask, jobs: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each job with its result, in the order of the jobs, while later ones run."""
-        ...
-
-
-DIED = (
-    "If memory ran out, use fewer workers. If this is your own script, put its code under "
-    "`if __name__ == '__main__':`, as each worker imports the script."
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Local:
     """Processes of this machine.
@@ -75,7 +50,7 @@ class Local:
         processes: Number of processes; None for one per core. With one, the work is done in this process.
     """
 
-    remote: ClassVar[bool] = False
+    remote: ClassVar[bool] = False  # whether workers may be on other machines; jobs are numbers then
 
     processes: int | None = None
 
@@ -108,7 +83,11 @@ class Local:
             for job, result in waiting:
                 yield job, result.result()
         except BrokenProcessPool:
-            raise OpencseError("a worker process ended before its work was done", DIED) from None
+            raise OpencseError(
+                "a worker process ended before its work was done",
+                "If memory ran out, use fewer workers. If this is your own script, put its code under "
+                "`if __name__ == '__main__':`, as each worker imports the script.",
+            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -121,7 +100,6 @@ def _start(task: WorkerTask) -> None:
     _TASK = task  # it is opened with its first job: only then does an error reach the caller
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # on Ctrl-C only the caller reports, the workers just end
     threading.Thread(target=_end_with_caller, daemon=True).start()
-    limit_threads()
 
 
 def _end_with_caller() -> None:
@@ -135,40 +113,26 @@ def _end_with_caller() -> None:
 def _run(job: Any) -> Any:
     assert _TASK is not None
     _TASK.open()
-    _torch_threads(1)
-    return _TASK(job)
-
-
-def limit_threads() -> None:
-    """Keep this process to one thread of NumPy's linear algebra from now on."""
-    import numpy  # noqa: F401 - only libraries that are loaded can be limited
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1)
+    with one_thread():
+        return _TASK(job)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread, as the worker processes do, so that sums have the same order and the same bytes."""
-    import numpy  # noqa: F401
+    """Compute on one thread, so that sums have the same order and the same bytes whatever runs beside."""
+    import numpy  # noqa: F401 - only libraries that are loaded can be limited
     from threadpoolctl import threadpool_limits
 
-    before = _torch_threads(1)
+    torch = sys.modules.get("torch")
+    before = torch and torch.get_num_threads()
     try:
+        if torch:
+            torch.set_num_threads(1)
         with threadpool_limits(1):
             yield
     finally:
-        _torch_threads(before)
-
-
-def _torch_threads(count: int) -> int:
-    """Set torch's number of threads, and return the previous one; no effect if torch is not loaded."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return count
-    before: int = torch.get_num_threads()
-    torch.set_num_threads(count)
-    return before
+        if torch:
+            torch.set_num_threads(before)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,8 +210,6 @@ class _Worker:
     """An actor that opens the task once, then does jobs."""
 
     def __init__(self, task: WorkerTask) -> None:
-
-        limit_threads()
         self._task = task
         task.open()
 
@@ -257,3 +219,6 @@ class _Worker:
         with one_thread():
             results = [self._task(int(job)) for job in batch["job"]]
         return {"job": batch["job"], "result": np.asarray(results, dtype=np.int64)}
+
+
+Engine = Local | Ray

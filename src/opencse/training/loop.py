@@ -207,7 +207,7 @@ class TrainingLoop:
         """Apply the limit, from the step at which it was computed."""
         if self.step_limit is not None and self.state.step >= MEASURED_STEPS:
             self.steps = min(self.steps, self.step_limit)
-            phase.resize(self.steps)
+            phase.total = self.steps
 
     def _step(self) -> None:
         """Do one optimiser step."""
@@ -271,7 +271,7 @@ class TrainingLoop:
         if self.log is not None:
             seconds = round(time.perf_counter() - self._clock, 2)
             self.log.write(state.step, {**means, "lr": self.optimizer.param_groups[0]["lr"], "seconds": seconds})
-        phase.details(self._postfix | {"loss": f"{means['loss']:.4f}"})
+        phase.details = self._postfix | {"loss": f"{means['loss']:.4f}"}
         state.sums, state.counts = {}, {}
 
     @property
@@ -298,7 +298,7 @@ class TrainingLoop:
                 save_weights(self.network.encoder, self.best_path, {"step": str(state.step), "score": repr(score)})
         else:
             state.stale += 1
-        phase.details({"dev": f"{score:.2f}"} | self._postfix)
+        phase.details = {"dev": f"{score:.2f}"} | self._postfix
         self.network.train()
 
     def _agreed(self) -> tuple[bool, bool]:

@@ -122,14 +122,15 @@ def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> N
         builder.close()  # each process opens its own
     done, size, specs = files.rows - files.missing_rows, builder.size, builder.specs
     seconds: dict[str, float] = defaultdict(float)
-    with timed(REWRITING), Phase("building", total=files.rows, unit="sentences", initial=done) as phase:
+    built = [] if engine.remote else builder.count_rows()
+    count = None if engine.remote else lambda: done + round(sum(built))
+    phase = Phase("building", total=files.rows, unit="sentences", initial=done, count=count)
+    with timed(REWRITING), phase:
         if engine.remote:
             files.paths = [path.absolute() for path in files.paths]
-            for _, count in engine.map(_PartBuilder(builder, files), files.missing):
-                phase.update(count)
+            for _, rows in engine.map(_PartBuilder(builder, files), files.missing):
+                phase.update(rows)
             return
-        built = builder.count_rows()
-        phase.follow(lambda: done + round(sum(built)))
         units = [unit for part in files.missing for unit in files.units_of(part, size)]
         pieces: list[BuiltColumns] = []
         for unit, (columns, taken) in engine.map(builder, units):
