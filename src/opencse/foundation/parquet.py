@@ -25,31 +25,22 @@ _ROWS = 8192
 _REMEDY = "Write or copy it again."
 
 
-class ArrowFiles:
-    """A Parquet file, a folder of them, or a folder saved by `datasets`, read as one table of texts.
+def arrow_files(path: Path) -> list[Path]:
+    """Return a Parquet file, the files of a folder of them, or those of a folder saved by `datasets`."""
+    if not path.is_dir():
+        return [path]
+    return _files_of_datasets(path) if saved_by_datasets(path) else parquet_files(path)
+
+
+def arrow_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+    """Yield the file, the number and the named columns of every row of `arrow_files`.
 
     Raises:
-        OpencseError: A file is missing or incomplete, or two columns share a name; or the folder is neither.
+        OpencseError: A file is incomplete, or a column is missing or does not hold text.
     """
-
-    def __init__(self, path: Path) -> None:
-        if not path.is_dir():
-            self._files = [path]
-        else:
-            self._files = _files_of_datasets(path) if saved_by_datasets(path) else parquet_files(path)
-        self.columns: list[str] = list(parquet_schema(self._files[0]).names)
-
-    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
-        """Yield the file, the number and the named columns of every row.
-
-        Raises:
-            OpencseError: A file is incomplete, or a column is missing or does not hold text.
-        """
-        for file in self._files:
-            schema = parquet_schema(file)
-            require_columns(columns, schema.names, file)
-            _require_text(columns, schema, file)
-            yield from ((file, number, row) for number, row in enumerate(parquet_rows(file, columns), 1))
+    for file in arrow_files(path):
+        _require_text(_layout(file, columns), file)
+        yield from ((file, number, row) for number, row in enumerate(parquet_rows(file, columns), 1))
 
 
 def parquet_files(folder: Path, formats: str = FORMATS) -> list[Path]:
@@ -77,7 +68,8 @@ def parquet_schema(path: str | Path) -> pa.Schema:
     path = regular_file(path)
     with _arrow(path):
         schema = pa.ipc.open_stream(path).schema if path.suffix == ".arrow" else pq.read_schema(path)
-    _check_names(schema.names, path)
+    if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+        raise OpencseError(f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own.")
     return schema
 
 
@@ -176,19 +168,13 @@ def _layout(path: Path, columns: Sequence[str] | None) -> pa.Schema:
     return pa.schema([schema.field(column) for column in columns], schema.metadata)
 
 
-def _require_text(columns: Sequence[str], schema: pa.Schema, path: Path) -> None:
+def _require_text(schema: pa.Schema, path: Path) -> None:
     import pyarrow as pa
 
-    for column in columns:
-        kind = schema.field(column).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    for field in schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-            raise OpencseError(f"{path}: column '{column}' holds {kind}, not text")
-
-
-def _check_names(names: Sequence[str], path: Path) -> None:
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise OpencseError(f"{path}: two columns are named '{twice[0]}'", "Give each column a name of its own.")
+            raise OpencseError(f"{path}: column '{field.name}' holds {kind}, not text")
 
 
 @contextlib.contextmanager

@@ -40,7 +40,7 @@ LARGEST_DOCUMENT = 64 * 2**20
 LARGEST_SETTINGS = 2**20
 """Bytes of the largest recipe or settings file."""
 _CONTROL = re.compile("[\0\x80-\x84\x86-\x9f]")  # U+0085 is a line separator
-_RARE = 1000  # lines for one with a stray control character
+_CHECKED = 1000  # lines that may have no control character
 _FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryError, OverflowError, KeyError, TypeError)
 
 
@@ -184,37 +184,33 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
             raise OpencseError(f"{path}: no column '{column}'", f"It has: {', '.join(present) or 'none'}.")
 
 
-class ControlCharacters:
-    """Refuses texts with NUL, or with control characters above U+007F: their encoding was mistaken for another.
+def check_characters(text: str, path: Path, line: int) -> None:
+    """Refuse a NUL, and in the first lines a control character above U+007F: its encoding was mistaken for another.
 
-    One line in a thousand may have one of the latter: large corpora of the web have some.
+    Large corpora of the web have some of the latter in later lines.
 
     Args:
+        text: A line or a cell.
         path: The file, for the message.
+        line: Number of the line.
+
+    Raises:
+        OpencseError: It has such a character; the message names the line.
     """
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._lines = path, 0
-
-    def check(self, text: str, line: int) -> None:
-        """Check one line or cell.
-
-        Raises:
-            OpencseError: It has such a character; the message names the line.
-        """
-        if (text.isascii() and "\0" not in text) or not (found := _CONTROL.search(text)):
-            return
-        self._lines += 1
-        place = f"{self._path}, line {line}"
-        if found[0] == "\0":
-            command = converted(self._path, "iconv -f utf-16le -t utf-8")
-            raise OpencseError(f"{place}: a NUL character, which no text has", f"Convert UTF-16 with `{command}`.")
-        if self._lines * _RARE > line:
-            command = converted(self._path, "iconv -f utf-8 -t latin1", "iconv -f cp1252 -t utf-8")
-            raise OpencseError(
-                f"{place}: the control character U+{ord(found[0]):04X}; text of Windows (cp1252) was read as Latin-1",
-                f"Mend the file with `{command}`.",
-            )
+    if (text.isascii() and "\0" not in text) or not (found := _CONTROL.search(text)):
+        return
+    if found[0] == "\0":
+        command = converted(path, "iconv -f utf-16le -t utf-8")
+        raise OpencseError(
+            f"{path}, line {line}: a NUL character, which no text has", f"Convert UTF-16 with `{command}`."
+        )
+    if line < _CHECKED:
+        command = converted(path, "iconv -f utf-8 -t latin1", "iconv -f cp1252 -t utf-8")
+        raise OpencseError(
+            f"{path}, line {line}: the control character U+{ord(found[0]):04X}; text of Windows (cp1252) was read as "
+            "Latin-1",
+            f"Mend the file with `{command}`.",
+        )
 
 
 def converted(path: Path, *commands: str) -> str:

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from opencse.foundation.errors import OpencseError
+from opencse.foundation.parquet import arrow_files, arrow_rows, parquet_schema
 from opencse.foundation.progress import note
 from opencse.foundation.reading import (
     LONGEST_LINE,
-    ControlCharacters,
+    check_characters,
     converted,
     error_reason,
     file_extension,
@@ -39,48 +40,34 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LINE_ENDS = r"tr '\r' '\n'"
 
 
-class LineFile:
-    """A file of plain text, plain or `.gz`: one column, `text`, and a row for each line.
+def column_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
+    """Yield the file, the number and the named columns of every row of a table, or of a folder of them.
+
+    A `.txt` file has one column, `text`. In `.jsonl`, a column such as `messages.content` is a field within a field;
+    each item of a list is a row then.
+
+    Args:
+        path: A file that `read_table` reads, a `.txt` file, a Parquet file or a folder of them, or one of `datasets`.
+        columns: Names of the columns.
 
     Raises:
-        OpencseError: As `read_lines`, of the first line: a file without line ends is found before all of it is read.
+        OpencseError: As `table_columns` and `read_table`; or a column is missing.
     """
+    present = table_columns(path)
+    if _is_arrow(path):
+        yield from arrow_rows(path, columns)
+    elif len(columns) == 1 and nested_field(columns[0], present, path):
+        for line, row in read_table(path):
+            yield from ((path, line, [cell]) for cell in _items(row, columns[0].split(".")))
+    else:
+        if present:  # an empty file has no rows either
+            require_columns(columns, present, path)
+        for line, row in read_table(path):
+            yield path, line, [row.get(column) for column in columns]
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.columns = ["text"]
-        next(read_lines(path), None)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
-        """Yield the file, the line number and the named columns of every row."""
-        require_columns(columns, self.columns, self._path)
-        for line, text in read_lines(self._path):
-            yield self._path, line, [text] * len(columns)
-
-
-class TableFile:
-    """A `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`, as `read_table` reads it.
-
-    In `.jsonl`, a column such as `messages.content` is a field within a field; each item of a list is a row then.
-
-    Raises:
-        OpencseError: As `table_columns`.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.columns = table_columns(path)
-
-    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]:
-        """Yield the file, the line number and the named columns of every row."""
-        if len(columns) == 1 and nested_field(columns[0], self.columns, self._path):
-            for line, row in read_table(self._path):
-                yield from ((self._path, line, [cell]) for cell in _items(row, columns[0].split(".")))
-            return
-        if self.columns:  # an empty file has no rows either
-            require_columns(columns, self.columns, self._path)
-        for line, row in read_table(self._path):
-            yield self._path, line, [row.get(column) for column in columns]
+def _is_arrow(path: Path) -> bool:
+    return path.is_dir() or file_extension(path) == ".parquet"
 
 
 def nested_field(column: str, columns: Sequence[str], path: Path) -> bool:
@@ -106,11 +93,10 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
 
     Raises:
         OpencseError: The path is missing, not a regular file, or an incomplete gzip file; or a line is not in this
-            encoding, is longer than `LONGEST_LINE`, or has control characters (`ControlCharacters`; not in Latin-1).
+            encoding, is longer than `LONGEST_LINE`, or has control characters (`check_characters`; not in Latin-1).
     """
     line, wide = 0, False
     path = regular_file(path)
-    controls = ControlCharacters(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             wide = file.peek(2)[:2] in _UTF16
@@ -125,7 +111,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
                 text = raw if wide else raw.decode(encoding)
                 text = text.removesuffix("\n").removesuffix("\r")
                 if encoding == "utf-8":
-                    controls.check(text, line)
+                    check_characters(text, path, line)
                 yield line, text.removeprefix("\ufeff") if line == 1 else text
     except UnicodeDecodeError as problem:
         remedy = f"If Windows or Excel wrote it, convert it with `{converted(path, 'iconv -f cp1252 -t utf-8')}`."
@@ -143,7 +129,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield `(line number, cells by column name)` of a `.csv`, `.tsv` or `.jsonl` file, plain or `.gz`.
+    """Yield `(line number, cells by column name)` of a `.csv`, `.tsv`, `.jsonl` or `.txt` file, plain or `.gz`.
 
     CSV is quoted as in RFC 4180, and separated by commas, semicolons, tabs or bars: whichever gives all rows the same
     number of cells. **TSV has no quoting**: a quotation mark is an ordinary character. In both, the first row that is
@@ -156,6 +142,8 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     kind = file_extension(path)
     if kind == ".jsonl":
         yield from _json_rows(path)
+    elif kind == ".txt":
+        yield from ((line, {"text": text}) for line, text in read_lines(path))
     elif kind in TABLES:
         yield from _named_rows(path, _cells(path))
     else:
@@ -163,7 +151,20 @@ def read_table(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 def table_columns(path: Path) -> list[str]:
-    """Return the names of the columns: the header, or the keys of the first JSON object; empty for an empty file."""
+    """Return the names of the columns: the header, or the keys of the first JSON object; empty for an empty file.
+
+    Args:
+        path: As for `column_rows`.
+
+    Raises:
+        OpencseError: As `read_lines`, of the first lines; or a Parquet file is missing or incomplete, or two columns
+            share a name.
+    """
+    if _is_arrow(path):
+        return list(parquet_schema(arrow_files(path)[0]).names)
+    if file_extension(path) == ".txt":
+        next(read_lines(path), None)  # a file without line ends is found before all of it is read
+        return ["text"]
     if file_extension(path) == ".jsonl":
         return next((list(row) for _, row in _json_rows(path) if row), [])
     rows = _cells(path)

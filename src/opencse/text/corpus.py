@@ -4,41 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.parquet import ArrowFiles
 from opencse.foundation.reading import (
-    ControlCharacters,
+    check_characters,
     existing_path,
     file_extension,
     translate_errors,
     unknown_format,
 )
-from opencse.foundation.tables import TABLES, LineFile, TableFile, nested_field
+from opencse.foundation.tables import TABLES, column_rows, nested_field, table_columns
 from opencse.text.text_column import text_column
 
 Row = tuple[str | None, ...]
 
 
-class _Reader(Protocol):
-    """A file or folder in one format, opened: the names of its columns, and its rows with their file and number."""
-
-    columns: list[str]
-
-    def rows(self, columns: Sequence[str]) -> Iterator[tuple[Path, int, Sequence[object]]]: ...
-
-
-_READERS: Mapping[str, Callable[[Path], _Reader]] = {
-    ".txt": LineFile,
-    ".parquet": ArrowFiles,
-    **dict.fromkeys(TABLES, TableFile),
-}
-"""The reader of each format; a folder is read as `.parquet`."""
+_FORMATS = (".txt", ".parquet", *TABLES)
 
 
 class Corpus:
@@ -66,11 +52,9 @@ class Corpus:
     def __init__(self, path: str | Path, name: str | None = None) -> None:
         self.path = existing_path(path)
         self.name = name or self.path.name
-        kind = ".parquet" if self.path.is_dir() else file_extension(self.path)
-        if kind not in _READERS:
+        if not self.path.is_dir() and file_extension(self.path) not in _FORMATS:
             raise unknown_format(self.path)
-        self._reader = _READERS[kind](self.path)
-        self.columns = tuple(self._reader.columns)
+        self.columns = tuple(table_columns(self.path))
 
     def text_column(self, wanted: str | None = None) -> str:
         """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
@@ -90,11 +74,10 @@ class Corpus:
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """Yield the named columns of every row (`read_rows`)."""
-        controls = ControlCharacters(self.path)
-        for file, number, cells in self._reader.rows(columns):
+        for file, number, cells in column_rows(self.path, columns):
             for cell in cells:
                 if isinstance(cell, str):
-                    controls.check(cell, number)
+                    check_characters(cell, file, number)
             yield tuple([_cell(cell, file, number, column) for cell, column in zip(cells, columns, strict=True)])
 
     @property
