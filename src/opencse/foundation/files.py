@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import read_json
@@ -56,17 +57,17 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     """
     with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+        temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+        temporary.mkdir()
+        folders = stat.S_IMODE(temporary.stat().st_mode)  # as the user's umask has it; some writers set other modes
     try:
         with _disk_problem_named(path):
             yield temporary
-            files, folders = _usual_modes(temporary)
             for file in temporary.rglob("*"):
-                file.chmod(folders if file.is_dir() else files)
+                file.chmod(folders if file.is_dir() else folders & 0o666)
                 if file.is_file():
                     _sync(file)
         with writable(path):
-            temporary.chmod(folders)
             _put_in_place(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -120,10 +121,12 @@ def make_folder(path: Path) -> Path:
     Raises:
         OpencseError: A file has this name, the file system is read-only or full, or the name is not allowed.
     """
-    if not _is_text(str(path)):
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
         raise OpencseError(
             f"{path}: the folder's name is not UTF-8", "Some libraries cannot write there: choose another."
-        )
+        ) from None
     with writable(path):
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -131,30 +134,9 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def _is_text(name: str) -> bool:
-    try:
-        return name.encode().decode() == name
-    except UnicodeEncodeError:
-        return False
-
-
 def _sync(file: Path) -> None:
     with file.open("r+b") as stream:  # Windows syncs only files that are open for writing
         os.fsync(stream.fileno())
-
-
-def _usual_modes(folder: Path) -> tuple[int, int]:
-    """Return the permissions that the user's umask gives to a new file and to a new folder.
-
-    `mkdtemp` and some writers, such as safetensors, create files that only their owner can read.
-    """
-    probe, inner = folder / ".mode", folder / ".modes"
-    probe.touch()
-    inner.mkdir()
-    modes = stat.S_IMODE(probe.stat().st_mode), stat.S_IMODE(inner.stat().st_mode)
-    probe.unlink()
-    inner.rmdir()
-    return modes
 
 
 def disk_problem(error: BaseException) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
@@ -239,15 +239,6 @@ class Timings:
             self._open.pop()
             note(f"{name}: {duration(self.seconds[name] - before)}", verbose=True)
 
-    def divide(self, name: str, shares: Mapping[str, float]) -> None:
-        """Replace a part by smaller ones, in proportion to `shares`: work of other processes, where they measured."""
-        whole, total = self.seconds.get(name, 0.0), sum(shares.values())
-        if not whole or not total:
-            return
-        del self.seconds[name]
-        for part, share in shares.items():
-            self.seconds[part] = self.seconds.get(part, 0.0) + whole * share / total
-
     def rounded(self) -> dict[str, float]:
         """Return the seconds by part to a tenth, the longest first; parts that took none are left out."""
         ordered = sorted(self.seconds.items(), key=lambda item: -item[1])
@@ -289,9 +280,3 @@ def timed(name: str) -> Iterator[None]:
         return
     with timings.part(name):
         yield
-
-
-def divide(name: str, shares: Mapping[str, float]) -> None:
-    """Divide a part of the timings that are being collected, if any are (`Timings.divide`)."""
-    if (timings := _CURRENT.get()) is not None:
-        timings.divide(name, shares)

@@ -39,7 +39,7 @@ LARGEST_DOCUMENT = 64 * 2**20
 """Bytes of the largest JSON document that is read whole."""
 LARGEST_SETTINGS = 2**20
 """Bytes of the largest recipe or settings file."""
-_CONTROL = re.compile("[\0\x80-\x84\x86-\x9f]")  # U+0085 is a line separator
+_CONTROL = re.compile("[\0\x80-\x84\x86-\x9f\ud800-\udfff]")  # U+0085 is a line separator
 _CHECKED = 1000  # lines that may have no control character
 _FAILURES = (OSError, ValueError, EOFError, zlib.error, RecursionError, MemoryError, OverflowError, KeyError, TypeError)
 
@@ -185,9 +185,9 @@ def require_columns(columns: Sequence[str], present: Sequence[str], path: Path) 
 
 
 def check_characters(text: str, path: Path, line: int) -> None:
-    """Refuse a NUL, and in the first lines a control character above U+007F: its encoding was mistaken for another.
+    """Refuse a NUL, half of a surrogate pair, and in the first lines a control character above U+007F.
 
-    Large corpora of the web have some of the latter in later lines.
+    Such a control character shows that an encoding was mistaken; large corpora of the web have some in later lines.
 
     Args:
         text: A line or a cell.
@@ -203,6 +203,10 @@ def check_characters(text: str, path: Path, line: int) -> None:
         command = converted(path, "iconv -f utf-16le -t utf-8")
         raise OpencseError(
             f"{path}, line {line}: a NUL character, which no text has", f"Convert UTF-16 with `{command}`."
+        )
+    if found[0] >= "\ud800":
+        raise OpencseError(
+            f"{path}, line {line}: half of a surrogate pair, which is no character", "Write both halves."
         )
     if line < _CHECKED:
         command = converted(path, "iconv -f utf-8 -t latin1", "iconv -f cp1252 -t utf-8")

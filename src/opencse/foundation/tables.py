@@ -209,17 +209,16 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each row, and its cells."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
-    separator, skipped = _separator(path)
-    lines = (text + "\n" for _, text in islice(read_lines(path), skipped, None))
-    reader = csv.reader(lines, delimiter=separator, strict=True)
-    line = skipped + 1
+    lines = (text + "\n" for _, text in read_lines(path))
+    reader = csv.reader(lines, delimiter=_separator(path), strict=True)
+    line = 1
     try:
         for cells in reader:
-            last = reader.line_num + skipped
-            if last > line:
-                _note_lines(path, line, last)
+            if reader.line_num > line:
+                span = f"lines {line} to {reader.line_num}"
+                _note_once(f"{path}: {span} are one row, by the quotation marks in it; correct them if it is not")
             yield line, cells
-            line = last + 1
+            line = reader.line_num + 1
     except csv.Error as problem:
         if "new-line character" in str(problem):
             raise OpencseError(
@@ -228,21 +227,17 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             ) from None
         raise OpencseError(
             f"{path}, line {line}: a quotation mark in this row is not closed, or not doubled ({problem}; read up to "
-            f"line {reader.line_num + skipped})",
+            f"line {reader.line_num})",
             "Correct the quoting.",
         ) from None
 
 
-@cache  # once for each file, which is read several times
-def _note_lines(path: Path, first: int, last: int) -> None:
-    note(f"{path}: lines {first} to {last} are one row, by the quotation marks in it; correct them if it is not")
+_note_once = cache(note)  # a file is read several times
 
 
-def _separator(path: Path) -> tuple[str, int]:
-    """Return the separator of a CSV file, and the number of lines before its header: Excel writes `sep=;` there."""
+def _separator(path: Path) -> str:
+    """Return the separator that gives the first rows of a CSV file the same number of cells, above one."""
     lines = [text + "\n" for _, text in islice(read_lines(path), _SNIFFED)]
-    if lines and lines[0].startswith("sep=") and len(lines[0]) == len("sep=;\n"):
-        return lines[0][4], 1
 
     def fit(separator: str) -> tuple[bool, int]:
         widths: list[int] = []
@@ -252,7 +247,7 @@ def _separator(path: Path) -> tuple[str, int]:
         header = max(widths[:1], default=0)
         return header > 1 and len(set(widths)) == 1, header
 
-    return max(_SEPARATORS, key=fit), 0
+    return max(_SEPARATORS, key=fit)
 
 
 def _header(cells: Sequence[str], path: Path) -> list[str]:
@@ -285,17 +280,8 @@ def _named_rows(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[t
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     for line, text in read_lines(path):
-        yield line, _json_object(text, path, line) if text.strip() else {}
-
-
-def _json_object(text: str, path: Path, line: int) -> Mapping[str, object]:
-    row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.')
-    if "\\u" in text:  # an escape is the only way to write half of a surrogate pair
-        try:
-            "".join(part for pair in row.items() for part in pair if isinstance(part, str)).encode()
-        except UnicodeEncodeError:
-            raise OpencseError(
-                f"{path}, line {line}: holds half of a surrogate pair (\\ud800 to \\udfff), which is no character",
-                "Write the character itself, or both halves.",
-            ) from None
-    return row
+        row = json_object(text, f"{path}, line {line}", 'Each line reads {"text": "…"}.') if text.strip() else {}
+        if "\\u" in text:  # an escape
+            parts = (part for pair in row.items() for part in pair if isinstance(part, str))
+            check_characters("".join(parts), path, line)
+        yield line, row

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from opencse.foundation.progress import collect, divide, timed
+from opencse.foundation.progress import collect, timed
 
 
 @pytest.fixture
@@ -48,18 +48,9 @@ def test_a_part_that_fails_is_counted(clock):
     assert timings.rounded()["mining"] == 3.0
 
 
-def test_work_of_other_processes_is_divided_as_they_measured(clock):
-    with collect() as timings:
-        with timed("building"):
-            clock(12)
-        divide("building", {"parsing": 3.0, "mining": 1.0})
-    assert timings.rounded() == {"parsing": 9.0, "mining": 3.0}
-
-
 def test_without_a_collector_nothing_happens(clock):
     with timed("mining"):
         clock(3)
-    divide("mining", {"parsing": 1.0})
 
 
 def test_a_function_can_be_a_part(clock):

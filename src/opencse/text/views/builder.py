@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_seed
-from opencse.foundation.progress import Phase, divide, timed
+from opencse.foundation.progress import Phase, timed
 from opencse.foundation.workers import Engine, Local
 from opencse.text.corpus import read_texts
 from opencse.text.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, SourceRow
@@ -23,8 +21,6 @@ from opencse.text.views.storage import BuiltColumns, ViewFiles, begun_columns, b
 if TYPE_CHECKING:
     from opencse.encoder.backbone import Backbone
 
-REWRITING, MINING = "parsing and rewriting", "mining"
-"""The parts of a build's time, for `opencse.foundation.progress.Timings`."""
 PART_ROWS = 16 * UNIT
 """Rows per file, rounded down to whole units, and so the maximum that each worker loses when it is killed."""
 
@@ -84,7 +80,7 @@ def build_views(
             engine = Local(processes=min(-(-rows // builder.size), engine.workers))
         if any(spec.needs_corpus for spec in specs.values()):
             access = CorpusAccess(sentences, engine, {model.name: model for model in models})
-            with timed(MINING):
+            with timed("mining"):
                 builder.prepared = {name: spec.prepare(access) for name, spec in specs.items()}
         builder.open()
         part_rows = max(1, PART_ROWS // builder.size) * builder.size
@@ -121,11 +117,10 @@ def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> N
     if engine.workers > 1:
         builder.close()  # each process opens its own
     done, size, specs = files.rows - files.missing_rows, builder.size, builder.specs
-    seconds: dict[str, float] = defaultdict(float)
     built = [] if engine.remote else builder.count_rows()
     count = None if engine.remote else lambda: done + round(sum(built))
     phase = Phase("building", total=files.rows, unit="sentences", initial=done, count=count)
-    with timed(REWRITING), phase:
+    with timed("parsing and rewriting"), phase:
         if engine.remote:
             files.paths = [path.absolute() for path in files.paths]
             for _, rows in engine.map(_PartBuilder(builder, files), files.missing):
@@ -133,15 +128,12 @@ def _build_missing(files: ViewFiles, builder: _UnitBuilder, engine: Engine) -> N
             return
         units = [unit for part in files.missing for unit in files.units_of(part, size)]
         pieces: list[BuiltColumns] = []
-        for unit, (columns, taken) in engine.map(builder, units):
+        for unit, columns in engine.map(builder, units):
             pieces.append(columns)
-            for name, share in taken.items():
-                seconds[name] += share
             part = unit * size // files.rows_per_part
             if unit + 1 == files.units_of(part, size).stop:
                 files.write(part, builder.texts(files.rows_of(part)), _joined(pieces), specs)
                 pieces = []
-    divide(REWRITING, seconds)
 
 
 def _joined(pieces: Sequence[BuiltColumns]) -> BuiltColumns:
@@ -197,30 +189,27 @@ class _UnitBuilder:
         """Return the sentences with these numbers."""
         return self._sentences.range(rows.start, rows.stop)
 
-    def __call__(self, unit: int) -> tuple[BuiltColumns, dict[str, float]]:
-        """Build the columns of a unit; return them, and the seconds by part of the work."""
+    def __call__(self, unit: int) -> BuiltColumns:
+        """Build the columns of a unit."""
         built: BuiltColumns = {}
-        seconds: dict[str, float] = defaultdict(float)
         numbers = range(unit * self.size, (unit + 1) * self.size)
         rows = [SourceRow(id=i, text=text) for i, text in zip(numbers, self.texts(numbers), strict=False)]
         for name, constructor in self._constructors.items():
             spec = self.specs[name]
             columns = spec.columns(name)
-            started = time.perf_counter()
             views: list[Any] = []
             for start in range(0, len(rows), spec.unit):
                 chunk = rows[start : start + spec.unit]
                 views += _views(constructor, chunk, spec)
                 if self._built is not None:
                     self._built[unit] += len(chunk) / len(self._constructors)
-            seconds[MINING if spec.needs_corpus else REWRITING] += time.perf_counter() - started
             for k, column in enumerate(columns):
                 built[column] = views if columns == (name,) else [row_views[k] for row_views in views]
             rows = [
                 replace(row, views={**row.views, **{column: built[column][i].text for column in columns}})
                 for i, row in enumerate(rows)
             ]
-        return built, dict(seconds)
+        return built
 
 
 def _views(constructor: Constructor, rows: Sequence[SourceRow], spec: ConstructorSpec) -> list[Any]:
@@ -245,6 +234,6 @@ class _PartBuilder:
 
     def __call__(self, part: int) -> int:
         builder, files = self._builder, self._files
-        columns = _joined([builder(unit)[0] for unit in files.units_of(part, builder.size)])
+        columns = _joined([builder(unit) for unit in files.units_of(part, builder.size)])
         files.write(part, builder.texts(files.rows_of(part)), columns, builder.specs)
         return len(files.rows_of(part))
