@@ -6,8 +6,6 @@ import ast
 import importlib.util
 import os
 import re
-import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -21,11 +19,8 @@ from sentence_transformers import SentenceTransformer
 from opencse.commands.main import app
 from opencse.encoder import load_encoder, save_encoder
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.reading import CONVERTERS, file_extension, unknown_format
 from opencse.foundation.stores import CachedStore
-from opencse.foundation.tables import TABLES
 from opencse.recipes import Recipe, ViewSettings, schema
-from opencse.text.documents import PROSE
 from tests.tiny import tiny_bert
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -89,7 +84,7 @@ TEXTS = texts_of_the_source()
 COMMANDS = typer.main.get_command(app).commands
 PARTS = {name: [each, *getattr(each, "commands", {}).values()] for name, each in COMMANDS.items()}
 OPTIONS = {name: {o for c in parts for p in c.params for o in p.opts} | {"--help"} for name, parts in PARTS.items()}
-OTHERS_OPTIONS = {"--headless", "--convert-to", "--version"}  # of soffice, and of opencse without a command
+OTHERS_OPTIONS = {"--version"}  # of opencse without a command
 ONE_COMMAND = {"comparison/compare": "compare", "reproduc": "reproduce", "integrations/onnx": "export"} | {
     f"{name}.py": name for name in COMMANDS
 }
@@ -102,7 +97,7 @@ def test_each_option_that_is_named_is_one_of_the_command_at_hand() -> None:
     named = 0
     for where, text in TEXTS:
         own = next((name for part, name in ONE_COMMAND.items() if where.startswith(f"commands/{part}")), None)
-        own_words = re.sub("`(accelerate|torchrun|ray|soffice) [^`]*`|pip install .*", "", text)
+        own_words = re.sub("`(accelerate|torchrun|ray) [^`]*`|pip install .*", "", text)
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w{-])", own_words):
             named += 1
             assert option in (every if own is None else OPTIONS[own] | OTHERS_OPTIONS), f"{where}: {text}"
@@ -143,23 +138,3 @@ def test_each_extra_that_is_named_exists() -> None:
     named = {extra for _, text in TEXTS for extra in re.findall(r"opencse\[([\w-]+)\]", text)}
     assert named
     assert named <= set(extras)
-
-
-@pytest.mark.parametrize("kind", CONVERTERS)
-def test_each_converter_makes_a_format_that_is_read(kind, tmp_path) -> None:
-    path = tmp_path / f"my own{kind}"
-    command = command_in(unknown_format(path))
-    program, *rest = shlex.split(command)
-    made = tmp_path / (f"my own.{rest[2]}" if program == "soffice" else Path(rest[-1]).name)
-    assert file_extension(made) in (*PROSE, *TABLES)
-    if shutil.which(program) is None:
-        return
-    if program == "jq":
-        path.write_text('[{"text": "The lamp is on."}, {"text": "It is late."}]')
-    elif program == "pandoc":
-        (tmp_path / "t.md").write_text("The lamp is on.\n")
-        subprocess.run([program, "-s", "t.md", "-o", path], cwd=tmp_path, check=True)
-    else:
-        return
-    subprocess.run(command, cwd=tmp_path, check=True, shell=True)
-    assert "The lamp is on." in made.read_text()

@@ -43,8 +43,6 @@ def test_dropout_rate_sets_and_restores():
     with pytest.raises(RuntimeError), dropout_rate(model, 0.0):
         raise RuntimeError
     assert dropout_rates(model) == before
-    with pytest.raises(ValueError, match="between 0 and 1"), dropout_rate(model, 2.0):
-        pass
 
 
 @pytest.mark.parametrize("build", [tiny_bert, lambda: tiny_modernbert(attention_dropout=0.1, mlp_dropout=0.1)])

@@ -122,6 +122,6 @@ def test_line_ends_of_the_old_mac_are_converted_by_the_command(tmp_path) -> None
     assert [row for _, row in read_table(tmp_path / "t-new.csv")] == [{"text": "a", "label": "b"}]
 
 
-def test_a_workbook_is_named_with_its_converter(tmp_path) -> None:
-    with pytest.raises(OpencseError, match=r"XLSX files are not read.*--convert-to csv"):
+def test_a_workbook_is_named_with_what_to_convert_it_to(tmp_path) -> None:
+    with pytest.raises(OpencseError, match=r"XLSX files are not read.*CSV"):
         Corpus(written(tmp_path / "t.xlsx", b"PK"))

@@ -37,47 +37,32 @@ def _slots(model: nn.Module) -> list[tuple[nn.Module, str]]:
 
 
 def dropout_rates(model: nn.Module) -> list[float]:
-    """Return the rates of all dropouts of `model`, attention included, in module order.
+    """Return the rates of all dropouts of a model, attention included, in module order.
 
-    Args:
-        model: Any module.
-
-    Returns:
-        One rate per dropout; if all are 0 (or there are none), two passes of one sentence are identical and
-        contrastive training without other views cannot work.
+    If all are 0 (or there are none), two passes of one sentence are identical and contrastive training without other
+    views cannot work.
     """
-    return [float(getattr(module, name)) for module, name in _slots(model)]
+    return [float(getattr(*slot)) for slot in _slots(model)]
 
 
 @contextmanager
 def dropout_rate(model: nn.Module, p: float | None) -> Iterator[None]:
-    """Set the rate of *all* dropouts of `model`, attention included, for the length of a `with` block.
+    """Set the rate of *all* dropouts of a model, attention included, for the length of a `with` block.
 
     HiNCE gives its hard-negative view another rate than the other views; a view may also have none.
 
     Args:
         model: Any module.
         p: Rate in [0, 1]; None leaves the model's own rates.
-
-    Yields:
-        Nothing; each dropout gets its own rate back afterwards, also after an error.
-
-    Raises:
-        ValueError: If `p` is not in [0, 1].
     """
-    if p is None:
-        yield
-        return
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    before = [(module, name, getattr(module, name)) for module, name in _slots(model)]
+    before = [] if p is None else [(*slot, getattr(*slot)) for slot in _slots(model)]
     try:
         for module, name, _ in before:
             setattr(module, name, p)
         yield
     finally:
-        for module, name, rate in before:
-            setattr(module, name, rate)
+        for slot in before:
+            setattr(*slot)
 
 
 def dropout_config_overrides(config: Any, p: float) -> dict[str, float]:
@@ -105,15 +90,14 @@ def set_dropout(transformer: Any, p: float) -> bool:
     """
     config = transformer.auto_model.config
     fields = dropout_config_overrides(config, p)
-    if not all(getattr(config, name) for name in fields):
-        return False
-    for name in fields:
-        setattr(config, name, p)
-    set_rates(transformer, p)
-    return True
+    possible = all(getattr(config, name) for name in fields)
+    if possible:
+        vars(config).update(fields)
+        set_rates(transformer, p)
+    return possible
 
 
 def set_rates(model: nn.Module, p: float) -> None:
     """Set the rate of all dropouts of a module, attention included; its configuration stays."""
-    for module, name in _slots(model):
-        setattr(module, name, p)
+    for slot in _slots(model):
+        setattr(*slot, p)

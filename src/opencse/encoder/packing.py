@@ -164,33 +164,19 @@ def packed_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attention_mask: Tensor | None,
-    dropout: float = 0.0,
-    scaling: float | None = None,
+    *args: Any,
     packing: Packing | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """Attention function in the form of transformers' `AttentionInterface`: its own, but for packed batches.
 
-    Args:
-        module: The attention layer that calls.
-        query: (B, H, L, d); if packed, (1, H, T, d).
-        key: Like `query`.
-        value: Like `query`.
-        attention_mask: Boolean (True = attend) or additive mask that broadcasts to (B, H, L, L), or None.
-        dropout: Attention dropout rate, 0 in eval mode.
-        scaling: Factor of the scores; None means 1/sqrt(d).
-        packing: Layout of a packed batch; `attention_mask` is then ignored.
-        **kwargs: Whatever else a model passes on to its attention.
-
     Returns:
-        (B, L, H, d), or (1, T, H, d) if packed; and None in place of attention weights.
+        (B, L, H, d), or (1, T, H, d) for a row of T cells with its layout `packing`; and None in place of attention
+        weights.
     """
     if packing is not None:
-        return packing.attend(query, key, value, dropout, scaling), None
-    out: tuple[Tensor, None] = sdpa_attention_forward(
-        module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
-    )
+        return packing.attend(query, key, value, kwargs.get("dropout", 0.0), kwargs.get("scaling")), None
+    out: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, *args, **kwargs)
     return out
 
 

@@ -25,14 +25,8 @@ FORMATS = ".txt, .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of Pa
 """The formats of a corpus, for messages."""
 PACKAGES = {".pdf": "pypdf", ".docx": "docx"}
 """Documents that need a package of the extra `documents`, and its module."""
-CONVERTERS = {
-    **dict.fromkeys((".odt", ".epub", ".rst", ".rtf", ".tex"), "pandoc FILE -o NEW.md"),
-    ".doc": "soffice --headless --convert-to docx FILE",
-    ".pptx": "soffice --headless --convert-to pdf FILE",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "soffice --headless --convert-to csv FILE"),
-    ".json": """jq -c 'if type == "array" then .[] else . end' FILE > NEW.jsonl""",
-}
-"""Documents that are not read, and a command that converts them."""
+UNREAD = (".odt", ".epub", ".rst", ".rtf", ".tex", ".doc", ".pptx", ".xlsx", ".xls", ".ods", ".json")
+"""Extensions of documents that people have and that are not read."""
 LONGEST_LINE = 4 * 2**20
 """Bytes of the longest line, CSV field or JSON record that is read."""
 LARGEST_DOCUMENT = 64 * 2**20
@@ -77,20 +71,20 @@ def error_reason(error: BaseException) -> str:
 
 
 def unknown_format(path: Path) -> OpencseError:
-    """Return the error for a file whose format is not read; it names a converter for documents that people have."""
-    known = f".md, .html, .pdf, .docx, {FORMATS}"
-    if package := PACKAGES.get(path.suffix.lower()):
-        if importlib.util.find_spec(package) is not None:
-            return OpencseError(
-                f"{path}: a document, but a table or a list of texts is read here", f"Known: {FORMATS}."
-            )
-        return OpencseError(f"{path}: needs the package {package} to be read", 'pip install "opencse[documents]"')
-    if converter := CONVERTERS.get(path.suffix.lower()):
-        names = {"FILE": shlex.quote(str(path)), "NEW": shlex.quote(str(path.with_suffix("")))}
-        command = re.sub("FILE|NEW", lambda found: names[found[0]], converter)
-        kind = path.suffix.lower()[1:].upper()
-        return OpencseError(f"{path}: {kind} files are not read", f"Convert it first, for example with `{command}`.")
-    return OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: {known}.")
+    """Return the error for a file whose format is not read."""
+    kind = path.suffix.lower()
+    if kind in PACKAGES and importlib.util.find_spec(PACKAGES[kind]) is not None:
+        return OpencseError(f"{path}: a document, but a table or a list of texts is read here", f"Known: {FORMATS}.")
+    if kind in PACKAGES:
+        return OpencseError(
+            f"{path}: needs the package {PACKAGES[kind]} to be read", 'pip install "opencse[documents]"'
+        )
+    if kind in UNREAD:
+        return OpencseError(
+            f"{path}: {kind[1:].upper()} files are not read",
+            "Convert it first: text to Markdown or DOCX, tables to CSV or JSON Lines.",
+        )
+    return OpencseError(f"{path}: unknown corpus format '{path.suffix}'", f"Known: .md, .html, .pdf, .docx, {FORMATS}.")
 
 
 def file_extension(path: Path) -> str:

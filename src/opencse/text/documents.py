@@ -18,8 +18,8 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import saved_by_datasets
 from opencse.foundation.progress import note
 from opencse.foundation.reading import (
-    CONVERTERS,
     PACKAGES,
+    UNREAD,
     existing_path,
     file_extension,
     translate_errors,
@@ -194,7 +194,7 @@ def _known() -> list[str]:
 
 def _left_out(folder: Path) -> str:
     """Return how many documents of a folder are in a format that is not read, as a clause; empty if there are none."""
-    others = {*CONVERTERS, *PACKAGES} - {*_known()}
+    others = {*UNREAD, *PACKAGES} - {*_known()}
     kinds = Counter(each.suffix.lower() for each in folder.rglob("*") if each.suffix.lower() in others)
     remedies = dict.fromkeys(PACKAGES, 'pip install "opencse[documents]"')
     return "".join(
