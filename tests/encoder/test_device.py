@@ -31,14 +31,12 @@ def test_by_default_it_is_the_one_that_accelerate_trains_on():
     from accelerate import Accelerator
 
     assert choose_device() == Accelerator().device
+    assert "thread" in device_name(torch.device("cpu"))
 
 
-def test_an_accelerator_is_found(two_gpus):
+def test_an_accelerator_is_found_and_each_of_several_processes_has_its_own(two_gpus, monkeypatch):
     assert choose_device() == torch.device("cuda")
     assert device_name(choose_device()) == "cuda (Some GPU)"
-
-
-def test_each_of_several_processes_has_its_own(two_gpus, monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert choose_device() == torch.device("cuda", 1)
     use_device("cuda")
@@ -72,10 +70,6 @@ def test_a_device_that_is_not_there_is_one_line(name, problem):
 def test_a_number_too_high_is_one_line(two_gpus):
     with pytest.raises(OpencseError, match="there are only 2"):
         choose_device("cuda:2")
-
-
-def test_a_cpu_is_named_with_its_threads():
-    assert "thread" in device_name(torch.device("cpu"))
 
 
 def test_a_launcher_that_started_one_process_for_several_is_told(monkeypatch):

@@ -52,10 +52,9 @@ def test_a_damaged_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         resolve("mini-mlm")
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean", "first_last"])
 @here
-def test_is_a_backbone_in_fp32(pooling: str) -> None:
-    encoder = load_encoder("mini-mlm", pooling=pooling)
+def test_is_a_backbone_in_fp32() -> None:
+    encoder = load_encoder("mini-mlm", pooling="mean")
     assert all(p.dtype == torch.float32 for p in encoder.parameters())
     vectors = encoder.encode(["A cat sleeps.", "The council met in May."])
     assert vectors.shape == (2, 256)

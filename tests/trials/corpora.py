@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.trials.formats import parquet
 from tests.trials.trial import Expected, Trial, made, with_file
-from tests.trials.world import PAIRS, World, not_finite
+from tests.trials.world import World, not_finite
 
 LABELS = b"sentence1\tsentence2\tlabel\na cat\ta dog\tsame\n"
 
@@ -23,18 +23,11 @@ def trials(world: World) -> Iterator[Trial]:
         yield Trial("corpora", name, with_file(file, content, arguments), expected)
     for name, (file, make) in _places(world).items():
         yield Trial("corpora", name, made(make, file, world.train(file)), "clear")
-    evaluate = ["evaluate", str(world.encoder), "--pairs", "mine.tsv", "--format", "json", "-o", "scores.json"]
-    for name, content in _pairs().items():
-        for arguments in (evaluate, world.train(None, "--dev", "mine.tsv")):
-            yield Trial("corpora", f"{arguments[0]}, pairs {name}", with_file("mine.tsv", content, arguments), "clear")
     run = ["run", *world.train(recipe="debias")[1:], "--set", "block.fit_steps=2"]
     run[run.index(str(world.model))] = str(world.encoder)
     for name, (file, content, expected) in _labels().items():
         arguments = [*run, "--labels", file]
         yield Trial("corpora", f"labels {name}", with_file(file, content, arguments), expected, check=not_finite)
-    for name, content in _guards().items():
-        prepared = with_file("guards/topics.tsv", content, [*run, "--guard", "guards"])
-        yield Trial("corpora", f"guards {name}", prepared, "either", check=not_finite)
 
 
 def _corpora(world: World) -> list[tuple[str, str, bytes, Expected]]:
@@ -111,18 +104,6 @@ def _places(world: World) -> dict[str, tuple[str, Callable[[Path], object]]]:
     }
 
 
-def _pairs() -> dict[str, bytes]:
-    good, row = PAIRS.encode(), b"a dog\ta cat\t%s\n"
-    return {
-        "empty": b"",
-        "header alone": good.splitlines(keepends=True)[0],
-        "score NaN": good + row % b"nan",
-        "score of 5,000 digits": good + row % (b"1" * 5000),
-        "column twice": good.replace(b"sentence2", b"sentence1", 1),
-        "not UTF-8": good + b"\xff\ta\t1\n",
-    }
-
-
 def _labels() -> dict[str, tuple[str, bytes, Expected]]:
     def jsonl(**row: object) -> bytes:
         return json.dumps({"sentence1": "a cat", "sentence2": "a dog", "label": "same", **row}).encode() + b"\n"
@@ -138,15 +119,4 @@ def _labels() -> dict[str, tuple[str, bytes, Expected]]:
         "HTML of judged searches": ("search.html", b"<html><script>save()</script></html>", "clear"),
         "whole": ("l.tsv", LABELS, "works"),
         "one text of a megabyte": ("l.tsv", LABELS + b"cat " * 2**18 + b"\ta dog\tsame\n", "works"),
-    }
-
-
-def _guards() -> dict[str, bytes]:
-    head = b"topic\ttext\n"
-    return {
-        "empty": b"",
-        "of other columns": b"a\tb\nc\td\n",
-        "of one topic": head + b"".join(b"a\ttext %d\n" % i for i in range(30)),
-        "of a topic each": head + b"".join(b"%d\ttext %d\n" % (i, i) for i in range(30)),
-        "binary": bytes(range(256)) * 9,
     }

@@ -32,6 +32,7 @@ from tests.trials.processes import (
     start,
     wait_for,
 )
+from tests.trials.world import World, make_world
 
 SECONDS = 900
 """A command that takes longer hangs; with two processes, one whose other half is gone."""
@@ -45,15 +46,7 @@ BESIDE = "beside another"
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and how it ends without a kill.
-
-    Attributes:
-        name: Its name, for the table.
-        arguments: Its arguments, with the output folder `out`.
-        seconds: How long it takes.
-        result: What it leaves.
-        processes: How many processes share the work.
-    """
+    """A command by its arguments, with the output folder `out`; how long it takes, and what it leaves."""
 
     name: str
     arguments: list[str]
@@ -75,7 +68,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--match", default="", help="only where `command, way` has this regular expression")
-    parser.add_argument("--table", type=Path, help="write the table here, as CSV, after every kill")
+    parser.add_argument("--table", type=Path, help="write the table here, as CSV")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opencse-kills-") as root:
         return _run(Path(root), options)
@@ -86,8 +79,6 @@ def _run(root: Path, options: argparse.Namespace) -> int:
     import torch
 
     torch.set_num_threads(1)  # a pool of threads doesn't survive the fork
-    from tests.trials.world import make_world
-
     rng = random.Random(options.seed)
     chosen = _chosen(_commands(make_world(root / "world")), options.match)
     known = {name: _measured(root, command) for name, command in {c.name: c for c, _ in chosen}.items()}
@@ -98,10 +89,14 @@ def _run(root: Path, options: argparse.Namespace) -> int:
         counts.setdefault((command.name, way), Counter())[outcome] += 1
         if outcome in FAILED:
             print(f"{outcome.upper()}  {number}: {command.name}, {way}\n{_said(root / f'{number:04d}')}", flush=True)
-        if options.table:
-            _write_table(options.table, counts)
-    for row in _rows(counts):
+    rows = [["command", "way", "kills", *OUTCOMES]]
+    for (name, way), count in sorted(counts.items()):
+        rows.append([name, way, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
+    for row in rows:
         print(f"{row[0]:<20}{row[1]:<26}" + "".join(f"{cell:>10}" for cell in row[2:]))
+    if options.table:
+        with options.table.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
     return int(any(count[outcome] for count in counts.values() for outcome in FAILED))
 
 
@@ -112,18 +107,14 @@ def _chosen(commands: Sequence[Command], match: str) -> list[tuple[Command, str]
     return [(command, way) for command, way in pairs if re.search(match, f"{command.name}, {way}")]
 
 
-def _commands(world: object) -> list[Command]:
-    from tests.trials.world import World
-
-    assert isinstance(world, World)
+def _commands(world: World) -> list[Command]:
     where = [str(world.corpus), "--backbone", str(world.model), "-o", "out"]
     pairs = ["--pairs", str(world.pairs)]
-    words = str(world.building)
     train = ["train", str(world.recipe), *where, "--set", "training.epochs=8"]
     return [
-        Command("build", ["build", words, str(world.corpus), "--workers", "1", "-o", "out"]),
+        Command("build", ["build", str(world.building), str(world.corpus), "--workers", "1", "-o", "out"]),
         Command("train", train),
-        Command("run", ["run", words, *where, *pairs]),
+        Command("run", ["run", str(world.building), *where, *pairs]),
         Command("evaluate", ["evaluate", str(world.encoder), *pairs, "--format", "json", "-o", "out/scores.json"]),
         Command("train, 2 processes", train, processes=2),
     ]
@@ -201,10 +192,11 @@ def _gone_on(
     if not any(statuses):
         return "too late" if result(work) == command.result else "differs"
     for _ in range(3):
-        runs = command.arguments[0] in ("train", "run")
-        begun = (work / "out" / "run.json").is_file() and runs
-        again = [*command.arguments, *(["--resume"] if begun else _afresh(work) if runs else [])]
-        ends = _complete(work, command, again, cache)
+        again = []
+        if command.arguments[0] in ("train", "run") and (work / "out").is_dir():
+            # One that was killed before its record was written has nothing to go on from.
+            again = ["--resume" if (work / "out" / "run.json").is_file() else "--overwrite"]
+        ends = _complete(work, command, [*command.arguments, *again], cache)
         if None in ends:
             return "hung"
         if not any(ends):
@@ -213,27 +205,10 @@ def _gone_on(
     return "lost"
 
 
-def _afresh(work: Path) -> list[str]:
-    """A run that was killed before its record was written has nothing to go on from."""
-    return ["--overwrite"] if (work / "out").is_dir() else []
-
-
 def _said(work: Path) -> str:
     """The last lines of what a command said."""
     texts = [path.read_text(encoding="utf-8", errors="replace")[-1500:] for path in sorted(work.glob("words*"))]
     return "\n---\n".join(texts)
-
-
-def _rows(counts: dict[tuple[str, str], Counter[str]]) -> list[list[str]]:
-    rows = [["command", "way", "kills", *OUTCOMES]]
-    for (name, way), count in sorted(counts.items()):
-        rows.append([name, way, str(count.total()), *(str(count[outcome]) for outcome in OUTCOMES)])
-    return rows
-
-
-def _write_table(path: Path, counts: dict[tuple[str, str], Counter[str]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(_rows(counts))
 
 
 if __name__ == "__main__":
