@@ -64,12 +64,12 @@ def test_a_model_is_loaded_onto_it(tmp_path):
 @pytest.mark.parametrize(("name", "problem"), [("gpu", "no such kind"), ("cuda", "finds no such device")])
 def test_a_device_that_is_not_there_is_one_line(name, problem):
     with pytest.raises(OpencseError, match=problem):
-        choose_device(name)
+        use_device(name)
 
 
 def test_a_number_too_high_is_one_line(two_gpus):
     with pytest.raises(OpencseError, match="there are only 2"):
-        choose_device("cuda:2")
+        use_device("cuda:2")
 
 
 def test_a_launcher_that_started_one_process_for_several_is_told(monkeypatch):

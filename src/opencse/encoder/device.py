@@ -18,22 +18,41 @@ from opencse.foundation.lock import launched_processes
 if TYPE_CHECKING:
     from accelerate import PartialState
 
-AUTO = "auto"
 _LAUNCH = "Start several processes with `torchrun --nproc_per_node 2 -m opencse train …`."
 
 
-def choose_device(name: str = AUTO) -> torch.device:
+def choose_device() -> torch.device:
     """Return the device for training, evaluation, mining and probing.
 
+    It is the one of `use_device`, or the choice of accelerate: the accelerator of this process, or the CPU. No state of
+    accelerate is made, which would fix the device for the process.
+    """
+    from accelerate import PartialState
+    from accelerate.utils import parse_flag_from_env
+
+    if named := os.environ.get("ACCELERATE_TORCH_DEVICE"):
+        return torch.device(named)
+    if parse_flag_from_env("ACCELERATE_USE_CPU"):
+        return torch.device("cpu")
+    device: torch.device = object.__new__(PartialState).default_device
+    if device.type == "cuda" and int(os.environ.get("LOCAL_RANK", -1)) >= 0:
+        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))  # one process for each GPU
+    return device
+
+
+def use_device(name: str) -> torch.device:
+    """Make a device the choice of `choose_device`: in this process, in its child processes, and in accelerate.
+
     Args:
-        name: `auto` for the choice of `accelerate` (the accelerator of this process, or the CPU), or a device of
-            PyTorch: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`.
+        name: A device of PyTorch: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`; `auto` changes nothing. Processes started by
+            accelerate keep their own accelerators.
 
     Raises:
         OpencseError: This machine has no such device.
     """
-    if name == AUTO:
-        return _detected()
+    detected = choose_device()
+    if name == "auto":
+        return detected
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -41,26 +60,12 @@ def choose_device(name: str = AUTO) -> torch.device:
             f"--device {name}: no such kind of device", "Use auto, cpu, cuda, cuda:1, mps or xpu."
         ) from None
     if device.type not in ("cpu", "meta"):
-        detected = _detected()
         if detected.type != device.type:
             raise OpencseError(f"--device {name}: PyTorch finds no such device", "Use --device auto or cpu.")
-        if device.index is not None and device.index >= _count(device.type):
-            raise OpencseError(f"--device {name}: there are only {_count(device.type)}", "Count them from 0.")
-    return device
-
-
-def use_device(name: str) -> torch.device:
-    """Make a device the choice of `auto`: in this process, in its child processes, and in accelerate.
-
-    Args:
-        name: As for `choose_device`. Processes started by accelerate keep their own accelerators.
-
-    Raises:
-        OpencseError: This machine has no such device.
-    """
-    device = choose_device(name)
-    if name == AUTO:
-        return device
+        kind: Any = getattr(torch, device.type, None)
+        count = kind.device_count() if hasattr(kind, "device_count") else 1
+        if device.index is not None and device.index >= count:
+            raise OpencseError(f"--device {name}: there are only {count}", "Count them from 0.")
     if device.type == "cpu":
         os.environ["ACCELERATE_USE_CPU"] = "true"
     if device.type == "cpu" or device.index is not None or "LOCAL_RANK" not in os.environ:
@@ -82,7 +87,7 @@ def join_processes(timeout: timedelta) -> PartialState:
     from accelerate import PartialState
 
     launched = launched_processes()
-    state = PartialState(cpu=launched > 1 and _detected().type == "cpu", timeout=timeout)
+    state = PartialState(cpu=launched > 1 and choose_device().type == "cpu", timeout=timeout)
     if (joined := world_size()) != launched:
         raise OpencseError(f"the launcher started {launched} processes, but PyTorch sees {joined}", _LAUNCH)
     if launched == 1 and "MASTER_PORT" in os.environ and "WORLD_SIZE" not in os.environ:
@@ -127,23 +132,3 @@ def _processor() -> str:
         if found := re.search(r"^model name\s*: (.+)", text, re.MULTILINE):
             return found[1].strip()
     return platform.processor() or platform.machine()
-
-
-def _detected() -> torch.device:
-    """Return the device that accelerate detects, without its state, which would fix the device for the process."""
-    from accelerate import PartialState
-    from accelerate.utils import parse_flag_from_env
-
-    if named := os.environ.get("ACCELERATE_TORCH_DEVICE"):
-        return torch.device(named)
-    if parse_flag_from_env("ACCELERATE_USE_CPU"):
-        return torch.device("cpu")
-    device: torch.device = object.__new__(PartialState).default_device
-    if device.type == "cuda" and int(os.environ.get("LOCAL_RANK", -1)) >= 0:
-        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))  # one process for each GPU
-    return device
-
-
-def _count(kind: str) -> int:
-    module: Any = getattr(torch, kind, None)
-    return int(module.device_count()) if hasattr(module, "device_count") else 1
