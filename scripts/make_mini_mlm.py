@@ -40,7 +40,7 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.loading import load_masked_lm
 from opencse.foundation.errors import OpencseError
 from opencse.text.corpus import read_rows
 

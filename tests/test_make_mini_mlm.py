@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from opencse.encoder import load_encoder
-from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.loading import load_masked_lm
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import make_mini_mlm

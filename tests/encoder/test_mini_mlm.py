@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from opencse.encoder import backbone_config, load_encoder, names
-from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.loading import load_masked_lm
 from opencse.encoder.names import resolve
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import family_of, load_recipe

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from opencse.encoder import load_encoder
-from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.loading import load_masked_lm
 from opencse.losses import TermBuildContext
 
 

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from opencse.encoder import Frame, build_projector, load_encoder
 from opencse.encoder.denoising import TemplateDenoising
-from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.loading import load_masked_lm
 from opencse.losses import (
     InfoNCELoss,
     ListMLELoss,

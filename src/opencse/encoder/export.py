@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opencse.encoder.loading import quiet
 from opencse.encoder.meaning_block import BLOCK_TYPES
 from opencse.encoder.model_folder import require_finite
-from opencse.encoder.quiet import quiet
 from opencse.foundation.files import replaced_folder
 
 if TYPE_CHECKING:

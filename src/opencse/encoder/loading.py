@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +17,6 @@ from opencse.encoder.model_folder import check_loaded, check_model_folder, trans
 from opencse.encoder.names import resolve
 from opencse.encoder.pooling import POOLINGS, pooling_modules, pools_the_mask
 from opencse.encoder.prompts import bake_template
-from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
 from opencse.foundation.reading import error_reason
@@ -188,6 +188,38 @@ def is_sentence_transformer(source: str) -> bool:
         return bool(is_sentence_transformer_model(source, local_files_only=HF_HUB_OFFLINE))
 
 
+def load_masked_lm(name: str | Path) -> tuple[Any, Any]:
+    """Load a masked language model and its tokenizer.
+
+    Args:
+        name: A folder, a hub id or a bundled name; the output folder of a finished run has no such model.
+
+    Returns:
+        The model in evaluation mode, and the tokenizer.
+
+    Raises:
+        OpencseError: There is no such model; its file has no masked-LM head (transformers would initialise a
+            random one); or its tokenizer has no mask token or is a slow one.
+    """
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    source = resolve(name)
+    options: dict[str, Any] = {"local_files_only": Path(source).is_dir(), "trust_remote_code": False}
+    with readable_errors(name), quiet():
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, **options)
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            source, use_safetensors=True, output_loading_info=True, **options
+        )
+    if missing := sorted(report["missing_keys"]):
+        raise OpencseError(
+            f"{str(name)!r} has no masked-LM head (its file lacks {', '.join(missing[:3])})",
+            "Pass a model that was saved with its masked-LM head.",
+        )
+    if tokenizer.mask_token_id is None or not tokenizer.is_fast:
+        raise OpencseError(f"the tokenizer of {str(name)!r} has no mask token or is a slow one", "Choose a masked LM.")
+    return model.eval(), tokenizer
+
+
 def load_config(source: str) -> Any:
     """Return the transformers configuration in a folder or on the hub."""
     from transformers import AutoConfig
@@ -214,3 +246,22 @@ def readable_errors(name: object) -> Iterator[None]:
             f"{name}: the model cannot be loaded ({error_reason(error)})",
             "Pass the folder of the model, or check the hub id and the network (HF_HUB_OFFLINE=1 uses the cache only).",
         ) from error
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hide the progress bars and load reports of transformers."""
+    from transformers.utils import logging as hf_logging
+
+    loggers = [logging.getLogger(name) for name in ("sentence_transformers", "transformers", "huggingface_hub")]
+    levels, bars = [logger.level for logger in loggers], hf_logging.is_progress_bar_enabled()
+    hf_logging.disable_progress_bar()
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if bars:
+            hf_logging.enable_progress_bar()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.loading import load_masked_lm
 from opencse.encoder.packing import use_packed_attention
 from opencse.foundation.errors import OpencseError
 from opencse.losses import Term, TermBuildContext, TermModule

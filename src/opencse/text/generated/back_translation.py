@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from opencse.encoder.loading import quiet
 from opencse.encoder.names import on_this_machine, resolve
-from opencse.encoder.quiet import quiet
 from opencse.foundation.errors import OpencseError
 from opencse.text.corpus import chunks
 from opencse.text.generated.candidate_table import Candidate, CandidateSource, Pick, check_error_rate_window

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from opencse.encoder.masked_lm import load_masked_lm
+from opencse.encoder.loading import load_masked_lm
 from opencse.text.views.constructor import (
     BuiltView,
     ConstructorSpec,
