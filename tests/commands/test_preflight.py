@@ -16,6 +16,7 @@ from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
 from opencse.losses import TERMS
 from opencse.text.views.registry import CONSTRUCTORS
+from tests.tiny import tiny_bert
 
 _CALLS = """
 import json, sys
@@ -120,6 +121,16 @@ def test_what_a_run_does_not_change_is_not_checked(tmp_path) -> None:
         check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path))
     check_options(RunCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, dry_run=True))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, seeds="1,2"))
+
+
+def test_a_run_does_not_remove_the_model_that_it_starts_from(tmp_path) -> None:
+    model = tiny_bert(tmp_path / "out" / "model")
+    asked = {"backbone": model, "out": tmp_path / "out", "overwrite": True}
+    with pytest.raises(OpencseError, match="--overwrite would remove the backbone"):
+        check_options(RunCommand("simcse", "demo", **asked))
+    with pytest.raises(OpencseError, match="--overwrite would remove the backbone"):
+        train("simcse", "demo", **asked)
+    assert (model / "config.json").is_file()
 
 
 def test_only_train_works_in_several_processes(tmp_path, monkeypatch) -> None:

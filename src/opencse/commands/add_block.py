@@ -45,7 +45,7 @@ def add_block(options: RunOptions) -> RunResult:
         if getattr(options, name) is not None:
             raise OpencseError(f"--{name} needs text to train on", f"Give it: opencse run {recipe.name} DOCUMENTS.")
     with locked(folder), collect() as timings:
-        check_folder(folder, resume=options.resume, overwrite=options.overwrite)
+        check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
         backbone = Backbone(options.backbone)
         encoder = backbone.encoder(**recipe.pooling)
         source = shipped_block(encoder)

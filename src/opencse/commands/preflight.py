@@ -117,4 +117,4 @@ def _check_output(options: TrainOptions) -> None:
     unchanged = isinstance(options, RunCommand) and (options.dry_run or options.resume)
     if not unchanged and os.path.exists(folder):
         with locked(folder):
-            check_folder(folder, resume=options.resume, overwrite=options.overwrite)
+            check_folder(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)

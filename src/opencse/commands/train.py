@@ -53,9 +53,10 @@ def train(options: TrainOptions) -> TrainingRun:
 
 def run_control(options: TrainOptions) -> RunControl:
     """Return how a training run is carried out."""
-    check_flags(resume=options.resume, overwrite=options.overwrite)
+    folder = Path(options.out)
+    check_flags(folder, resume=options.resume, overwrite=options.overwrite, backbone=options.backbone)
     return RunControl(
-        folder=Path(options.out),
+        folder=folder,
         resume=options.resume,
         overwrite=options.overwrite,
         track=tuple(options.track),

@@ -32,19 +32,23 @@ PREPARED = ("corpus.parquet", "views", "labelled.parquet", "mixture.parquet", "f
 _PACKAGES = "opencse torch transformers sentence-transformers accelerate tokenizers pyarrow numpy".split()
 
 
-def check_flags(*, resume: bool, overwrite: bool) -> None:
-    """Refuse to go on with a run and to replace it at once."""
+def check_flags(out: Path, *, resume: bool, overwrite: bool, backbone: Any = None) -> None:
+    """Refuse to go on with a run and to replace it at once, and to remove the model that a run starts from."""
     if resume and overwrite:
         raise OpencseError("--resume and --overwrite exclude each other")
+    given = isinstance(backbone, str | Path) and os.path.isdir(backbone)
+    if overwrite and given and out.resolve() in (Path(backbone).resolve(), *Path(backbone).resolve().parents):
+        raise OpencseError(f"--overwrite would remove the backbone {backbone}", f"Choose another folder than {out}.")
 
 
-def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
+def check_folder(out: Path, *, resume: bool, overwrite: bool, backbone: Any = None) -> None:
     """Check that the output folder is new or empty, or that the user chose to resume or overwrite.
 
     Raises:
-        OpencseError: The folder is not empty and neither was chosen; both were; or there is no run to resume.
+        OpencseError: The folder is not empty and neither was chosen; both were; there is no run to resume; or the
+            backbone would be overwritten.
     """
-    check_flags(resume=resume, overwrite=overwrite)
+    check_flags(out, resume=resume, overwrite=overwrite, backbone=backbone)
     with writable(out):
         if out.exists() and not out.is_dir():
             raise OpencseError(f"{out}: is a file, not a folder", "Choose another output folder.")
