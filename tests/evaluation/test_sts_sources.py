@@ -92,7 +92,7 @@ def test_reads_the_two_texts_of_the_tsv_layout(tmp_path, small_counts):
     (raw,) = load_sts(tmp_path / "eval", tasks=["STS-B"], text="raw")
     assert (raw.sentence1, raw.text) == (('A "Cat".', "C"), "raw")
     (folder / "test.tsv.gz").write_bytes(gzip.compress(b"score\tsentence1\tsentence2\n1\ta\tb\n"))
-    with pytest.raises(OpencseError, match="no columns sentence1_senteval"):
+    with pytest.raises(OpencseError, match="no sentence1_senteval"):
         load_sts(tmp_path, tasks=["STS-B"])
 
 

@@ -88,7 +88,7 @@ def test_beir_layout(data):
     with pytest.raises(OpencseError, match="holds no query"):
         load_retrieval(data, "search")
     (data / "search" / "queries.jsonl").write_text('{"_id": "q"}\n')
-    with pytest.raises(OpencseError, match=r"queries\.jsonl, line 1: it lacks one of _id, text"):
+    with pytest.raises(OpencseError, match=r"queries\.jsonl, line 1: no text among _id"):
         load_retrieval(data, "search")
     with pytest.raises(OpencseError, match="no folder elsewhere"):
         load_retrieval(data, "elsewhere")

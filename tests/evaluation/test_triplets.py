@@ -65,7 +65,7 @@ def test_rows_without_an_id_are_named_by_their_line(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("anchor", "query", "no column 'anchor'"),
+        ("anchor", "query", "line 2: no anchor among"),
         ("uno", " ", "line 2: no positive"),
         ("verb\ttwo", "\ttwo", "line 3: no kind"),
         ("b\t", "a\t", "line 3: the id 'a' occurs twice"),
@@ -80,7 +80,7 @@ def test_a_wrong_file_is_named_with_its_line(path, old, new, problem):
 
 def test_an_empty_table_is_an_error(path):
     path.write_text(TABLE.split("\n")[0] + "\n")
-    with pytest.raises(OpencseError, match="holds no triplet"):
+    with pytest.raises(OpencseError, match="holds no row"):
         read_triplets(path)
 
 

@@ -22,8 +22,8 @@ from opencse.commands.run import run
 from opencse.encoder import backbone_config, load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
+from opencse.evaluation.data_files import TextVariant
 from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
-from opencse.evaluation.sts_sources import TextVariant
 from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
+from opencse.evaluation.data_files import complete_rows
 from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask
 from opencse.evaluation.retrieval import RetrievalTask
 from opencse.evaluation.task import Task
@@ -19,7 +20,6 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_ROWS
 from opencse.foundation.progress import note
 from opencse.foundation.reading import ASSETS, existing_path
-from opencse.foundation.tables import read_table
 from opencse.text.corpus import Corpus, read_texts
 from opencse.text.text_column import query_column
 
@@ -78,16 +78,10 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
 
 
 def _rows(path: Path, *columns: str, optional: str = "") -> list[dict[str, str]]:
-    """Read the text columns of a table; only the `optional` one may be empty."""
-    rows = []
-    for line, cells in read_table(path):
-        if not cells:
-            continue
-        row = {name: str(cells.get(name) or "").strip() for name in columns}
-        empty = [name for name in columns if not row[name] and name != optional]
-        if empty:
-            raise OpencseError(f"{path}, line {line}: no {empty[0]}", f"Give the columns {', '.join(columns)}.")
-        rows.append(row)
+    """Read the text columns of a table; only the optional one may be empty."""
+    names = (*columns, optional)
+    found = complete_rows(path, others=columns)
+    rows = [{name: str(row.get(name) or "").strip() for name in names} for _, row in found]
     if len(rows) < LEAST_ROWS:
         note(f"{path}: {len(rows)} rows are too few for a guard: chance decides (at least {LEAST_ROWS})")
     return rows
@@ -101,20 +95,31 @@ def _questions(name: str, path: Path) -> Task:
     alone = next((group for group, places in groups.items() if len(places) < 2), None)
     if alone is not None:
         raise OpencseError(f"{path}: the group {alone!r} has one question", "Give each group two or more.")
-    texts = [row["question"] for row in rows]
-    relevant = [{i: 1.0 for i in groups[row["group"]] if i != place} for place, row in enumerate(rows)]
-    return RetrievalTask(name=name, queries=texts, corpus=texts, relevant=relevant, others_only=True, main="mrr")
+    searches = [(row["question"], [i for i in groups[row["group"]] if i != place]) for place, row in enumerate(rows)]
+    return _retrieval(name, searches, [row["question"] for row in rows], others_only=True)
 
 
 def _answers(name: str, path: Path) -> Task:
-    rows = _rows(path, "question", "passage", optional="question")
-    asked = [(row["question"], place) for place, row in enumerate(rows) if row["question"]]
+    rows = _rows(path, "passage", optional="question")
+    searches = [(row["question"], [place]) for place, row in enumerate(rows) if row["question"]]
+    return _retrieval(name, searches, [row["passage"] for row in rows])
+
+
+def _long(name: str, path: Path) -> Task:
+    rows, searches = _rows(path, "summary", "text"), []
+    for place, row in enumerate(rows):
+        sentences = [each for each in _SENTENCE_END.split(row["text"]) if len(each.split()) >= _SHORTEST]
+        searches += [(query, [place]) for query in (row["summary"], *sentences)]
+    return _retrieval(name, searches, [row["text"] for row in rows])
+
+
+def _retrieval(
+    name: str, searches: Sequence[tuple[str, Sequence[int]]], corpus: Sequence[str], *, others_only: bool = False
+) -> Task:
+    """Return a task whose searches should find the texts at some places of the corpus."""
+    queries, relevant = [query for query, _ in searches], [dict.fromkeys(places, 1.0) for _, places in searches]
     return RetrievalTask(
-        name=name,
-        queries=[question for question, _ in asked],
-        corpus=[row["passage"] for row in rows],
-        relevant=[{place: 1.0} for _, place in asked],
-        main="mrr",
+        name=name, queries=queries, corpus=corpus, relevant=relevant, others_only=others_only, main="mrr"
     )
 
 
@@ -123,21 +128,6 @@ def _topics(name: str, path: Path) -> Task:
     texts, topics = [row["text"] for row in rows], [row["topic"] for row in rows]
     # A tolerance of a few tenths of a point needs a score that changes in fine steps: precision, not accuracy.
     return NeighbourTask(name=name, items=texts, labels=topics, main="precision@10")
-
-
-def _long(name: str, path: Path) -> Task:
-    rows = _rows(path, "summary", "text")
-    queries: list[tuple[str, int]] = []
-    for place, row in enumerate(rows):
-        sentences = [each for each in _SENTENCE_END.split(row["text"]) if len(each.split()) >= _SHORTEST]
-        queries += [(query, place) for query in (row["summary"], *sentences)]
-    return RetrievalTask(
-        name=name,
-        queries=[query for query, _ in queries],
-        corpus=[row["text"] for row in rows],
-        relevant=[{place: 1.0} for _, place in queries],
-        main="mrr",
-    )
 
 
 def _searches(name: str, path: Path, documents: Iterable[str]) -> Task:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from opencse.evaluation.data_files import complete_rows
 from opencse.evaluation.task import rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_PAIRS
 from opencse.foundation.progress import note
-from opencse.foundation.tables import parse_score, read_table, require_text
+from opencse.foundation.tables import parse_score, table_columns
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("sentence1", "sentence_1", "sent1", "text1", "s1"),
@@ -101,33 +102,16 @@ def read_pairs(path: str | Path) -> ScoredPairs:
             is not valid UTF-8, or it has no rows; the message has the line number.
     """
     path = Path(path)
-    columns: dict[str, list[str]] = {"sentence1": [], "sentence2": [], "subset": []}
-    scores: list[float] = []
-    for line, row in read_table(path):
-        if not row:
-            continue
-        for column, aliases in ALIASES.items():
-            cell = next((row[alias] for alias in aliases if row.get(alias) is not None), None)
-            if cell is None:
-                raise OpencseError(
-                    f"{path}, line {line}: no column {column!r} among {', '.join(map(str, row))}",
-                    f"Name the columns {', '.join(ALIASES)}.",
-                )
-            if column == "score":
-                scores.append(parse_score(cell, path, line))
-            else:
-                columns[column].append(require_text(cell, column, path, line))
-        subset = row.get("subset", row.get("kind"))
-        if subset is not None:
-            columns["subset"].append(str(subset))
-    if not scores:
-        raise OpencseError(f"{path} holds no sentence pair", "Give a header and at least two scored pairs.")
-    if len(scores) < LEAST_PAIRS:
-        note(f"{path.name}: {len(scores)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})")
+    names = table_columns(path)
+    first, second, gold = (next((alias for alias in each if alias in names), each[0]) for each in ALIASES.values())
+    subset = next((name for name in ("subset", "kind") if name in names), "")
+    rows = list(complete_rows(path, first, second, others=[gold]))
+    if len(rows) < LEAST_PAIRS:
+        note(f"{path.name}: {len(rows)} pairs are too few for a correlation to say much (at least {LEAST_PAIRS})")
     return ScoredPairs(
         name=path.name.split(".")[0],
-        sentence1=columns["sentence1"],
-        sentence2=columns["sentence2"],
-        scores=scores,
-        subsets=columns["subset"] if len(columns["subset"]) == len(scores) else None,
+        sentence1=[row[first] for _, row in rows],
+        sentence2=[row[second] for _, row in rows],
+        scores=[parse_score(row[gold], path, line) for line, row in rows],
+        subsets=[str(row.get(subset)) for _, row in rows] if subset else None,
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeGuard
 
+from opencse.evaluation.data_files import TextVariant, complete_rows, find_file, find_folder
 from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
-from opencse.evaluation.sts_sources import TextVariant, load_sts
+from opencse.evaluation.sts_sources import load_sts
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.tables import parse_score, read_table
+from opencse.foundation.tables import parse_score
 
 RETRIEVAL_TASKS = ("STSB-97",)
 """DiffCSE §6.2: each sentence of the 97 pairs with score 5 in STS-B test searches for its pair among all sentences."""
@@ -37,13 +36,14 @@ def load_retrieval(source: str | Path, task: str, *, text: TextVariant = "sentev
     folder = _folder(source, task)
     corpus = {
         str(row["_id"]): f"{row.get('title') or ''} {row['text']}".strip()
-        for _, row in _rows(folder, "corpus.jsonl", "_id", "text")
+        for _, row in complete_rows(_file(folder, "corpus.jsonl"), "text", others=["_id"])
     }
-    queries = {str(row["_id"]): str(row["text"]) for _, row in _rows(folder, "queries.jsonl", "_id", "text")}
+    asked = complete_rows(_file(folder, "queries.jsonl"), "text", others=["_id"])
+    queries = {str(row["_id"]): row["text"] for _, row in asked}
     position = {name: index for index, name in enumerate(corpus)}
     relevant: dict[str, dict[int, float]] = {}
-    judged = folder / "qrels" / "test.tsv"
-    for line, row in _rows(folder, "qrels/test.tsv", "query-id", "corpus-id", "score"):
+    judged = _file(folder / "qrels", "test.tsv")
+    for line, row in complete_rows(judged, others=["query-id", "corpus-id", "score"]):
         query, document, grade = str(row["query-id"]), str(row["corpus-id"]), parse_score(row["score"], judged, line)
         if query not in queries or document not in position:
             missing = query if query not in queries else document
@@ -71,19 +71,16 @@ def load_reranking(source: str | Path, task: str) -> RerankingTask:
     Raises:
         OpencseError: There is no such task, or a file is invalid.
     """
-    folder = _folder(source, task)
-    queries, candidates, relevance = [], [], []
-    for _, row in _rows(folder, "test.jsonl", "query", "positive", "negative"):
-        query, positive, negative = row["query"], row["positive"], row["negative"]
-        if not isinstance(query, str) or not _is_texts(positive) or not _is_texts(negative):
-            raise OpencseError(
-                f"{folder}/test.jsonl: the row of {str(query)[:60]!r} is not a text and two lists of texts",
-                "Correct it.",
-            )
-        queries.append(query)
-        candidates.append([*positive, *negative])
-        relevance.append([1.0] * len(positive) + [0.0] * len(negative))
-    return RerankingTask(name=task, queries=queries, candidates=candidates, relevance=relevance)
+    file = _file(_folder(source, task), "test.jsonl")
+    rows = [row for _, row in complete_rows(file, "query", others=["positive", "negative"])]
+    if wrong := next((row for row in rows if not (_is_texts(row["positive"]) and _is_texts(row["negative"]))), None):
+        raise OpencseError(f"{file}: the row of {wrong['query'][:60]!r} has not two lists of texts", "Correct it.")
+    return RerankingTask(
+        name=task,
+        queries=[row["query"] for row in rows],
+        candidates=[[*row["positive"], *row["negative"]] for row in rows],
+        relevance=[[1.0] * len(row["positive"]) + [0.0] * len(row["negative"]) for row in rows],
+    )
 
 
 def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTask:
@@ -104,26 +101,15 @@ def _top_pairs(source: str | Path, task: str, text: TextVariant) -> RetrievalTas
 
 
 def _folder(source: str | Path, name: str) -> Path:
-    for root in (Path(source), Path(source) / "eval"):
-        if (root / name).is_dir():
-            return root / name
-    if str(source) == "hub":
-        raise OpencseError(f"{name} is not read from the hub", "Give a folder.")
-    raise OpencseError(f"{source} holds no folder {name}", "Check the task's name and the folder.")
+    if (found := find_folder(source, name)) is None:
+        problem = f"{name} is not read from the hub" if str(source) == "hub" else f"{source} holds no folder {name}"
+        raise OpencseError(problem, "Check the task's name and the folder.")
+    return found
 
 
-def _rows(folder: Path, name: str, *columns: str) -> list[tuple[int, Mapping[str, object]]]:
-    """Return line number and cells of the rows of a file (plain or .gz) with these columns."""
-    path = next((path for path in (folder / f"{name}.gz", folder / name) if path.exists()), folder / name)
-    rows = []
-    for line, row in read_table(path):
-        if row and any(row.get(column) is None for column in columns):
-            raise OpencseError(f"{path}, line {line}: it lacks one of {', '.join(columns)}", "Correct this row.")
-        rows += [(line, row)] if row else []
-    if not rows:
-        raise OpencseError(f"{path} holds no row", "Give at least one.")
-    return rows
+def _file(folder: Path, name: str) -> Path:
+    return find_file(folder, name) or folder / name
 
 
-def _is_texts(value: object) -> TypeGuard[list[str]]:
+def _is_texts(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)

@@ -7,16 +7,26 @@ irreproducible STS scores.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import get_args
 
+from opencse.evaluation.data_files import (
+    SENTEVAL,
+    TextVariant,
+    check_count,
+    complete_rows,
+    fetch,
+    find_file,
+    find_folder,
+    respaced,
+    senteval_cells,
+)
 from opencse.evaluation.pairs import ScoredPairs, read_pairs
 from opencse.evaluation.sts import STS_TASKS
-from opencse.foundation.errors import OpencseError, imported
-from opencse.foundation.tables import parse_score, read_lines, read_table
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.tables import parse_score, read_lines
 from opencse.text import demo
-
-TextVariant = Literal["senteval", "raw"]
 
 PUBLISHED_ROWS = {
     ("STS12", "test"): 3108,
@@ -73,14 +83,20 @@ def load_sts(
         if (task, split) not in PUBLISHED_ROWS:
             known = ", ".join(name for name, existing in PUBLISHED_ROWS if existing == split)
             raise OpencseError(f"there is no {split} split of {task!r}", f"Tasks with this split: {known or 'none'}.")
-    if str(source) == "hub":
-        _require(text, "raw", "the hub has the raw text only")
-        return [_checked(_from_hub(task, split), split) for task in tasks]
-    root, of_senteval = sts_folder(source)
-    if not of_senteval:
-        return [_checked(_from_tsv(root, task, split, text), split) for task in tasks]
-    _require(text, "senteval", f"{root} is a SentEval folder, which has the SentEval text only")
-    return [_checked(_from_senteval(root, task, split), split) for task in tasks]
+    hub = str(source) == "hub"
+    root, of_senteval = (Path(source), False) if hub else sts_folder(source)
+    if (hub and text != "raw") or (of_senteval and text != "senteval"):
+        given = "the hub has the raw text" if hub else f"{root} is a SentEval folder, which has the SentEval text"
+        raise OpencseError(f"{given} only", "Ask for the other text variant, or use another source.")
+    read = _from_hub if hub else _from_senteval if of_senteval else _from_tsv
+    sets = []
+    for task in tasks:
+        rows = list(read(root, task, split, text))
+        check_count(f"{task} {split}", len(rows), "pairs", PUBLISHED_ROWS[task, split])
+        first, second, scores, subset = zip(*rows, strict=True)
+        pairs = ScoredPairs(name=task, sentence1=first, sentence2=second, scores=scores, subsets=subset, text=text)
+        sets.append(pairs if len(set(subset)) > 1 else replace(pairs, subsets=None))
+    return sets
 
 
 def sts_folder(source: str | Path) -> tuple[Path, bool]:
@@ -89,142 +105,59 @@ def sts_folder(source: str | Path) -> tuple[Path, bool]:
     Raises:
         OpencseError: The source is no such folder.
     """
-    folder = Path(source)
-    for root in (folder, folder / "eval"):
-        if (root / "STS12").is_dir() or (root / "STSB").is_dir():
-            return root, False
-    for root in (folder, folder / "downstream", folder / "data" / "downstream"):
-        if (root / "STS").is_dir():
-            return root, True
+    if (found := find_folder(source, "STS12", "STSB")) is not None:
+        return found.parent, False
+    if (found := find_folder(source, "STS", below=SENTEVAL)) is not None:
+        return found.parent, True
     raise OpencseError(
-        f"{source} holds no STS data" if folder.is_dir() else f"{source} is not a folder",
+        f"{source} holds no STS data" if Path(source).is_dir() else f"{source} is not a folder",
         "Give a folder with STS12/test.tsv.gz …, SentEval's data/downstream folder, or the word hub.",
     )
 
 
-def _require(text: str, available: str, problem: str) -> None:
-    if text != available:
-        raise OpencseError(
-            f"{problem}, not {text!r}", f"Ask for the text variant {available!r}, or use another source."
-        )
+Row = tuple[str, str, float, str]
+"""Both sentences, score and subset."""
 
 
-def _checked(pairs: ScoredPairs, split: str) -> ScoredPairs:
-    check_count(f"{pairs.name} {split}", len(pairs), "pairs", PUBLISHED_ROWS[pairs.name, split])
-    return pairs
-
-
-def check_count(name: str, found: int, items: str, published: int) -> None:
-    """Raise an `OpencseError` if a part of a data set does not have the published number of items."""
-    if found != published:
-        raise OpencseError(
-            f"{name} has {found} {items} instead of the published {published}",
-            "The download is incomplete or filtered differently: fetch it again.",
-        )
-
-
-def _from_tsv(root: Path, task: str, split: str, text: str) -> ScoredPairs:
+def _from_tsv(root: Path, task: str, split: str, text: str) -> Iterator[Row]:
     """Read this project's layout: raw and SentEval text side by side in one file."""
-    folder, split = root / _FOLDER.get(task, task), _FILE.get((task, split), split)
-    path = next((p for p in (folder / f"{split}.tsv.gz", folder / f"{split}.tsv") if p.exists()), None)
+    folder, name = root / _FOLDER.get(task, task), f"{_FILE.get((task, split), split)}.tsv"
+    path = find_file(folder, name)
     if path is None:
-        raise OpencseError(f"{folder / split}.tsv.gz does not exist", "Fetch the task's file, or leave the task out.")
+        raise OpencseError(f"{folder / name}.gz does not exist", "Fetch the task's file, or leave the task out.")
     ending = "_senteval" if text == "senteval" else ""
-    rows = []
-    for line, row in read_table(path):
-        cells = [row.get(column) for column in (f"sentence1{ending}", f"sentence2{ending}", "score")]
-        if any(cell is None for cell in cells):
-            raise OpencseError(f"{path} has no columns sentence1{ending}, sentence2{ending}, score", "Fetch it again.")
-        first, second, gold = map(str, cells)
-        if ending:
-            first, second = respaced(first), respaced(second)
-        rows.append((first, second, parse_score(gold, path, line), str(row.get("subset") or task)))
-    return _pairs(task, rows, text)
+    first, second = f"sentence1{ending}", f"sentence2{ending}"
+    for line, row in complete_rows(path, first, second, others=["score"]):
+        texts = (respaced(row[first]), respaced(row[second])) if ending else (row[first], row[second])
+        yield *texts, parse_score(row["score"], path, line), str(row.get("subset") or task)
 
 
-def _from_senteval(root: Path, task: str, split: str) -> ScoredPairs:
+def _from_senteval(root: Path, task: str, split: str, _: str) -> Iterator[Row]:
     """Read SentEval's files by SentEval's rules (senteval/sts.py, senteval/sick.py)."""
+    for subset in _SUBSETS.get(task, ()):
+        folder = root / "STS" / f"{task}-en-test"
+        sentences, gold = folder / f"STS.input.{subset}.txt", folder / f"STS.gs.{subset}.txt"
+        pairs, scores = [cells for _, cells in senteval_cells(sentences, 0, 1)], list(read_lines(gold))
+        if len(pairs) != len(scores):
+            problem = f"{sentences} has {len(pairs)} lines, {gold} has {len(scores)}"
+            raise OpencseError(problem, "Fetch both files again.")
+        for texts, (line, score) in zip(pairs, scores, strict=True):
+            if score.strip():  # a pair without a gold score does not count
+                yield texts[0], texts[1], parse_score(score, gold, line), subset
     if task in _SUBSETS:
-        rows = [row for subset in _SUBSETS[task] for row in _senteval_subset(root, task, subset)]
-    elif task == "STS-B":
-        path = root / "STS" / "STSBenchmark" / f"sts-{split}.csv"  # tab-separated despite its name; no header
-        rows = [_row(path, line, cells, 5, 6, 4) for line, cells in _cells(path)]
+        return
+    if task == "STS-B":  # tab-separated despite its name
+        path, places = root / "STS" / "STSBenchmark" / f"sts-{split}.csv", (5, 6, 4)
     else:
-        path = root / "SICK" / ("SICK_trial.txt" if split == "dev" else "SICK_test_annotated.txt")
-        rows = [_row(path, line, cells, 1, 2, 3) for line, cells in _cells(path) if line > 1]  # line 1 is a header
-    return _pairs(task, rows, "senteval")
+        path, places = root / "SICK" / f"SICK_{'trial' if split == 'dev' else 'test_annotated'}.txt", (1, 2, 3)
+    for number, cells in senteval_cells(path, *places, header=task == "SICK-R"):
+        yield cells[0], cells[1], parse_score(cells[2], path, number), ""
 
 
-def _senteval_subset(root: Path, task: str, subset: str) -> Iterator[tuple[str, str, float, str]]:
-    """Yield pairs of one subset of STS12–16; a pair without a gold score does not count."""
-    folder = root / "STS" / f"{task}-en-test"
-    sentences, gold = folder / f"STS.input.{subset}.txt", folder / f"STS.gs.{subset}.txt"
-    pairs, scores = list(_cells(sentences)), list(read_lines(gold))
-    if len(pairs) != len(scores):
-        raise OpencseError(f"{sentences} has {len(pairs)} lines, {gold} has {len(scores)}", "Fetch both files again.")
-    for (line, cells), (_, score) in zip(pairs, scores, strict=True):
-        if score.strip():
-            first, second, value, _ = _row(gold, line, [*cells[:2], score], 0, 1, 2)
-            yield first, second, value, subset
-
-
-def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    return ((line, text.split("\t")) for line, text in read_lines(path))
-
-
-def _row(path: Path, line: int, cells: list[str], s1: int, s2: int, gold: int) -> tuple[str, str, float, str]:
-    score, first, second = labelled_cells(path, line, cells, gold, s1, s2)
-    return first, second, parse_score(score, path, line), ""
-
-
-def labelled_cells(path: Path, line: int, cells: list[str], label: int, *texts: int) -> tuple[str, ...]:
-    """Return the label or score of a line of SentEval's, and its texts, from cells given by their places.
-
-    Raises:
-        OpencseError: The line has too few cells.
-    """
-    if len(cells) <= max(label, *texts):
-        raise OpencseError(f"{path}, line {line}: {len(cells)} tab-separated cells are too few", "Fetch it again.")
-    return (cells[label].strip(), *(respaced(cells[column]) for column in texts))
-
-
-def _from_hub(task: str, split: str) -> ScoredPairs:
-    """Fetch `mteb`'s data sets; called only if the user names the hub."""
-    rows = fetch(_HUB[task], split="validation" if split == "dev" else split)
-    return _pairs(task, [(r["sentence1"], r["sentence2"], float(r["score"]), "") for r in rows], "raw")
-
-
-def fetch(name: str, *configuration: str | None, **options: str) -> Any:
-    """Return a data set of the hub, as `datasets` loads it.
-
-    Raises:
-        OpencseError: It cannot be fetched.
-    """
-    load_dataset = imported("datasets", "datasets").load_dataset
-
-    try:
-        return load_dataset(name, *configuration, **options)
-    except Exception as problem:
-        raise OpencseError(
-            f"{name} cannot be fetched ({type(problem).__name__})", "Check the network, or give a data folder."
-        ) from problem
-
-
-def _pairs(task: str, rows: Sequence[tuple[str, str, float, str]], text: str) -> ScoredPairs:
-    first, second, scores, subsets = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return ScoredPairs(
-        name=task,
-        sentence1=first,
-        sentence2=second,
-        scores=scores,
-        subsets=subsets if len(set(subsets)) > 1 else None,
-        text=text,
-    )
-
-
-def respaced(text: str) -> str:
-    """Return the text with single spaces: SentEval splits it, SimCSE joins the words."""
-    return " ".join(text.split())
+def _from_hub(_: Path, task: str, split: str, __: str) -> Iterator[Row]:
+    """Fetch `mteb`'s data sets."""
+    for row in fetch(_HUB[task], split="validation" if split == "dev" else split):
+        yield row["sentence1"], row["sentence2"], float(row["score"]), ""
 
 
 def development_sets(
@@ -260,6 +193,6 @@ def development_file(dev: str | Path | None) -> Path | None:
     return None if dev is None or str(dev) in ("none", "stsb") else demo.pairs(dev)
 
 
-def sts_text(data: str | Path | None) -> Literal["senteval", "raw"]:
+def sts_text(data: str | Path | None) -> TextVariant:
     """Return the text variant to read: `raw` from the hub, which has no other, otherwise that of published scores."""
     return "raw" if str(data) == "hub" else "senteval"

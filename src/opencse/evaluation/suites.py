@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from opencse.encoder.embedder import Embedder, Precision
 from opencse.encoder.weights_hash import pooling_name, weights_hash
+from opencse.evaluation.data_files import TextVariant
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.guard import GUARD_TASKS, load_guard
 from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS, ClassificationTask, TransferTask
@@ -16,7 +17,7 @@ from opencse.evaluation.labelled_sources import load_labelled
 from opencse.evaluation.ranking_sources import RETRIEVAL_TASKS, load_reranking, load_retrieval
 from opencse.evaluation.results_table import Evaluation
 from opencse.evaluation.sts import STS_TASKS, PairsTask
-from opencse.evaluation.sts_sources import TextVariant, load_sts
+from opencse.evaluation.sts_sources import load_sts
 from opencse.evaluation.task import Task, distinct_texts, evaluate_suites
 from opencse.evaluation.triplets import DEVELOPMENT_TASKS, load_development
 from opencse.evaluation.whitening import Whitening

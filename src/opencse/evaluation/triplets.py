@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from opencse.evaluation.correlation import paired_cosine
+from opencse.evaluation.data_files import complete_rows
 from opencse.evaluation.task import TaskResult, TextEmbeddings, rows_sha256
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
-from opencse.foundation.tables import read_table, table_columns
+from opencse.foundation.tables import table_columns
 
 DEVELOPMENT_SETS = ("meaning", "search", "roles")
 """The written development sets that come with the package (docs/data/development-sets.md)."""
@@ -148,31 +149,15 @@ def read_triplets(path: str | Path) -> TripletSet:
             negative repeats its anchor or the other; the message names the line.
     """
     path = Path(path)
-    missing = [name for name in _TEXTS if name not in table_columns(path)]
-    if missing:
-        raise OpencseError(f"{path}: no column {missing[0]!r}", f"Name the columns {', '.join(_TEXTS)}.")
-    triplets: list[Triplet] = []
-    ids: set[str] = set()
-    for line, cells in read_table(path):
-        if not cells:
-            continue
-        triplet = _triplet(cells, line, path)
-        if triplet.id in ids:
-            raise OpencseError(f"{path}, line {line}: the id {triplet.id!r} occurs twice", "Rename one.")
-        ids.add(triplet.id)
-        triplets.append(triplet)
-    if not triplets:
-        raise OpencseError(f"{path}: holds no triplet", "Give at least one row.")
-    return TripletSet(name=path.name.partition(".")[0], triplets=tuple(triplets))
-
-
-def _triplet(cells: Mapping[str, object], line: int, path: Path) -> Triplet:
-    row = {name: str(cell).strip() for name, cell in cells.items() if cell is not None}
-    empty = [name for name in cells if not row.get(name)]
-    if empty:
-        raise OpencseError(f"{path}, line {line}: no {empty[0]}", "Fill the cell, or drop the row.")
-    anchor, positive, negative = (row.pop(name, "") for name in _TEXTS)
-    if len({anchor, positive, negative}) < 3:
-        raise OpencseError(f"{path}, line {line}: two of the three texts are equal", "Drop the row.")
-    identity = row.pop("id", f"line {line}")
-    return Triplet(id=identity, anchor=anchor, positive=positive, negative=negative, groups=row)
+    columns = table_columns(path)
+    triplets: dict[str, Triplet] = {}
+    for line, row in complete_rows(path, *_TEXTS, others=[name for name in columns if name not in _TEXTS]):
+        cells = {name: str(cell).strip() for name, cell in row.items()}
+        anchor, positive, negative = (cells.pop(name) for name in _TEXTS)
+        name = cells.pop("id", f"line {line}")
+        if name in triplets:
+            raise OpencseError(f"{path}, line {line}: the id {name!r} occurs twice", "Rename one.")
+        if len({anchor, positive, negative}) < 3:
+            raise OpencseError(f"{path}, line {line}: two of the three texts are equal", "Drop the row.")
+        triplets[name] = Triplet(id=name, anchor=anchor, positive=positive, negative=negative, groups=cells)
+    return TripletSet(name=path.name.partition(".")[0], triplets=tuple(triplets.values()))

@@ -17,8 +17,8 @@ from opencse.evaluation import (
     load_sts,
     read_pairs,
 )
+from opencse.evaluation.data_files import TextVariant
 from opencse.evaluation.probes.scored_pairs import SPLITS
-from opencse.evaluation.sts_sources import TextVariant
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
 from opencse.text.corpus import column_names, read_rows
