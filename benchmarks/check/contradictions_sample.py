@@ -45,8 +45,8 @@ def draw(passages: Sequence[DocumentPassage], count: int, seed: int, language: s
         language: Code of the language of the texts, or `auto`.
     """
     found: list[Row] = []
-    pack = choose_language(language, (passage.text for passage in passages[:500])).pack
-    for chunk in rewrite_sentences(passages, SentenceRewriter(seed, pack), seed=seed):
+    chosen = choose_language(language, (passage.text for passage in passages[:500]))
+    for chunk in rewrite_sentences(passages, SentenceRewriter(seed, chosen)):
         for each in chunk:
             if each.rewordings:
                 source = passages[each.passage].source

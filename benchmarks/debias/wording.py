@@ -50,10 +50,7 @@ def quads() -> dict[str, list[Quad]]:
     from opencse.evaluation.probes.triplet_sets import antonym_choices
 
     names = {"affirmed": "affirmed", "negated": "denied", "verbs": "verbs"}
-    return {
-        names[form]: [(row.sentence, row.paraphrase, *row.contradictions) for row in rows]
-        for form, rows in antonym_choices().items()
-    }
+    return {names[form]: list(rows) for form, rows in antonym_choices().items()}
 
 
 def area(above: np.ndarray, below: np.ndarray) -> float:

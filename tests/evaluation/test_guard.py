@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from opencse.evaluation import GUARD_TASKS, evaluate_tasks, load_guard
+from opencse.evaluation import evaluate_tasks, load_guard
+from opencse.evaluation.guard import GUARD_TASKS
 from opencse.foundation.errors import OpencseError
 
 

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from opencse.evaluation import CLASSIFICATION_TASKS, TRANSFER_TASKS, labelled_sources, load_labelled
+from opencse.evaluation import labelled_sources, load_labelled
+from opencse.evaluation.labelled import CLASSIFICATION_TASKS, TRANSFER_TASKS
 from opencse.foundation.errors import OpencseError
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from opencse.evaluation import NeighbourTask, evaluate_tasks, nearest_rows
-from opencse.evaluation.neighbours import KeptHitsTask
+from opencse.evaluation import evaluate_tasks
+from opencse.evaluation.neighbours import KeptHitsTask, NeighbourTask, nearest_rows
 from opencse.foundation.errors import OpencseError
 
 

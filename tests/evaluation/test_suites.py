@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from opencse.evaluation import SUITES, evaluate_suites, load_reranking, load_retrieval, load_suites, sts_sources
+from opencse.evaluation import evaluate_suites, load_suites, sts_sources
+from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
+from opencse.evaluation.suites import SUITES
 from opencse.foundation.errors import OpencseError
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from opencse.evaluation import CrossValidation, LabelledSet, LabelledTexts, TextEmbeddings, TransferTask, evaluate_tasks
+from opencse.evaluation import LabelledSet, LabelledTexts, TextEmbeddings, TransferTask, evaluate_tasks
+from opencse.evaluation.cross_validation import CrossValidation
 from opencse.evaluation.labelled import features
 from opencse.foundation.errors import OpencseError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from opencse.commands.reports.templates import output_folder, render_template, w
 from opencse.encoder.backbone import model_source
 from opencse.encoder.embedder import Embedder
 from opencse.encoder.loading import load_encoder
+from opencse.evaluation.check.contradictions import CONTRADICTIONS, REWORDINGS, SentenceRewriter
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.evaluation.check.text_check import TextCheck
 from opencse.evaluation.probes.probe_suite import short_names
@@ -23,6 +25,7 @@ from opencse.foundation.numbers import check_minutes, check_seed
 from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 from opencse.text.documents import DocumentPassage
+from opencse.text.languages import choose_language
 from opencse.text.user_text import collect_passages, collect_queries
 
 _TIMED = 24  # passages whose encoding is timed
@@ -59,19 +62,18 @@ def check(options: CheckOptions) -> TextCheck:
         options.notify(
             f"{documents:,} of {len(found):,} texts are searched, to keep within {options.minutes:g} minutes"
         )
-    result = check_texts(
+    language = choose_language(options.language, (passage.text for passage in found[:500]), options.syntax)
+    options.notify(language.line(CONTRADICTIONS | REWORDINGS))
+    measured = check_texts(
         embedder,
         found,
-        model=short_names([source])[0] if os.path.exists(source) else source,
+        SentenceRewriter(options.seed, language),
         queries=asked,
         limit=limit,
         documents=documents,
         deadline=started + 0.45 * 60 * options.minutes,
-        seed=options.seed,
-        language=options.language,
-        syntax=options.syntax,
-        notify=options.notify,
     )
+    result = replace(measured, model=short_names([source])[0] if os.path.exists(source) else source)
     if options.out is not None:
         write_page(options.out, "check", render_check(result), result.to_dict())
     return result

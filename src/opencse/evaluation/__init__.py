@@ -7,25 +7,20 @@ from typing import TYPE_CHECKING
 from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
-    from opencse.evaluation.cross_validation import CrossValidation
     from opencse.evaluation.geometry import GeometryTask
-    from opencse.evaluation.guard import GUARD_TASKS, load_guard
+    from opencse.evaluation.guard import load_guard
     from opencse.evaluation.labelled import (
-        CLASSIFICATION_TASKS,
-        TRANSFER_TASKS,
         ClassificationTask,
         LabelledSet,
         LabelledTexts,
         TransferTask,
     )
     from opencse.evaluation.labelled_sources import load_labelled
-    from opencse.evaluation.neighbours import NeighbourTask, nearest_rows
     from opencse.evaluation.pairs import ScoredPairs, read_pairs
-    from opencse.evaluation.ranking_sources import load_reranking, load_retrieval
     from opencse.evaluation.retrieval import RerankingTask, RetrievalTask
     from opencse.evaluation.sts import STS_TASKS, PairsTask
     from opencse.evaluation.sts_sources import load_sts
-    from opencse.evaluation.suites import SUITES, load_suites
+    from opencse.evaluation.suites import load_suites
     from opencse.evaluation.task import (
         Encode,
         Results,
@@ -39,7 +34,6 @@ if TYPE_CHECKING:
     )
     from opencse.evaluation.triplets import (
         DEVELOPMENT_SETS,
-        DEVELOPMENT_TASKS,
         Triplet,
         TripletSet,
         TripletTask,
@@ -49,20 +43,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "CLASSIFICATION_TASKS",
     "DEVELOPMENT_SETS",
-    "DEVELOPMENT_TASKS",
-    "GUARD_TASKS",
     "STS_TASKS",
-    "SUITES",
-    "TRANSFER_TASKS",
     "ClassificationTask",
-    "CrossValidation",
     "Encode",
     "GeometryTask",
     "LabelledSet",
     "LabelledTexts",
-    "NeighbourTask",
     "PairsTask",
     "RerankingTask",
     "Results",
@@ -82,11 +69,8 @@ __all__ = [
     "load_development",
     "load_guard",
     "load_labelled",
-    "load_reranking",
-    "load_retrieval",
     "load_sts",
     "load_suites",
-    "nearest_rows",
     "read_pairs",
     "read_triplets",
     "score",

@@ -11,10 +11,12 @@ from rich.console import Console
 
 from opencse.commands.check import check, render_check
 from opencse.commands.reports.templates import write_page
+from opencse.evaluation.check.contradictions import SentenceRewriter
 from opencse.evaluation.check.own_texts import check_texts
 from opencse.evaluation.probes.estimates import rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import DocumentPassage
+from opencse.text.languages import AUTO, choose_language
 from opencse.text.user_text import collect_passages
 
 OPPOSED = ("not", "n't", "isn't", "aren't", "wasn't", "weren't", "dangerous", "closed", "cold", "false", "unsafe")
@@ -46,11 +48,18 @@ def by_meaning(texts) -> np.ndarray:
     return out
 
 
+def checked(encode, passages, **options):
+    language = choose_language(AUTO, (passage.text for passage in passages))
+    return check_texts(encode, passages, SentenceRewriter(0, language), **options)
+
+
+def single(texts):
+    return [DocumentPassage("mine.txt", (text,)) for text in texts]
+
+
 @pytest.fixture(scope="module")
 def found():
-    return check_texts(
-        by_words, [DocumentPassage("mine.txt", (text,)) for text in TEXTS], model="words", queries=["open shop"]
-    )
+    return replace(checked(by_words, single(TEXTS), queries=["open shop"]), model="words")
 
 
 def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
@@ -69,7 +78,7 @@ def test_a_model_that_goes_by_wording_is_found_out(found) -> None:
 
 
 def test_a_model_that_goes_by_meaning_is_not(found) -> None:
-    other = check_texts(by_meaning, [DocumentPassage("mine.txt", (text,)) for text in TEXTS], model="meaning")
+    other = checked(by_meaning, single(TEXTS))
     assert other.rewordings["negated opposite"].value < found.rewordings["negated opposite"].value
 
 
@@ -77,9 +86,7 @@ def test_passages_and_queries(found) -> None:
     assert found.contradiction_first_in_passages is None
     assert found.queries is not None
     assert found.queries.still_first.rows == 1
-    whole = check_texts(
-        by_words, [DocumentPassage("a.md", tuple(TEXTS[:3])), DocumentPassage("b.md", tuple(TEXTS[3:]))]
-    )
+    whole = checked(by_words, [DocumentPassage("a.md", tuple(TEXTS[:3])), DocumentPassage("b.md", tuple(TEXTS[3:]))])
     assert whole.contradiction_first_in_passages is not None
     assert whole.contradiction_first_in_passages.rows == whole.contradiction_first.rows > 0
 
@@ -90,19 +97,16 @@ def test_another_language_is_named() -> None:
         "Les 12 salles sont dans la ville et elles sont propres.",
         TEXTS[0],
     ]
-    found = check_texts(by_words, [DocumentPassage("a", (text,)) for text in texts])
+    found = checked(by_words, single(texts))
     assert found.language == "fr"
     assert any("The texts look French, for which there are no rules: only numbers" in note for note in found.notes)
     assert not found.rewordings
 
 
 def test_markup_and_questions_are_no_test_cases() -> None:
-    odd = [
-        DocumentPassage("a", (text,))
-        for text in ("The path src/main.py is safe.", "Is the road safe?", "x is safe = y.")
-    ]
+    odd = ("The path src/main.py is safe.", "Is the road safe?", "x is safe = y.")
     with pytest.raises(OpencseError, match="none of the 0 sentences"):
-        check_texts(by_words, odd)
+        checked(by_words, single(odd))
 
 
 def test_the_page_holds_what_was_found_and_nothing_that_could_run(found, tmp_path) -> None:

@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 
 from opencse.evaluation import PairsTask, Triplet, TripletSet, evaluate_tasks
-from opencse.evaluation.probes import (
-    LengthProbe,
-    ProbeData,
-    RetrievalProbe,
-    SuppressionProbe,
-    TrainingPairsProbe,
-    TransformationProbe,
-    TripletProbe,
-    probe_encoders,
-    read_sentences,
-)
+from opencse.evaluation.probes import ProbeData, probe_encoders, read_sentences
+from opencse.evaluation.probes.scored_pairs import LengthProbe, SuppressionProbe
+from opencse.evaluation.probes.sentence_versions import RetrievalProbe, TrainingPairsProbe, TransformationProbe
+from opencse.evaluation.probes.triplet_sets import TripletProbe
 from opencse.foundation.errors import OpencseError
 from opencse.text.surface import lexical_overlap, match_error_rate
 from tests.evaluation.probes.helpers import ROWS, bag_of_words, embedded, pairs, write_sentences

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.evaluation import TextEmbeddings
-from opencse.evaluation.probes import KINDS, packaged_sentences, read_sentences
+from opencse.evaluation.probes.probe_data import KINDS, packaged_sentences, read_sentences
 from opencse.evaluation.probes.sentence_versions import TrainingPairsProbe
 from opencse.foundation.errors import OpencseError
 from tests.evaluation.probes.helpers import ROWS, write_sentences

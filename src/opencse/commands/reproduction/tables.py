@@ -144,7 +144,7 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
             counts = (found.consistent.sum(), (~found.consistent).sum())
             values = [(float(v),) for v in (*counts, found.median_score, found.median_error_rate)]
             reasons = [""] * 4
-        printed = (*known.pairs, known.median_score, known.median_error_rate)
+        printed = (*known.pairs, *known.medians)
         rows[name] = tuple(
             Cell(values=v, printed=p, missing=r) for v, p, r in zip(values, printed, reasons, strict=True)
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from opencse.evaluation.check.exclusive_swaps import (
     ExclusiveNameSwap,
@@ -16,7 +17,7 @@ from opencse.text.documents import DocumentPassage
 from opencse.text.english.negation import Negation
 from opencse.text.english.order import Reordering
 from opencse.text.english.transitive import Passive
-from opencse.text.languages import ENGLISH, LanguagePack
+from opencse.text.languages import ENGLISH, ChosenLanguage
 from opencse.text.views.constructor import ConstructorSpec, SourceRow
 
 CONTRADICTIONS: dict[str, ConstructorSpec] = {
@@ -34,6 +35,7 @@ REWORDINGS: dict[str, ConstructorSpec] = {
 }
 """Rewritings that keep the meaning of a sentence, by their names in a report."""
 
+_SPECS = CONTRADICTIONS | REWORDINGS
 _CHUNK = 256
 _MIN_WORDS, _MAX_WORDS = 4, 30  # of a sentence that is rewritten
 
@@ -62,15 +64,13 @@ class SentenceRewriter:
 
     Args:
         seed: Seed of the choices that a rule leaves open.
-        pack: Rules of the language of the texts.
+        language: Language of the texts, with its rules; by default English.
     """
 
-    def __init__(self, seed: int = 0, pack: LanguagePack = ENGLISH) -> None:
-        self.pack = pack
-        self._contradictions, self._rewordings = (
-            {name: spec.open(seed=seed) for name, spec in pack.localise(specs).items()}
-            for specs in (CONTRADICTIONS, REWORDINGS)
-        )
+    def __init__(self, seed: int = 0, language: ChosenLanguage | None = None) -> None:
+        self.seed, self.language = seed, language or ChosenLanguage(pack=ENGLISH, found=ENGLISH.code, asked=False)
+        self.pack = self.language.pack
+        self._constructors = {name: spec.open(seed=seed) for name, spec in self.pack.localise(_SPECS).items()}
 
     def __call__(
         self, positions: Sequence[tuple[int, int]], passages: Sequence[DocumentPassage]
@@ -78,42 +78,36 @@ class SentenceRewriter:
         """Rewrite the sentences at (passage, position) in every way that applies."""
         texts = [passages[p].sentences[s] for p, s in positions]
         rows = [SourceRow(id=i, text=text) for i, text in enumerate(texts)]
-        contradictions, rewordings = (
-            [{name: views[i].text for name, views in built.items()} for i in range(len(texts))]
-            for built in (
-                {name: constructor(rows) for name, constructor in constructors.items()}
-                for constructors in (self._contradictions, self._rewordings)
+        views = {name: constructor(rows) for name, constructor in self._constructors.items()}
+        found = []
+        for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True)):
+            made = {name: new for name, each in views.items() if (new := each[i].text) is not None}
+            if self.pack.opposites_reworded and "negated opposite" not in made:
+                made.pop("opposite", None)
+            fitting = {name: new for name, new in made.items() if self._fits(name, new, text)}
+            contradictions, rewordings = (
+                {name: new for name, new in fitting.items() if name in specs} for specs in (CONTRADICTIONS, REWORDINGS)
             )
-        )
-        for text, contradicted, reworded in zip(texts, contradictions, rewordings, strict=True):
-            if self.pack.opposites_reworded and reworded["negated opposite"] is None:
-                contradicted["opposite"] = None
-            for name, new in contradicted.items():
-                kind, start = CONTRADICTIONS[name].kind, _unchanged(new or "", text)
-                open_start = any(each.search(start) for each in self.pack.leaves_open.get(kind, ()))
-                if open_start or self._unfit(kind, text):
-                    contradicted[name] = None
-            for name in reworded:
-                if self._unfit(REWORDINGS[name].kind, text):
-                    reworded[name] = None
-        return [
-            RewrittenSentence(passage, position, text, _changed(contradictions[i], text), _changed(rewordings[i], text))
-            for i, ((passage, position), text) in enumerate(zip(positions, texts, strict=True))
-        ]
+            found.append(RewrittenSentence(passage, position, text, contradictions, rewordings))
+        return found
 
-    def _unfit(self, kind: str, text: str) -> bool:
-        return any(each.search(text) for each in self.pack.unfit.get(kind, ()))
+    def _fits(self, name: str, new: str, text: str) -> bool:
+        """Return whether a rewriting changes a text, and contradicts or rewords it as far as the language knows."""
+        kind, same = _SPECS[name].kind, takewhile(lambda pair: pair[0] == pair[1], zip(new, text, strict=False))
+        unchanged = "".join(letter for letter, _ in same)
+        unfit = any(each.search(text) for each in self.pack.unfit.get(kind, ()))
+        leaves_open = any(each.search(unchanged) for each in self.pack.leaves_open.get(kind, ()))
+        return new.split() != text.split() and not (unfit or (leaves_open and name in CONTRADICTIONS))
 
 
 def rewrite_sentences(
-    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, *, seed: int = 0
+    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter
 ) -> Iterator[list[RewrittenSentence]]:
     """Yield the distinct sentences of the passages in random order, rewritten, in chunks of a few hundred.
 
     Args:
         passages: The user's texts.
-        rewriter: Rewrites them.
-        seed: Seed of the order.
+        rewriter: Rewrites them; its seed is that of the order, too.
     """
     first_position: dict[str, tuple[int, int]] = {}
     for number, passage in enumerate(passages):
@@ -121,7 +115,7 @@ def rewrite_sentences(
             if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS and rewriter.pack.prose.fullmatch(text):
                 first_position.setdefault(text, (number, position))
     positions = list(first_position.values())
-    random.Random(seed).shuffle(positions)
+    random.Random(rewriter.seed).shuffle(positions)
     for start in range(0, len(positions), _CHUNK):
         yield rewriter(positions[start : start + _CHUNK], passages)
 
@@ -129,14 +123,3 @@ def rewrite_sentences(
 def replace_sentence(passage: DocumentPassage, position: int, text: str) -> str:
     """Return the text of a passage with one of its sentences replaced."""
     return " ".join([*passage.sentences[:position], text, *passage.sentences[position + 1 :]])
-
-
-def _unchanged(rewritten: str, text: str) -> str:
-    """Return what stands before the first change."""
-    length = next((i for i, (a, b) in enumerate(zip(rewritten, text, strict=False)) if a != b), len(rewritten))
-    return text[:length]
-
-
-def _changed(rewritten: Mapping[str, str | None], text: str) -> dict[str, str]:
-    """Return the rewritten sentences that differ from the text."""
-    return {name: new for name, new in rewritten.items() if new is not None and new.split() != text.split()}

@@ -7,12 +7,13 @@ other words, one contradicts it in nearly the same words. A model that follows m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
-from opencse.evaluation import Encode
+from opencse.evaluation import Encode, TextEmbeddings
 from opencse.evaluation.check.contradictions import (
     CONTRADICTIONS,
     REWORDINGS,
@@ -27,123 +28,102 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_ROWS
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.documents import DocumentPassage
-from opencse.text.languages import AUTO, ENGLISH, ChosenLanguage, choose_language, language_packs
+from opencse.text.languages import ENGLISH, ChosenLanguage, language_packs
 
 _ACCEPTED_REWORDINGS = 0.9  # share that the threshold accepts
 
 
-class _UnitVectors:
-    """Unit vectors by text; each text is encoded once."""
-
-    def __init__(self, encode: Encode, texts: Iterable[str]) -> None:
-        self._encode = encode
-        self._vectors: dict[str, np.ndarray] = {}
-        self.add(texts)
-
-    def add(self, texts: Iterable[str]) -> None:
-        """Encode the texts that have no vector yet."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if new:
-            self._vectors |= zip(new, unit_rows(self._encode(new)), strict=True)
-
-    def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of n > 0 texts, float32 (n, dim)."""
-        return np.stack([self._vectors[text] for text in texts])
-
-    def cosines(self, a: Sequence[str], b: Sequence[str]) -> np.ndarray:
-        """Return the cosines of n pairs, (n,)."""
-        return (self(a) * self(b)).sum(axis=1) if a else np.zeros(0, dtype=np.float32)
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Case:
+    """A sentence with one contradiction and one rewording of it; all of them also inside its passage, if it has more.
+
+    Attributes:
+        in_passage: Text of the passage with the contradiction and with the rewording; empty for a single sentence.
+    """
+
     sentence: RewrittenSentence
     kind: str
     contradiction: str
     rewording: str
-
-    @property
-    def reworded(self) -> str:
-        return self.sentence.rewordings[self.rewording]
+    reworded: str
+    in_passage: Sequence[str]
 
 
 def check_texts(
     encode: Encode,
     passages: Sequence[DocumentPassage],
+    rewriter: SentenceRewriter,
     *,
-    model: str = "the model",
     queries: Sequence[str] = (),
     limit: int = 400,
     documents: int = 2000,
     deadline: float | None = None,
-    seed: int = 0,
-    language: str = AUTO,
-    syntax: str = "",
-    notify: Callable[[str], None] = lambda _: None,
 ) -> TextCheck:
     """Measure how often a model ranks a contradiction above a rewording, on these texts.
 
     Args:
         encode: From n texts to a matrix of shape (n, dim).
         passages: The user's texts.
-        model: Name of the model.
+        rewriter: Contradicts and rewords sentences of their language; its seed is that of all sampling.
         queries: Searches that users make.
         limit: Maximum number of sentences with both a contradiction and a rewording.
         documents: Maximum number of passages searched; more are sampled at random.
         deadline: `time.perf_counter()` after which no more sentences are rewritten.
-        seed: Seed of all sampling.
-        language: Code of the language of the texts, or `auto`.
-        syntax: A spaCy pipeline for this language; by default the one that its rules come with.
-        notify: Receives short notes for the user.
 
     Raises:
-        OpencseError: There is no text, no sentence could be contradicted, or the language is unknown.
+        OpencseError: There is no text, or no sentence could be contradicted.
     """
     started = time.perf_counter()
     if not passages:
         raise OpencseError("there is no text to check", "Give documents with at least one sentence.")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rewriter.seed)
     searched = [passages[i] for i in sorted(rng.permutation(len(passages))[:documents].tolist())]
-    chosen = choose_language(language, (passage.text for passage in searched[:500]), syntax)
-    rewriter = SentenceRewriter(seed, chosen.pack)
-    notify(chosen.line(CONTRADICTIONS | REWORDINGS))
-    both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline, seed)
-    sentences = both + contradicted
+    both, contradicted, parsed = _rewrite(searched, rewriter, limit, deadline)
     cases = [
-        _Case(s, kind, contradiction, list(s.rewordings)[int(rng.integers(len(s.rewordings)))])
-        for s in both
-        for kind, contradiction in s.contradictions.items()
+        _case(sentence, kind, list(sentence.rewordings)[int(rng.integers(len(sentence.rewordings)))], searched)
+        for sentence in both
+        for kind in sentence.contradictions
     ]
-    notify(f"encoding {len(searched)} texts and the versions of {len(sentences)} sentences")
-    vectors = _UnitVectors(encode, _texts(searched, sentences, cases, queries))
-    index = vectors([passage.text for passage in searched])
-    examples = _searches(cases, searched, vectors, index)
+    texts = [passage.text for passage in searched]
+    versions = [
+        text for s in (*both, *contradicted) for text in (s.text, *s.contradictions.values(), *s.rewordings.values())
+    ]
+    in_passages = [text for case in cases for text in case.in_passage]
+    vectors = _encoded(encode, [*texts, *queries, *versions, *in_passages])
+    examples = _searches(cases, searched, vectors)
     same = _cosines([(s.text, s.rewordings) for s in both], REWORDINGS, vectors)
-    far = _cosines([(s.text, s.contradictions) for s in sentences], CONTRADICTIONS, vectors)
+    far = _cosines([(s.text, s.contradictions) for s in (*both, *contradicted)], CONTRADICTIONS, vectors)
     threshold = _threshold(same)
-    several = any(len(passage.sentences) > 1 for passage in searched)
+    first = [example.contradiction_first for example in examples]
+    kind_first = _rates([case.kind for case in cases], first)
     return TextCheck(
-        model=model,
         texts=len(searched),
         sentences=parsed,
-        language=chosen.found,
-        contradiction_first=_per_sentence(cases, [e.contradiction_first for e in examples]),
-        contradiction_first_in_passages=_in_passages(cases, searched, vectors) if several else None,
+        language=rewriter.language.found,
+        contradiction_first=_per_sentence(cases, first),
+        contradiction_first_in_passages=_in_passages(cases, vectors) if _several(searched) else None,
         accepted=_accepted(list(far.values()), threshold),
-        auc=_auc(list(same.values()), list(far.values())),
         threshold=threshold,
         reworded=mean_estimate(np.concatenate([np.zeros(0), *same.values()])),
-        kinds=_by_contradiction(examples, far, threshold),
-        rewordings=_by_rewording(examples),
-        queries=_queries(queries, searched, rewriter, vectors, index) if queries else None,
+        kinds=tuple(
+            ContradictionKind(
+                name=name,
+                contradiction_first=kind_first.get(name, rate_estimate(0, 0)),
+                cosine=mean_estimate(values),
+                accepted=_accepted([values], threshold),
+            )
+            for name, values in far.items()
+        ),
+        rewordings=_rates([case.rewording for case in cases], first),
+        queries=_queries(queries, searched, rewriter, vectors, encode) if queries else None,
         examples=tuple(_worst_first(examples)),
-        notes=tuple(_notes(chosen, len(both))),
+        notes=tuple(_notes(rewriter.language, len(both))),
         seconds=time.perf_counter() - started,
     )
 
 
 def _rewrite(
-    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, limit: int, deadline: float | None, seed: int
+    passages: Sequence[DocumentPassage], rewriter: SentenceRewriter, limit: int, deadline: float | None
 ) -> tuple[list[RewrittenSentence], list[RewrittenSentence], int]:
     """Rewrite sentences until `limit` of them have both versions, or until the deadline.
 
@@ -156,7 +136,7 @@ def _rewrite(
     both: list[RewrittenSentence] = []
     contradicted: list[RewrittenSentence] = []
     parsed = 0
-    for chunk in rewrite_sentences(passages, rewriter, seed=seed):
+    for chunk in rewrite_sentences(passages, rewriter):
         parsed += len(chunk)
         both += [s for s in chunk if s.contradictions and s.rewordings]
         contradicted += [s for s in chunk if s.contradictions and not s.rewordings]
@@ -171,36 +151,38 @@ def _rewrite(
     return both[:limit], contradicted[:limit], parsed
 
 
-def _texts(
-    searched: Sequence[DocumentPassage],
-    sentences: Sequence[RewrittenSentence],
-    cases: Sequence[_Case],
-    queries: Sequence[str],
-) -> Iterable[str]:
-    yield from (passage.text for passage in searched)
-    yield from queries
-    for sentence in sentences:
-        yield from (sentence.text, *sentence.contradictions.values(), *sentence.rewordings.values())
-    for case in cases:
-        passage = searched[case.sentence.passage]
-        if len(passage.sentences) > 1:
-            yield from (
-                replace_sentence(passage, case.sentence.position, text) for text in (case.contradiction, case.reworded)
-            )
+def _case(sentence: RewrittenSentence, kind: str, rewording: str, searched: Sequence[DocumentPassage]) -> _Case:
+    passage, made = searched[sentence.passage], (sentence.contradictions[kind], sentence.rewordings[rewording])
+    inside = [replace_sentence(passage, sentence.position, text) for text in made if len(passage.sentences) > 1]
+    return _Case(sentence, kind, made[0], rewording, made[1], inside)
+
+
+def _several(searched: Sequence[DocumentPassage]) -> bool:
+    return any(len(passage.sentences) > 1 for passage in searched)
+
+
+def _encoded(encode: Encode, texts: Iterable[str]) -> TextEmbeddings:
+    """Encode each distinct text once, as a unit vector."""
+    distinct = list(dict.fromkeys(texts))
+    return TextEmbeddings(distinct, unit_rows(encode(distinct)) if distinct else np.zeros((0, 1)))
+
+
+def _paired(vectors: TextEmbeddings, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+    """Return the cosines of n pairs, (n,)."""
+    return (vectors(first) * vectors(second)).sum(axis=1)
 
 
 def _searches(
-    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: _UnitVectors, index: np.ndarray
+    cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: TextEmbeddings
 ) -> list[SearchExample]:
     """Search with each sentence among the other passages, its contradiction and its rewording."""
-    if not cases:
-        return []
-    sentences = vectors([case.sentence.text for case in cases])
-    similarity = sentences @ index.T
+    sentences = [case.sentence.text for case in cases]
+    similarity = vectors(sentences) @ vectors([passage.text for passage in searched]).T
     similarity[np.arange(len(cases)), [case.sentence.passage for case in cases]] = -np.inf
-    contradiction = vectors.cosines([c.sentence.text for c in cases], [c.contradiction for c in cases])
-    reworded = vectors.cosines([c.sentence.text for c in cases], [c.reworded for c in cases])
+    contradiction = _paired(vectors, sentences, [case.contradiction for case in cases])
+    reworded = _paired(vectors, sentences, [case.reworded for case in cases])
     nearer = [(similarity > each[:, None]).sum(axis=1) for each in (contradiction, reworded)]
+    ranks = (nearer[0] + 1 + (reworded > contradiction), nearer[1] + 1 + (contradiction >= reworded))
     return [
         SearchExample(
             kind=case.kind,
@@ -209,26 +191,19 @@ def _searches(
             reworded=case.reworded,
             rewording=case.rewording,
             cosines=(round(float(contradiction[i]), 4), round(float(reworded[i]), 4)),
-            ranks=(
-                int(nearer[0][i]) + 1 + int(reworded[i] > contradiction[i]),
-                int(nearer[1][i]) + 1 + int(contradiction[i] >= reworded[i]),
-            ),
+            ranks=(int(ranks[0][i]), int(ranks[1][i])),
             source=searched[case.sentence.passage].source,
         )
         for i, case in enumerate(cases)
     ]
 
 
-def _in_passages(cases: Sequence[_Case], searched: Sequence[DocumentPassage], vectors: _UnitVectors) -> Estimate:
+def _in_passages(cases: Sequence[_Case], vectors: TextEmbeddings) -> Estimate:
     """Search for a sentence among two versions of its passage, with the rewording and with the contradiction."""
-    inner = [case for case in cases if len(searched[case.sentence.passage].sentences) > 1]
-    queries = [case.sentence.text for case in inner]
+    inner = [case for case in cases if case.in_passage]
     contradiction, reworded = (
-        vectors.cosines(
-            queries,
-            [replace_sentence(searched[c.sentence.passage], c.sentence.position, getattr(c, which)) for c in inner],
-        )
-        for which in ("contradiction", "reworded")
+        _paired(vectors, [case.sentence.text for case in inner], [case.in_passage[side] for case in inner])
+        for side in (0, 1)
     )
     return _per_sentence(inner, (contradiction >= reworded).tolist())
 
@@ -243,11 +218,19 @@ def _per_sentence(cases: Sequence[_Case], contradiction_first: Sequence[bool]) -
 
 
 def _cosines(
-    versions: Sequence[tuple[str, Mapping[str, str]]], kinds: Iterable[str], vectors: _UnitVectors
+    versions: Sequence[tuple[str, dict[str, str]]], kinds: Iterable[str], vectors: TextEmbeddings
 ) -> dict[str, np.ndarray]:
     """Return the cosines of sentences and their versions, for each kind of version that occurs."""
     pairs = {kind: [(text, made[kind]) for text, made in versions if kind in made] for kind in kinds}
-    return {kind: vectors.cosines(*zip(*each, strict=True)) for kind, each in pairs.items() if each}
+    return {kind: _paired(vectors, *zip(*each, strict=True)) for kind, each in pairs.items() if each}
+
+
+def _rates(kinds: Sequence[str], contradiction_first: Sequence[bool]) -> dict[str, Estimate]:
+    """Return how often the contradiction ranks first, for each kind of contradiction or rewording that occurs."""
+    found: dict[str, list[bool]] = {kind: [] for kind in (*CONTRADICTIONS, *REWORDINGS) if kind in kinds}
+    for kind, first in zip(kinds, contradiction_first, strict=True):
+        found[kind].append(first)
+    return {kind: rate_estimate(sum(values), len(values)) for kind, values in found.items()}
 
 
 def _threshold(cosines: dict[str, np.ndarray]) -> float | None:
@@ -269,70 +252,30 @@ def _accepted(cosines: Sequence[np.ndarray], threshold: float | None) -> Estimat
     return rate_estimate(int((values >= threshold).sum()), len(values))
 
 
-def _auc(same: Sequence[np.ndarray], far: Sequence[np.ndarray]) -> float | None:
-    """Return the area under the ROC curve, with equal weight for each kind of rewording."""
-    from sklearn.metrics import roc_auc_score
-
-    if not same or not far:
-        return None
-    labels = np.repeat([1.0, 0.0], [sum(map(len, same)), sum(map(len, far))])
-    weights = [np.full(len(each), 1 / len(each)) for each in same] + [np.ones(len(each)) for each in far]
-    return float(roc_auc_score(labels, np.concatenate([*same, *far]), sample_weight=np.concatenate(weights)))
-
-
-def _by_contradiction(
-    examples: Sequence[SearchExample], cosines: Mapping[str, np.ndarray], threshold: float | None
-) -> tuple[ContradictionKind, ...]:
-    """Return the results for each kind of contradiction that occurs."""
-    first = {name: [e.contradiction_first for e in examples if e.kind == name] for name in cosines}
-    return tuple(
-        ContradictionKind(
-            name=name,
-            contradiction_first=rate_estimate(sum(first[name]), len(first[name])),
-            cosine=mean_estimate(values),
-            accepted=_accepted([values], threshold),
-        )
-        for name, values in cosines.items()
-    )
-
-
-def _by_rewording(examples: Sequence[SearchExample]) -> dict[str, Estimate]:
-    """Return how often the contradiction ranks first, for each kind of rewording that occurs."""
-    shares = {}
-    for name in REWORDINGS:
-        first = [e.contradiction_first for e in examples if e.rewording == name]
-        if first:
-            shares[name] = rate_estimate(sum(first), len(first))
-    return shares
-
-
 def _queries(
     queries: Sequence[str],
     searched: Sequence[DocumentPassage],
     rewriter: SentenceRewriter,
-    vectors: _UnitVectors,
-    index: np.ndarray,
+    vectors: TextEmbeddings,
+    encode: Encode,
 ) -> QueryCheck:
     """Replace the first hit of each query by a contradiction of it, and search again."""
     asked = vectors(queries)
-    similarity = asked @ index.T
+    similarity = asked @ vectors([passage.text for passage in searched]).T
     first = similarity.argmax(axis=1)
     positions = list(dict.fromkeys((int(p), s) for p in first for s in range(len(searched[int(p)].sentences))))
-    sentences = {(s.passage, s.position): s for s in rewriter(positions, searched) if s.contradictions}
-    vectors.add(s.text for s in sentences.values())
-    changed: list[tuple[int, str]] = []
+    sentences = [each for each in rewriter(positions, searched) if each.contradictions]
+    encoded = _encoded(encode, [each.text for each in sentences])
+    changed: dict[int, str] = {}
     for row, hit in enumerate(first.tolist()):
-        own = [s for (passage, _), s in sentences.items() if passage == hit]
+        own = [each for each in sentences if each.passage == hit]
         if own:
-            best = own[int((vectors([s.text for s in own]) @ asked[row]).argmax())]
-            changed.append(
-                (row, replace_sentence(searched[hit], best.position, next(iter(best.contradictions.values()))))
-            )
-    vectors.add(text for _, text in changed)
-    rows = [row for row, _ in changed]
-    values = (vectors([text for _, text in changed]) * asked[rows]).sum(axis=1) if changed else np.zeros(0)
-    rest = similarity[rows]
-    hits = rest[np.arange(len(rows)), first[rows]].copy() if changed else np.zeros(0)
+            best = own[int((encoded([each.text for each in own]) @ asked[row]).argmax())]
+            new = next(iter(best.contradictions.values()))
+            changed[row] = replace_sentence(searched[hit], best.position, new)
+    rows, rest = list(changed), similarity[list(changed)]
+    values = (_encoded(encode, changed.values())(list(changed.values())) * asked[rows]).sum(axis=1)
+    hits = rest.max(axis=1, initial=-np.inf)
     rest[np.arange(len(rows)), first[rows]] = -np.inf
     return QueryCheck(
         asked=len(queries),
@@ -346,9 +289,7 @@ def _worst_first(examples: Sequence[SearchExample]) -> list[SearchExample]:
     by_kind: dict[str, list[SearchExample]] = {}
     for example in sorted(examples, key=lambda e: e.cosines[1] - e.cosines[0]):
         by_kind.setdefault(example.kind, []).append(example)
-    ordered: list[SearchExample] = []
-    for turn in range(max(map(len, by_kind.values()), default=0)):
-        ordered += [each[turn] for each in by_kind.values() if turn < len(each)]
+    ordered = [example for turn in zip_longest(*by_kind.values()) for example in turn if example]
     return sorted(ordered, key=lambda e: not e.contradiction_first)
 
 

@@ -91,7 +91,6 @@ class TextCheck(JupyterMixin):
         contradiction_first_in_passages: The same with both sentences inside their passages; None if each passage is one
             sentence.
         accepted: Share of contradictions above `threshold`: false hits of a semantic cache with it.
-        auc: Area under the ROC curve of rewordings against contradictions.
         threshold: The cosine that nine of ten rewordings reach.
         reworded: Mean cosine of a sentence and its rewording.
         kinds: Results by kind of contradiction.
@@ -102,14 +101,13 @@ class TextCheck(JupyterMixin):
         seconds: Time taken.
     """
 
-    model: str
+    model: str = "the model"
     texts: int
     sentences: int
     language: str | None
     contradiction_first: Estimate
     contradiction_first_in_passages: Estimate | None
     accepted: Estimate
-    auc: float | None
     threshold: float | None
     reworded: Estimate
     kinds: tuple[ContradictionKind, ...]

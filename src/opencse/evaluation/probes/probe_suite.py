@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ from opencse.evaluation.probes.sentence_versions import (
     TransformationProbe,
     Transformations,
 )
-from opencse.evaluation.probes.triplet_sets import NegatedAntonymProbe, TripletProbe, TripletResult
+from opencse.evaluation.probes.triplet_sets import TripletProbe, TripletResult
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import note
 
@@ -81,10 +82,9 @@ class ProbeSuite:
 
     def __init__(self, data: ProbeData) -> None:
         scored = [*data.sts, *data.pairs]
-        names = [each.name for each in scored]
-        for name in names:
-            if names.count(name) > 1:
-                raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
+        name, count = Counter(each.name for each in scored).most_common(1)[0] if scored else ("", 1)
+        if count > 1:
+            raise OpencseError(f"two sets of pairs are named {name!r}", "Rename one: results are keyed by name.")
         self._tasks = [PairsTask(pairs=each) for each in scored]
         self._probes: dict[str, Any] = {}
         if data.split_sets:
@@ -99,10 +99,8 @@ class ProbeSuite:
             self._probes["length"] = LengthProbe(scored)
         if data.views is not None:
             self._probes["training_pairs"] = TrainingPairsProbe(data.views)
-        if data.triplets:
-            self._probes["triplets"] = TripletProbe(data.triplets)
-        if data.negated_antonyms:
-            self._probes["negated antonyms"] = NegatedAntonymProbe()
+        if data.triplets or data.negated_antonyms:
+            self._probes["triplets"] = TripletProbe(data.triplets, negated_antonyms=data.negated_antonyms)
         if not self._probes:
             raise OpencseError("there is nothing to probe", "Give scored pairs, or sentences with transformations.")
         self.texts = distinct_texts([*self._tasks, *self._probes.values()])
@@ -116,8 +114,6 @@ class ProbeSuite:
         started = time.perf_counter()
         embeddings = TextEmbeddings(self.texts, np.asarray(encode(self.texts)))
         results: dict[str, Any] = {name: probe.measure(embeddings) for name, probe in self._probes.items()}
-        if "negated antonyms" in results:
-            results["triplets"] = (*results.get("triplets", ()), results.pop("negated antonyms"))
         sts = tuple(task.score(embeddings) for task in self._tasks)
         return ProbeScores(sts=sts, **results, seconds=time.perf_counter() - started)
 

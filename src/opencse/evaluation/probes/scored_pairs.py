@@ -2,66 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from opencse.evaluation import ScoredPairs, TextEmbeddings
-from opencse.evaluation.correlation import paired_cosine, spearman, why_undefined
+from opencse.evaluation.correlation import spearman, why_undefined
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate, partial_spearman, weighted
+from opencse.evaluation.probes.pair_probe import PairProbe
 from opencse.text.surface import Split, consistency_opposition, lexical_overlap, match_error_rate
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishedSplit:
+class PublishedSplit(NamedTuple):
     """One row of OssCSE Tables 2 and 6; correlations as printed (not times 100).
 
     Attributes:
         pairs: Consistent and opposed pairs.
-        median_score: Median human score.
-        median_error_rate: Median match error rate.
+        medians: Median human score and median match error rate.
         unsupervised: Spearman of unsupervised SimCSE (BERT-base) on the consistent and the opposed pairs.
         supervised: The same for supervised SimCSE.
     """
 
     pairs: tuple[int, int]
-    median_score: float
-    median_error_rate: float
+    medians: tuple[float, float]
     unsupervised: tuple[float, float]
     supervised: tuple[float, float]
 
 
-def _row(pairs: str, medians: str, unsupervised: str, supervised: str) -> PublishedSplit:
-    (cont, oppn), (score, rate), (c, o), (supervised_c, supervised_o) = (
-        map(float, cells.split()) for cells in (pairs, medians, unsupervised, supervised)
-    )
-    return PublishedSplit(
-        pairs=(int(cont), int(oppn)),
-        median_score=score,
-        median_error_rate=rate,
-        unsupervised=(c, o),
-        supervised=(supervised_c, supervised_o),
-    )
-
-
 SPLITS = {
-    "STS12 MSRvid": _row("406 344", "2.4 .444", ".8848 .7306", ".9388 .8862"),
-    "STS13 headlines": _row("495 255", "2.6 .625", ".8688 .4487", ".8810 .5281"),
-    "STS13 OnWN": _row("286 275", "2.4 .556", ".8584 .7816", ".8788 .8140"),
-    "STS14 deft-forum": _row("251 199", "2.6 .4375", ".7269 .3550", ".7942 .3279"),
-    "STS14 headlines": _row("483 267", "3 .6", ".8578 .4066", ".8898 .3640"),
-    "STS14 images": _row("461 289", "3.2 .5", ".8723 .3638", ".9108 .6450"),
-    "STS15 answers-students": _row("494 256", "3 .75", ".8394 .3220", ".8264 .3992"),
-    "STS15 headlines": _row("517 233", "2.6 .625", ".8932 .4020", ".9081 .4602"),
-    "STS15 images": _row("548 202", "2.5 .538", ".8926 .5648", ".9446 .8224"),
-    "STS16 answer-answer": _row("134 120", "2 .5", ".7646 .5011", ".8410 .6070"),
-    "STS16 headlines": _row("160 89", "2 .625", ".8887 .3836", ".8793 .4075"),
-    "STS16 plagiarism": _row("153 77", "3 .737", ".9098 .5058", ".9137 .5425"),
-    "STS16 postediting": _row("180 64", "3 .416", ".8982 .0719", ".9064 .0835"),
-    "STS16 question-question": _row("75 134", "2 .4", ".7187 .6347", ".7517 .6821"),
-    "STS-B train": _row("3532 2217", "3 .536", ".8577 .4966", ".8928 .6293"),
-    "STS-B test": _row("855 524", "2.8 .516", ".8354 .5415", ".8762 .7271"),
+    "STS12 MSRvid": PublishedSplit((406, 344), (2.4, 0.444), (0.8848, 0.7306), (0.9388, 0.8862)),
+    "STS13 headlines": PublishedSplit((495, 255), (2.6, 0.625), (0.8688, 0.4487), (0.8810, 0.5281)),
+    "STS13 OnWN": PublishedSplit((286, 275), (2.4, 0.556), (0.8584, 0.7816), (0.8788, 0.8140)),
+    "STS14 deft-forum": PublishedSplit((251, 199), (2.6, 0.4375), (0.7269, 0.3550), (0.7942, 0.3279)),
+    "STS14 headlines": PublishedSplit((483, 267), (3.0, 0.6), (0.8578, 0.4066), (0.8898, 0.3640)),
+    "STS14 images": PublishedSplit((461, 289), (3.2, 0.5), (0.8723, 0.3638), (0.9108, 0.6450)),
+    "STS15 answers-students": PublishedSplit((494, 256), (3.0, 0.75), (0.8394, 0.3220), (0.8264, 0.3992)),
+    "STS15 headlines": PublishedSplit((517, 233), (2.6, 0.625), (0.8932, 0.4020), (0.9081, 0.4602)),
+    "STS15 images": PublishedSplit((548, 202), (2.5, 0.538), (0.8926, 0.5648), (0.9446, 0.8224)),
+    "STS16 answer-answer": PublishedSplit((134, 120), (2.0, 0.5), (0.7646, 0.5011), (0.8410, 0.6070)),
+    "STS16 headlines": PublishedSplit((160, 89), (2.0, 0.625), (0.8887, 0.3836), (0.8793, 0.4075)),
+    "STS16 plagiarism": PublishedSplit((153, 77), (3.0, 0.737), (0.9098, 0.5058), (0.9137, 0.5425)),
+    "STS16 postediting": PublishedSplit((180, 64), (3.0, 0.416), (0.8982, 0.0719), (0.9064, 0.0835)),
+    "STS16 question-question": PublishedSplit((75, 134), (2.0, 0.4), (0.7187, 0.6347), (0.7517, 0.6821)),
+    "STS-B train": PublishedSplit((3532, 2217), (3.0, 0.536), (0.8577, 0.4966), (0.8928, 0.6293)),
+    "STS-B test": PublishedSplit((855, 524), (2.8, 0.516), (0.8354, 0.5415), (0.8762, 0.7271)),
 }
 """OssCSE Tables 2 and 6, by data set: the sets, their splits, and the scores of SimCSE on the parts."""
 
@@ -72,50 +59,31 @@ WEIGHTED_SUPERVISED = (0.8891, 0.6152)
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """Spearman correlation on both parts of one set.
+    """Spearman correlation on both parts of one set, or its average over several sets, weighted by their pairs.
 
     Attributes:
-        name: Name of the set.
+        name: Name of the set, or of the average.
         consistent: On pairs whose wording agrees with their meaning.
         opposed: On pairs where it misleads.
-        median_score: Median human score, at which the set was split.
+        median_score: Median human score, at which a set was split; None for an average.
         median_error_rate: Median match error rate, at which it was split.
         balanced: Whether the median score lies in OssCSE's range.
-        data_sha256: Hash of the pairs.
     """
 
     name: str
     consistent: Estimate
     opposed: Estimate
-    median_score: float
-    median_error_rate: float
-    balanced: bool
-    data_sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class SplitAverage:
-    """Averages over several sets, weighted by the number of pairs (OssCSE Table 3).
-
-    Attributes:
-        name: Name of the average.
-        sets: Their names.
-        consistent: Average over the consistent parts.
-        opposed: Average over the opposed parts.
-    """
-
-    name: str
-    sets: tuple[str, ...]
-    consistent: Estimate
-    opposed: Estimate
+    median_score: float | None = None
+    median_error_rate: float | None = None
+    balanced: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResults:
-    """Both parts of several sets, and averages; the first average is the headline."""
+    """Both parts of several sets, and averages (OssCSE Table 3); the first average is the headline."""
 
     sets: tuple[SplitResult, ...]
-    averages: tuple[SplitAverage, ...]
+    averages: tuple[SplitResult, ...]
 
     @property
     def consistent(self) -> Estimate:
@@ -128,7 +96,7 @@ class SplitResults:
         return self.averages[0].opposed
 
 
-class SplitProbe:
+class SplitProbe(PairProbe):
     """Correlation on the consistent and the opposed pairs of sets of scored pairs.
 
     Args:
@@ -138,26 +106,21 @@ class SplitProbe:
     """
 
     def __init__(self, sets: Sequence[ScoredPairs], averages: Mapping[str, Sequence[str]] | None = None) -> None:
-        self.sets = tuple(sets)
-        self._averages = averages or {"all sets": [each.name for each in sets]}
-        self._splits = [consistency_opposition(each.sentence1, each.sentence2, each.scores) for each in self.sets]
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for each in self.sets:
-            yield from each.texts()
+        super().__init__([(each.sentence1, each.sentence2) for each in sets])
+        self._sets, self._averages = sets, averages or {"all sets": [each.name for each in sets]}
+        self._splits = [consistency_opposition(each.sentence1, each.sentence2, each.scores) for each in sets]
 
     def measure(self, embeddings: TextEmbeddings) -> SplitResults:
         """Return the correlation of cosines and human scores on both parts of every set."""
-        sets = tuple(_accuracy(each, split, embeddings) for each, split in zip(self.sets, self._splits, strict=True))
+        sets = tuple(map(_split_result, self._sets, self._splits, self.cosines(embeddings)))
+        members = {name: [each for each in sets if each.name in names] for name, names in self._averages.items()}
         averages = (
-            SplitAverage(
+            SplitResult(
                 name=name,
-                sets=tuple(names),
-                consistent=weighted([each.consistent for each in sets if each.name in names]),
-                opposed=weighted([each.opposed for each in sets if each.name in names]),
+                consistent=weighted([each.consistent for each in found]),
+                opposed=weighted([each.opposed for each in found]),
             )
-            for name, names in self._averages.items()
+            for name, found in members.items()
         )
         return SplitResults(sets=sets, averages=tuple(averages))
 
@@ -174,8 +137,7 @@ def published_averages(sets: Sequence[ScoredPairs]) -> dict[str, list[str]]:
     return {f"OssCSE Table 2, {count}": table, f"all test sets by its rule, {len(tests)} sets": tests}
 
 
-def _accuracy(pairs: ScoredPairs, split: Split, embeddings: TextEmbeddings) -> SplitResult:
-    cosine = paired_cosine(embeddings(pairs.sentence1), embeddings(pairs.sentence2))
+def _split_result(pairs: ScoredPairs, split: Split, cosine: np.ndarray) -> SplitResult:
     return SplitResult(
         name=pairs.name,
         consistent=_correlation(pairs.gold, cosine, split.consistent),
@@ -183,7 +145,6 @@ def _accuracy(pairs: ScoredPairs, split: Split, embeddings: TextEmbeddings) -> S
         median_score=split.median_score,
         median_error_rate=split.median_error_rate,
         balanced=split.balanced,
-        data_sha256=pairs.sha256,
     )
 
 
@@ -205,14 +166,12 @@ class LengthBin:
         low: Lower edge.
         high: Upper edge.
         pairs: Number of pairs.
-        cosine: Mean cosine; None if there is no pair.
-        excess: Mean residual of the cosine after linear regression on the gold score, set by set.
+        excess: Mean residual of the cosine after linear regression on the gold score, set by set; None without pairs.
     """
 
     low: float
     high: float
     pairs: int
-    cosine: float | None
     excess: float | None
 
 
@@ -234,7 +193,7 @@ class LengthBias:
     bins: tuple[LengthBin, ...]
 
 
-class LengthProbe:
+class LengthProbe(PairProbe):
     """Partial correlation of cosine with length difference and with wording difference.
 
     Args:
@@ -242,28 +201,31 @@ class LengthProbe:
     """
 
     def __init__(self, sets: Sequence[ScoredPairs]) -> None:
-        self.sets = tuple(sets)
-        self._length = [_length_difference(each.sentence1, each.sentence2) for each in sets]
-        self._wording = [match_error_rate(each.sentence1, each.sentence2) for each in sets]
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for each in self.sets:
-            yield from each.texts()
+        super().__init__([(each.sentence1, each.sentence2) for each in sets])
+        self._sets = sets
+        self._length = [_length_difference(first, second) for first, second in self._groups]
+        self._wording = [match_error_rate(first, second) for first, second in self._groups]
 
     def measure(self, embeddings: TextEmbeddings) -> LengthBias:
-        """Return the correlations, and mean cosines by bin of length difference."""
-        cosines = [paired_cosine(embeddings(each.sentence1), embeddings(each.sentence2)) for each in self.sets]
-        by_set = {
-            each.name: (partial_spearman(cosine, length, each.gold), partial_spearman(cosine, wording, each.gold))
-            for each, cosine, length, wording in zip(self.sets, cosines, self._length, self._wording, strict=True)
-        }
-        excess = [_residuals(cosine, each.gold) for each, cosine in zip(self.sets, cosines, strict=True)]
+        """Return the correlations, and mean residuals by bin of length difference."""
+        by_set, excess = {}, [np.zeros(0)]
+        for each, cosine, length, wording in zip(
+            self._sets, self.cosines(embeddings), self._length, self._wording, strict=True
+        ):
+            found = partial_spearman(cosine, length, each.gold), partial_spearman(cosine, wording, each.gold)
+            by_set[each.name] = found
+            excess.append(_residuals(cosine, each.gold))
+        difference, residuals = np.concatenate([np.zeros(0), *self._length]), np.concatenate(excess)
+        bin_of = np.clip(np.digitize(difference, BINS) - 1, 0, len(BINS) - 2)
+        in_bin = [residuals[bin_of == index] for index in range(len(BINS) - 1)]
         return LengthBias(
             length=weighted([length for length, _ in by_set.values()]),
             wording=weighted([wording for _, wording in by_set.values()]),
             by_set=by_set,
-            bins=tuple(_bins(*(np.concatenate([np.zeros(0), *parts]) for parts in (self._length, cosines, excess)))),
+            bins=tuple(
+                LengthBin(low=low, high=high, pairs=len(inside), excess=float(inside.mean()) if len(inside) else None)
+                for (low, high), inside in zip(pairwise(BINS), in_bin, strict=True)
+            ),
         )
 
 
@@ -277,20 +239,6 @@ def _residuals(cosine: np.ndarray, gold: np.ndarray) -> np.ndarray:
     centred = gold - gold.mean()
     slope = centred @ cosine / (centred @ centred) if np.ptp(gold) else 0.0
     return cosine - cosine.mean() - slope * centred
-
-
-def _bins(difference: np.ndarray, cosine: np.ndarray, excess: np.ndarray) -> Iterator[LengthBin]:
-    bin_of = np.clip(np.digitize(difference, BINS) - 1, 0, len(BINS) - 2)
-    for index in range(len(BINS) - 1):
-        inside = bin_of == index
-        count = int(inside.sum())
-        yield LengthBin(
-            low=BINS[index],
-            high=BINS[index + 1],
-            pairs=count,
-            cosine=float(cosine[inside].mean()) if count else None,
-            excess=float(excess[inside].mean()) if count else None,
-        )
 
 
 SCORE, OVERLAP = 4.0, 0.6
@@ -316,7 +264,7 @@ class Suppression:
     left_out: tuple[str, ...]
 
 
-class SuppressionProbe:
+class SuppressionProbe(PairProbe):
     """Pairs with a high human score and a low lexical overlap, each distinct pair once.
 
     Args:
@@ -328,28 +276,19 @@ class SuppressionProbe:
         self._left_out = tuple(each.name for each in sets if not 1 < each.gold.max() <= 5)
         pairs: dict[tuple[str, str], None] = {}
         for each in sets:
-            if each.name in self._left_out:
-                continue
-            wanted = (each.gold >= SCORE) & (lexical_overlap(each.sentence1, each.sentence2) < OVERLAP)
-            pairs |= {(each.sentence1[row], each.sentence2[row]): None for row in np.flatnonzero(wanted).tolist()}
-        self._first, self._second = ([pair[side] for pair in pairs] for side in (0, 1))
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        yield from self._first
-        yield from self._second
+            if each.name not in self._left_out:
+                wanted = (each.gold >= SCORE) & (lexical_overlap(each.sentence1, each.sentence2) < OVERLAP)
+                pairs |= {(each.sentence1[row], each.sentence2[row]): None for row in np.flatnonzero(wanted).tolist()}
+        super().__init__([([first for first, _ in pairs], [second for _, second in pairs])])
 
     def measure(self, embeddings: TextEmbeddings) -> Suppression:
         """Return the distribution of their cosines."""
+        cosines = np.sort(self.cosines(embeddings)[0]) if self._groups[0][0] else np.zeros(0)
         empty = f"no pair has a score of at least {SCORE:g} and a lexical overlap below {OVERLAP:g}"
-        if not self._first:
-            nothing = Estimate(value=None, rows=0, undefined=empty)
-            return Suppression(cosine=nothing, deviation=None, quartiles=(), cosines=(), left_out=self._left_out)
-        cosines = np.sort(paired_cosine(embeddings(self._first), embeddings(self._second)))
         return Suppression(
-            cosine=mean_estimate(cosines),
+            cosine=mean_estimate(cosines, empty=empty),
             deviation=float(cosines.std(ddof=1)) if len(cosines) > 1 else None,
-            quartiles=tuple(np.percentile(cosines, [25, 50, 75]).tolist()),
+            quartiles=tuple(np.percentile(cosines, [25, 50, 75]).tolist()) if len(cosines) else (),
             cosines=tuple(cosines.round(4).tolist()),
             left_out=self._left_out,
         )

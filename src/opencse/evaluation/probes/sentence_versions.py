@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencse.evaluation import TextEmbeddings
-from opencse.evaluation.correlation import paired_cosine
 from opencse.evaluation.neighbours import search
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
+from opencse.evaluation.probes.pair_probe import PairProbe
 from opencse.evaluation.probes.probe_data import ProbeSentences
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.surface import lexical_overlap, match_error_rate
+
+_NO_ROW = "no sentence has a paraphrase and a negation"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ class Transformations:
     rows_above: tuple[bool, ...]
 
 
-class TransformationProbe:
+class TransformationProbe(PairProbe):
     """Cosines of sentences with their transformations.
 
     Args:
@@ -61,44 +63,39 @@ class TransformationProbe:
     """
 
     def __init__(self, sentences: ProbeSentences) -> None:
-        self.sentences = sentences
-        self._pairs = {kind: sentences.pairs(kind) for kind in sentences.kinds}
-        self._rates = {kind: match_error_rate(a, b) for kind, (_, a, b) in self._pairs.items()}
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for _, first, second in self._pairs.values():
-            yield from first
-            yield from second
+        self._kinds = sentences.kinds
+        pairs = [sentences.pairs(kind) for kind in self._kinds]
+        super().__init__([(first, second) for _, first, second in pairs])
+        self._rows = {kind: rows for kind, (rows, _, _) in zip(self._kinds, pairs, strict=True)}
+        self._rates = [match_error_rate(first, second) for first, second in self._groups]
 
     def measure(self, embeddings: TextEmbeddings) -> Transformations:
         """Return the cosines by transformation."""
-        cosines = {kind: paired_cosine(embeddings(a), embeddings(b)) for kind, (_, a, b) in self._pairs.items()}
+        cosines = dict(zip(self._kinds, self.cosines(embeddings), strict=True))
         margin = self._margin(cosines)
+        kinds = (
+            TransformationCosines(
+                kind=kind,
+                cosine=mean_estimate(values),
+                error_rate=float(rates.mean()),
+                cosines=tuple(values.round(4).tolist()),
+                error_rates=tuple(rates.round(4).tolist()),
+            )
+            for (kind, values), rates in zip(cosines.items(), self._rates, strict=True)
+        )
         return Transformations(
-            kinds=tuple(self._kind(kind, values) for kind, values in cosines.items()),
-            paraphrase_above_negation=mean_estimate(margin > 0, empty="no sentence has a paraphrase and a negation"),
+            kinds=tuple(kinds),
+            paraphrase_above_negation=mean_estimate(margin > 0, empty=_NO_ROW),
             ties=int((margin == 0).sum()),
             rows_above=tuple((margin > 0).tolist()),
         )
 
-    def _kind(self, kind: str, cosines: np.ndarray) -> TransformationCosines:
-        return TransformationCosines(
-            kind=kind,
-            cosine=mean_estimate(cosines),
-            error_rate=float(self._rates[kind].mean()),
-            cosines=tuple(cosines.round(4).tolist()),
-            error_rates=tuple(self._rates[kind].round(4).tolist()),
-        )
-
     def _margin(self, cosines: dict[str, np.ndarray]) -> np.ndarray:
         """Return the cosine of the paraphrase minus that of the negation, for sentences that have both."""
-        if "paraphrase" not in cosines or "negation" not in cosines:
+        if not {"paraphrase", "negation"} <= cosines.keys():
             return np.zeros(0)
-        rows, first, second = np.intersect1d(
-            self._pairs["paraphrase"][0], self._pairs["negation"][0], return_indices=True
-        )
-        return cosines["paraphrase"][first] - cosines["negation"][second] if len(rows) else np.zeros(0)
+        _, first, second = np.intersect1d(self._rows["paraphrase"], self._rows["negation"], return_indices=True)
+        return cosines["paraphrase"][first] - cosines["negation"][second]
 
 
 TOP = 3
@@ -143,10 +140,9 @@ class RetrievalProbe:
 
     def __init__(self, sentences: ProbeSentences) -> None:
         versions = [sentences.versions.get(kind, [None] * len(sentences)) for kind in ("paraphrase", "negation")]
-        rows = [
-            (a, p, n) for a, p, n in zip(sentences.anchors, *versions, strict=True) if p and n and len({a, p, n}) == 3
-        ]
-        self._rows = list({row[0]: row for row in rows}.values())  # a sentence that occurs twice is one query
+        rows = zip(sentences.anchors, *versions, strict=True)
+        whole = [(a, p, n) for a, p, n in rows if p and n and len({a, p, n}) == 3]
+        self._rows = list({row[0]: row for row in whole}.values())  # a sentence that occurs twice is one query
         self._corpus = list(dict.fromkeys(text for row in self._rows for text in row))
 
     def texts(self) -> Iterator[str]:
@@ -155,36 +151,33 @@ class RetrievalProbe:
 
     def measure(self, embeddings: TextEmbeddings) -> Retrieval:
         """Search the corpus with every query."""
-        queries = [row[0] for row in self._rows]
-        hits = list(self._search(queries, embeddings)) if queries else []
-        first = [row[0].relation if row else "other" for row in hits]
+        hits = list(self._search(embeddings)) if self._rows else []
+        relations = [[hit.relation for hit in row] for row in hits]
         return Retrieval(
-            paraphrase_first=_rate([relation == "paraphrase" for relation in first]),
-            negation_first=_rate([relation == "negation" for relation in first]),
-            recall=_rate([any(hit.relation == "paraphrase" for hit in row) for row in hits]),
+            paraphrase_first=_rate([row[0] == "paraphrase" for row in relations]),
+            negation_first=_rate([row[0] == "negation" for row in relations]),
+            recall=_rate(["paraphrase" in row for row in relations]),
             corpus=len(self._corpus),
-            queries=tuple(queries),
+            queries=tuple(row[0] for row in self._rows),
             hits=tuple(hits),
         )
 
-    def _search(self, queries: list[str], embeddings: TextEmbeddings) -> Iterator[tuple[RetrievedText, ...]]:
+    def _search(self, embeddings: TextEmbeddings) -> Iterator[tuple[RetrievedText, ...]]:
         corpus = unit_rows(embeddings(self._corpus), np.float64)
         position = {text: index for index, text in enumerate(self._corpus)}
-        own = np.array([position[query] for query in queries])
+        own = np.array([position[query] for query, _, _ in self._rows])
         found = search(corpus[own], corpus, min(TOP, len(corpus) - 1), own)
         for (_, paraphrase, negation), indices, cosines in zip(self._rows, *found, strict=True):
+            relation = {paraphrase: "paraphrase", negation: "negation"}
+            texts = [self._corpus[index] for index in indices]
             yield tuple(
-                RetrievedText(
-                    text=self._corpus[index],
-                    relation={paraphrase: "paraphrase", negation: "negation"}.get(self._corpus[index], "other"),
-                    cosine=round(float(cosine), 4),
-                )
-                for index, cosine in zip(indices, cosines, strict=True)
+                RetrievedText(text=text, relation=relation.get(text, "other"), cosine=round(float(cosine), 4))
+                for text, cosine in zip(texts, cosines, strict=True)
             )
 
 
 def _rate(values: list[bool]) -> Estimate:
-    return mean_estimate(np.array(values, dtype=np.float64), empty="no sentence has a paraphrase and a negation")
+    return mean_estimate(np.array(values, dtype=np.float64), empty=_NO_ROW)
 
 
 HISTOGRAM = tuple(np.linspace(0, 1, 21).round(2).tolist())
@@ -215,7 +208,7 @@ class PairKind:
     cosine_counts: tuple[int, ...]
 
 
-class TrainingPairsProbe:
+class TrainingPairsProbe(PairProbe):
     """Overlap and cosine of the training pairs in a file of views.
 
     A `paraphrase` or a `positive` is a positive; a `negation`, a `negative`, the `substitution` that SAN builds and
@@ -227,30 +220,22 @@ class TrainingPairsProbe:
     """
 
     def __init__(self, sentences: ProbeSentences) -> None:
-        columns = [c for c in sentences.versions if c not in _PROBES]
-        self._pairs = {column: sentences.pairs(column)[1:] for column in columns}
-        self._overlap = {column: lexical_overlap(a, b) for column, (a, b) in self._pairs.items()}
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for first, second in self._pairs.values():
-            yield from first
-            yield from second
+        self._columns = [column for column in sentences.versions if column not in _PROBES]
+        super().__init__([sentences.pairs(column)[1:] for column in self._columns])
+        self._overlap = [lexical_overlap(first, second) for first, second in self._groups]
 
     def measure(self, embeddings: TextEmbeddings) -> tuple[PairKind, ...]:
         """Return overlap and cosine of every kind of pair."""
-        return tuple(self._kind(column, embeddings) for column in self._pairs)
-
-    def _kind(self, column: str, embeddings: TextEmbeddings) -> PairKind:
-        first, second = self._pairs[column]
-        cosine, overlap = paired_cosine(embeddings(first), embeddings(second)), self._overlap[column]
-        return PairKind(
-            column="another sentence" if column == "random" else column,
-            role="negative" if column.partition(".")[0] in _NEGATIVE else "positive",
-            overlap=mean_estimate(overlap),
-            cosine=mean_estimate(cosine),
-            overlap_counts=_counts(overlap),
-            cosine_counts=_counts(cosine),
+        return tuple(
+            PairKind(
+                column="another sentence" if column == "random" else column,
+                role="negative" if column.partition(".")[0] in _NEGATIVE else "positive",
+                overlap=mean_estimate(overlap),
+                cosine=mean_estimate(cosine),
+                overlap_counts=_counts(overlap),
+                cosine_counts=_counts(cosine),
+            )
+            for column, overlap, cosine in zip(self._columns, self._overlap, self.cosines(embeddings), strict=True)
         )
 
 

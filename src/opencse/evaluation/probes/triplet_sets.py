@@ -8,8 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from opencse.evaluation import TextEmbeddings, TripletSet, TripletTask
-from opencse.evaluation.correlation import paired_cosine
+from opencse.evaluation import TextEmbeddings, Triplet, TripletSet, TripletTask
 from opencse.evaluation.probes.estimates import Estimate, mean_estimate
 from opencse.foundation.reading import ASSETS
 from opencse.foundation.tables import read_table
@@ -52,100 +51,64 @@ class TripletProbe:
 
     Args:
         sets: The sets, such as the written ones of `opencse.evaluation.development_set`.
+        negated_antonyms: Whether the choices of `antonym_choices` are measured, too: how often the negated antonym is
+            nearer than both contradictions.
     """
 
-    def __init__(self, sets: Sequence[TripletSet]) -> None:
+    def __init__(self, sets: Sequence[TripletSet], *, negated_antonyms: bool = False) -> None:
         self._tasks = [TripletTask(data=each) for each in sets]
+        self._antonyms = TripletTask(data=_antonym_triplets()) if negated_antonyms else None
 
     def texts(self) -> Iterator[str]:
         """Yield every text whose vector `measure` needs."""
-        for task in self._tasks:
+        for task in (*self._tasks, *([self._antonyms] if self._antonyms else [])):
             yield from task.texts()
 
     def measure(self, embeddings: TextEmbeddings) -> tuple[TripletResult, ...]:
-        """Return the accuracy on every set."""
-        return tuple(
-            triplet_result(task.name, task.margins(embeddings) > 0, task.data.groups()) for task in self._tasks
-        )
+        """Return the accuracy on every set, over all triplets and for each group."""
+        found = [_result(task.name, task.margins(embeddings) > 0, task.data.groups()) for task in self._tasks]
+        if self._antonyms is not None:
+            right = self._antonyms.margins(embeddings).reshape(-1, 2).min(axis=1) > 0
+            groups = {group: rows[::2] // 2 for group, rows in self._antonyms.data.groups().items()}
+            found.append(_result(self._antonyms.name, right, groups))
+        return tuple(found)
 
 
-def triplet_result(name: str, right: np.ndarray, groups: Mapping[tuple[str, str], np.ndarray]) -> TripletResult:
-    """Return the accuracy over all triplets and for each group.
-
-    Args:
-        name: Name of the set.
-        right: Whether the positive of each triplet is nearer, (n,).
-        groups: Rows of every group by column and value.
-    """
+def _result(name: str, right: np.ndarray, groups: Mapping[tuple[str, str], np.ndarray]) -> TripletResult:
+    """Return the accuracy of n choices, and that of the rows of each group."""
+    parts = (
+        TripletGroup(column=column, value=value, accuracy=mean_estimate(right[rows]))
+        for (column, value), rows in groups.items()
+    )
     return TripletResult(
-        name=name,
-        accuracy=mean_estimate(right),
-        groups=tuple(
-            TripletGroup(column=column, value=value, accuracy=mean_estimate(right[rows]))
-            for (column, value), rows in groups.items()
-        ),
-        rows_right=tuple(right.tolist()),
+        name=name, accuracy=mean_estimate(right), groups=tuple(parts), rows_right=tuple(right.tolist())
     )
 
 
-NAME = "negated antonyms"
-
-
-@dataclass(frozen=True, slots=True)
-class AntonymChoice:
-    """A sentence, its paraphrase, and two sentences that contradict it.
-
-    Attributes:
-        sentence: "The soup is hot."
-        paraphrase: "The soup isn't cold."
-        contradictions: "The soup isn't hot." and "The soup is cold."
-    """
-
-    sentence: str
-    paraphrase: str
-    contradictions: tuple[str, str]
+AntonymChoice = tuple[str, str, str, str]
+"""A sentence ("The soup is hot."), its negated antonym ("The soup isn't cold."), and two contradictions."""
 
 
 @cache
 def antonym_choices() -> dict[str, tuple[AntonymChoice, ...]]:
-    """Return the quadruples by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
+    """Return the written choices by the form of the sentence: `affirmed`, `negated`, or `verbs` of either."""
     found: dict[str, list[AntonymChoice]] = {"affirmed": [], "negated": [], "verbs": []}
     for _, row in read_table(ASSETS / "probe" / "antonyms.tsv"):
         said, opposed, not_said, not_opposed = (
             str(row[name]) for name in ("said", "opposed", "not_said", "not_opposed")
         )
-        forms = ("verbs", "verbs") if row["form"] == "verb" else ("affirmed", "negated")
-        found[forms[0]] += [
-            AntonymChoice(said, not_opposed, (not_said, opposed)),
-            AntonymChoice(opposed, not_said, (not_opposed, said)),
-        ]
-        found[forms[1]] += [
-            AntonymChoice(not_said, opposed, (said, not_opposed)),
-            AntonymChoice(not_opposed, said, (opposed, not_said)),
-        ]
+        affirmed, negated = ("verbs", "verbs") if row["form"] == "verb" else ("affirmed", "negated")
+        found[affirmed] += [(said, not_opposed, not_said, opposed), (opposed, not_said, not_opposed, said)]
+        found[negated] += [(not_said, opposed, said, not_opposed), (not_opposed, said, opposed, not_said)]
     return {form: tuple(rows) for form, rows in found.items()}
 
 
-class NegatedAntonymProbe:
-    """Share of sentences whose negated antonym is nearer than both contradictions, with 95 % intervals."""
-
-    def __init__(self) -> None:
-        self._forms = antonym_choices()
-        self._rows = [row for rows in self._forms.values() for row in rows]
-
-    def texts(self) -> Iterator[str]:
-        """Yield every text whose vector `measure` needs."""
-        for row in self._rows:
-            yield from (row.sentence, row.paraphrase, *row.contradictions)
-
-    def measure(self, embeddings: TextEmbeddings) -> TripletResult:
-        """Return the accuracy over all sentences and for each form."""
-        sentences = embeddings([row.sentence for row in self._rows])
-        paraphrase = paired_cosine(sentences, embeddings([row.paraphrase for row in self._rows]))
-        nearest = np.max(
-            [paired_cosine(sentences, embeddings([row.contradictions[i] for row in self._rows])) for i in (0, 1)],
-            axis=0,
-        )
-        form_of = np.repeat(list(self._forms), [len(rows) for rows in self._forms.values()])
-        groups = {("form", form): np.flatnonzero(form_of == form) for form in self._forms}
-        return triplet_result(NAME, paraphrase > nearest, groups)
+def _antonym_triplets() -> TripletSet:
+    """Return two triplets for each choice, one with either contradiction."""
+    rows = [(form, row) for form, rows in antonym_choices().items() for row in rows]
+    triplets = (
+        Triplet(id=f"{row[0]} {negative}", anchor=row[0], positive=row[1], negative=negative, groups={"form": form})
+        for form, row in rows
+        for negative in row[2:]
+    )
+    return TripletSet(name="negated antonyms", triplets=tuple(triplets))
