@@ -37,7 +37,7 @@ from threading import Lock
 from systems_table import TABLES, folder_of, peak, write_table
 
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import dump_recipe, family_of, load_recipe, recipe_names
+from opencse.recipes import dump_recipe, load_recipe, recipe_names
 from opencse.recipes.changes import stand_ins
 
 COST_STEPS, COST_WARM = 30, 10
@@ -103,7 +103,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from opencse.encoder import backbone_config
+    from opencse.encoder.backbone import Backbone
     from opencse.recipes.rows.prepare import add_columns, missing_specs
     from opencse.text.corpus import Corpus, column_names, read_rows
     from opencse.text.views.registry import build_views
@@ -118,7 +118,7 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
         kept += [row for row, _ in zip(rows, range(options.sentences - len(kept)), strict=False)]
         random.Random(0).shuffle(kept)
         pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), base)
-    family = family_of(backbone_config(options.backbone))
+    family = Backbone(options.backbone).family
     recipes = {}
     for label, (name, settings) in wanted.items():
         try:

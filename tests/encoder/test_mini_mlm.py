@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from opencse.encoder import backbone_config, load_encoder, names
+from opencse.encoder import load_encoder, names
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.loading import load_masked_lm
 from opencse.encoder.names import resolve
 from opencse.foundation.errors import OpencseError
-from opencse.recipes import family_of, load_recipe
+from opencse.recipes import load_recipe
 
 FOLDER = Path(names.__file__).parents[1] / "assets" / "mini-mlm"
 here = pytest.mark.skipif(not FOLDER.is_dir(), reason="mini-mlm does not come with this version")
@@ -63,7 +64,7 @@ def test_is_a_backbone_in_fp32() -> None:
 
 @here
 def test_its_family_has_settings_of_its_own() -> None:
-    assert family_of(backbone_config("mini-mlm")) == "mini-mlm"
+    assert Backbone("mini-mlm").family == "mini-mlm"
     assert load_recipe("simcse", family="mini-mlm").family == "mini-mlm"
 
 

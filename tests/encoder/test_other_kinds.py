@@ -16,7 +16,7 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from transformers import AutoTokenizer, BertForSequenceClassification, GPT2Config, GPT2Model
 
 from opencse.encoder import load_encoder, save_encoder
-from opencse.encoder.loading import backbone_config
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.model_folder import check_model_folder
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert, tiny_roberta
@@ -67,7 +67,7 @@ def test_static_embeddings_are_no_backbone(folder, tmp_path) -> None:
     SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)]).save(str(tmp_path / "static"))
     assert load_encoder(tmp_path / "static").get_embedding_dimension() == 8
     with pytest.raises(OpencseError, match="begins with a StaticEmbedding, not a transformer"):
-        backbone_config(tmp_path / "static")
+        Backbone(tmp_path / "static")
 
 
 def test_a_cross_encoder_is_said_and_a_sparse_encoder_refused(folder, tmp_path, capfd) -> None:

@@ -9,11 +9,11 @@ from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
 from opencse.commands.measuring_options import ShowOptions
-from opencse.encoder import backbone_config
+from opencse.encoder.backbone import Backbone
 from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.result_table import Table, show
-from opencse.recipes import FAMILIES, Recipe, dump_recipe, family_of, load_recipe, recipe_names
+from opencse.recipes import FAMILIES, Recipe, dump_recipe, load_recipe, recipe_names
 from opencse.recipes.published_settings import (
     PUBLISHED_FAMILIES,
     conformity,
@@ -62,7 +62,7 @@ def command(options: ShowOptions) -> None:
     if family is not None and family not in (*FAMILIES, "other"):
         raise unknown_name_error("family", family, (*FAMILIES, "other"))
     if options.backbone is not None:
-        family = family_of(backbone_config(options.backbone))
+        family = Backbone(options.backbone).family
     if options.published:
         _show_published(options.name, family)
         return

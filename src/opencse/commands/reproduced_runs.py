@@ -19,7 +19,8 @@ from opencse.commands.reproduction import Entry, System
 from opencse.commands.reproduction.details import Detail, find_neighbours, project, searched_texts
 from opencse.commands.reproduction.pairs import load_group, pair_cosines, texts_of, training_pairs
 from opencse.commands.run import run
-from opencse.encoder import backbone_config, load_encoder
+from opencse.encoder import load_encoder
+from opencse.encoder.backbone import Backbone
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import ScoredPairs, TextEmbeddings, load_sts
 from opencse.evaluation.data_files import TextVariant
@@ -27,7 +28,7 @@ from opencse.evaluation.probes import ProbeData, ProbeScores, ProbeSuite
 from opencse.evaluation.whitening import Whitening
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json
-from opencse.recipes import Recipe, dump_recipe, family_of, load_recipe
+from opencse.recipes import Recipe, dump_recipe, load_recipe
 from opencse.recipes.changes import stand_ins
 from opencse.recipes.load import RecipeFile
 from opencse.recipes.rows.paraphrases import Paraphrases, llm_settings
@@ -150,7 +151,7 @@ class Start:
     def own_family(self) -> str:
         """The family of the backbone itself; empty if there is no such backbone."""
         with suppress(OpencseError):
-            return family_of(backbone_config(self.backbone))
+            return Backbone(self.backbone).family
         return ""
 
     @property

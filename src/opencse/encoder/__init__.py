@@ -8,13 +8,12 @@ from opencse.foundation.lazy import public_names
 
 if TYPE_CHECKING:
     from opencse.encoder.export import save_encoder
-    from opencse.encoder.loading import backbone_config, load_encoder
+    from opencse.encoder.loading import load_encoder
     from opencse.encoder.projectors import build_projector, exported_projector
     from opencse.encoder.prompts import Frame, bake_template, special_frame, template_frame
 
 __all__ = [
     "Frame",
-    "backbone_config",
     "bake_template",
     "build_projector",
     "exported_projector",

@@ -172,11 +172,6 @@ def _check_encoding(name: object, model: SentenceTransformer) -> None:
         module.training = mode
 
 
-def backbone_config(name: str | Path) -> dict[str, Any]:
-    """Return the transformers configuration of a backbone as a dictionary."""
-    return load_config(resolve(name)).to_dict()
-
-
 def is_sentence_transformer(source: str) -> bool:
     """Return whether a folder or hub id is a sentence-transformers model, not a plain encoder."""
     if os.path.isdir(source):

@@ -29,18 +29,14 @@ class Bfloat16Copy:
 
     def __init__(self, module: nn.Module) -> None:
         self._source = module
-        self._copy = copy.deepcopy(module).requires_grad_(False)
+        self._copy = copy.deepcopy(module).requires_grad_(False).eval()
         for parameter in self._copy.parameters():  # not buffers, such as rotary frequencies
             if parameter.dtype == torch.float32:
                 parameter.data = parameter.data.to(torch.bfloat16)
 
     def refresh(self) -> None:
         """Copy the current values of all parameters and buffers."""
-        self._copy.eval()
-        with torch.no_grad():
-            for kind in ("parameters", "buffers"):
-                for source, target in zip(getattr(self._source, kind)(), getattr(self._copy, kind)(), strict=True):
-                    target.copy_(source)
+        self._copy.load_state_dict(self._source.state_dict())
 
     def __call__(self, features: dict[str, Any]) -> dict[str, Any]:
         """Run the copy; floating-point outputs are cast to float32, which pooling and later modules need."""

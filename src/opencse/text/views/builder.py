@@ -96,7 +96,7 @@ def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, An
 
     Columns of a build that is resumed keep the precision in their options, `begun`.
     """
-    from opencse.encoder import backbone_config
+    from opencse.encoder.backbone import Backbone
     from opencse.encoder.device import choose_device
     from opencse.encoder.precision import resolve_precision
 
@@ -107,7 +107,7 @@ def _with_precision(specs: Mapping[str, ConstructorSpec], begun: Mapping[str, An
         before, model = begun.get(name, {}), spec.model  # type: ignore[attr-defined]
         precision = before.get("precision") if before.get("kind") == spec.kind else None
         if precision not in ("bf16", "fp32"):
-            precision = resolve_precision("auto", backbone_config(model), choose_device())
+            precision = resolve_precision("auto", Backbone(model).config, choose_device())
         out[name] = replace(spec, precision=precision)  # type: ignore[call-arg]
     return out
 
