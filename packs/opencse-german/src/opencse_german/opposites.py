@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from opencse.text.english.antonym_swap import AntonymSwap
 from opencse.text.english.grammar_view import Rewrite
 from opencse.text.english.lexicon import LexiconTable, is_held_out_opposite
-from opencse.text.english.predicates import AntonymQuadruple, AntonymSwap, NegatedAntonym
+from opencse.text.english.predicates import AntonymQuadruple, NegatedAntonym
 from opencse.text.syntax import Token
 from opencse.text.views.text_edits import Edit, apply_edits, match_case
 from opencse_german import lexicon
