@@ -35,6 +35,13 @@ def test_a_column_that_is_asked_for_wins_over_text(tmp_path) -> None:
     assert list(UserText(path, column="quote").corpus().texts()) == TEXTS[:1]
 
 
+def test_a_column_of_numbers_is_no_text(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("text,remark\n" + "".join(f"{i},The lamp {i} is on.\n" for i in range(9)))
+    with pytest.raises(OpencseError, match="no cell of the column 'text' has a letter"):
+        UserText(tmp_path / "t.csv").corpus()
+    assert len(list(UserText(tmp_path / "t.csv", "remark").corpus().texts())) == 9
+
+
 def test_columns_of_unknown_names_are_refused(tmp_path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n")
