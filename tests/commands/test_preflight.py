@@ -111,6 +111,7 @@ def test_what_depends_on_backbone_and_corpus_is_left_to_the_command(tmp_path) ->
     check_options(RunCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
     check_options(BuildCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, model="./absent"))
+    check_options(RunCommand("debias", None, backbone="minilm", out=tmp_path))
     (tmp_path / "rows.csv").write_text("text,paraphrase\n")
     check_options(RunCommand("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new"))
 

@@ -79,7 +79,7 @@ def check_options(options: Any) -> None:
         given = None if name in unused else getattr(options, name, None)
         for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
             check(each)
-    if isinstance(options, RunOptions):
+    if isinstance(options, RunOptions) and options.corpus is not None:
         _check_translation(options)
     if isinstance(options, TrainOptions) and processes == 1:
         _check_output(options)
