@@ -71,7 +71,7 @@ class UserText:
         kept = set(needed) & present if split else {each for each in present if _is_text(corpus, each)}
         first = list(islice(corpus.texts(wanted), 1000))
         if first and not any(letter.isalpha() for text in first for letter in text):
-            raise OpencseError(f"{corpus.name}: no cell of the column {wanted!r} has a letter", "Name another: --column.")
+            raise OpencseError(f"{corpus.name}: no cell of the column {wanted!r} has a letter", "Choose with --column.")
         if split and not kept and not are_sentences(first):
             return _split(self._documents, wanted, self._name)
         if wanted != "text":
