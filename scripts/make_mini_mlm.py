@@ -42,7 +42,7 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from opencse.encoder.loading import load_masked_lm
 from opencse.foundation.errors import OpencseError
-from opencse.text.corpus import read_rows
+from opencse.text.corpus import Corpus
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ALPHABET = 400  # words with rarer characters become [UNK]
@@ -126,7 +126,7 @@ def train(args: argparse.Namespace) -> None:
         raise OpencseError(f"{args.out}: holds no checkpoint to resume", "Leave out --resume.")
     if not args.resume and args.out.exists() and any(args.out.iterdir()):
         raise OpencseError(f"{args.out}: is not empty", "Use --resume to continue, or another folder.")
-    texts = [text for (text,) in read_rows(args.corpus, ("text",)) if text]
+    texts = [text for (text,) in Corpus(args.corpus).rows(("text",)) if text]
     held_out = texts[::100][:2000]
     texts = [text for i, text in enumerate(texts) if i % 100 or i >= 200_000]
     set_seed(args.seed)

@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder.names import resolve
 from opencse.text import demo
-from opencse.text.corpus import read_texts
+from opencse.text.corpus import Corpus
 
 FOLDER = Path(__file__).parent.parent / "examples" / "search"
 LIBRARIES = {
@@ -34,7 +34,7 @@ def test_every_example_is_listed() -> None:
 @pytest.fixture(scope="module")
 def nearest() -> list[str]:
     """The three nearest sample sentences, by numpy."""
-    model, texts = SentenceTransformer(resolve("minilm")), list(read_texts(demo.corpus("demo")))
+    model, texts = SentenceTransformer(resolve("minilm")), list(Corpus(demo.corpus("demo")).texts())
     vectors = model.encode([*texts, QUERY], normalize_embeddings=True)
     return [texts[row] for row in np.argsort(-vectors[:-1] @ vectors[-1])[:3]]
 

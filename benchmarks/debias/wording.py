@@ -73,7 +73,7 @@ class Development:
 
     def __init__(self, data: Path, views: Path | None) -> None:
         import opencse
-        from opencse.text.corpus import read_rows
+        from opencse.text.corpus import Corpus
 
         evaluation = data / "eval"
         self.quads = quads()
@@ -82,7 +82,7 @@ class Development:
         for r in table(Path(opencse.__file__).parent / "assets" / "probe" / "transformations.tsv"):
             same = len(NEGATIVE.findall(r["sentence"])) == len(NEGATIVE.findall(r["negation"]))
             self.probe["others" if same else "negative words"].append((r["sentence"], r["paraphrase"], r["negation"]))
-        rows = list(read_rows(views, ["text", "reordered", "swapped"])) if views else []
+        rows = list(Corpus(views).rows(["text", "reordered", "swapped"])) if views else []
         self.reordered = [(text, other) for text, other, _ in rows if other]
         self.swapped = [(text, other) for text, _, other in rows if other]
         nli = table(evaluation / "NLI" / "xnli_dev_en_triplets.tsv.gz")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from opencse.evaluation import STS_TASKS, load_sts
 from opencse.recipes.rows.paraphrases import paraphrase_columns
-from opencse.text.corpus import read_rows, read_texts
+from opencse.text.corpus import Corpus
 
 Pair = frozenset[str]
 
@@ -37,7 +37,7 @@ def main() -> None:
         sentences = set().union(*found)
         rows.append([name, *(f"{count:,}" for count in (len(found), *(len(found & test) for test in groups.values())))])
         rows[-1].append(f"{len(sentences & known):,}")
-    texts = {plain(text) for path in options.corpus for text in read_texts(path)}
+    texts = {plain(text) for path in options.corpus for text in Corpus(path).texts()}
     rows.append([f"training text, {len(texts):,} sentences", "", *[""] * len(groups), f"{len(texts & known):,}"])
     for row in rows:
         print(" | ".join(row))
@@ -70,7 +70,7 @@ def scored(data: Path) -> Iterator[tuple[str, set[Pair]]]:
 def triplets(data: Path) -> Iterator[tuple[str, set[Pair]]]:
     """What trains `simcse-sup` here."""
     for path in sorted((data / "eval" / "NLI").glob("*_triplets.tsv.gz")):
-        rows = list(read_rows(path, ("sent0", "sent1", "hard_neg")))
+        rows = list(Corpus(path).rows(("sent0", "sent1", "hard_neg")))
         found = pairs_of((a, b) for a, b, _ in rows) | pairs_of((a, c) for a, _, c in rows)
         corpus, split, *_ = path.name.split("_")
         yield f"`simcse-sup`: {corpus.upper()} {split} triplets", found
@@ -79,7 +79,7 @@ def triplets(data: Path) -> Iterator[tuple[str, set[Pair]]]:
 def paraphrased(table: Path | None) -> Iterator[tuple[str, set[Pair]]]:
     """What trains on paraphrases."""
     if table is not None:
-        yield "paraphrases", pairs_of(read_rows(table, paraphrase_columns(table)))
+        yield "paraphrases", pairs_of(Corpus(table).rows(paraphrase_columns(table)))
 
 
 if __name__ == "__main__":

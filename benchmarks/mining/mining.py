@@ -51,7 +51,7 @@ def prepared(data: Path, size: int, largest: int):
     """The corpus as a text file, and its vectors; those of smaller corpora are the beginning of the largest one's."""
     from opencse.foundation.cache import cache_root
     from opencse.foundation.workers import Local
-    from opencse.text.corpus import read_texts
+    from opencse.text.corpus import Corpus
     from opencse.text.mined.vectors import Embedding, find_vectors, open_vectors
     from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
@@ -59,7 +59,7 @@ def prepared(data: Path, size: int, largest: int):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_file():
         path.write_text("".join(f"{line}\n" for line in islice(sentences(data), size)), encoding="utf-8")
-    store = open_sentence_store(read_texts(path), texts_hash(read_texts(path))[0])
+    store = open_sentence_store(Corpus(path).texts(), texts_hash(Corpus(path).texts())[0])
     embedding = Embedding(model=MODEL, precision="bf16")
     if size < largest:
         _, big = prepared(data, largest, largest)

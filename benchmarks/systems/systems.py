@@ -105,16 +105,18 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
 
     from opencse.encoder.backbone import Backbone
     from opencse.recipes.rows.prepare import add_columns, missing_specs
-    from opencse.text.corpus import Corpus, column_names, read_rows
+    from opencse.text.corpus import Corpus
     from opencse.text.views.registry import build_views
 
     base = options.out / "corpus" / "corpus.parquet"
     if not base.is_file():
-        given = column_names(options.corpus)
+        given = Corpus(options.corpus).columns
         at = given.index("text")
         base.parent.mkdir(parents=True, exist_ok=True)
         kept = _paraphrased(options, given) if options.paraphrases else []
-        rows = (row for row in read_rows(options.corpus, given) if 0 < len((row[at] or "").split()) <= options.longest)
+        rows = (
+            row for row in Corpus(options.corpus).rows(given) if 0 < len((row[at] or "").split()) <= options.longest
+        )
         kept += [row for row, _ in zip(rows, range(options.sentences - len(kept)), strict=False)]
         random.Random(0).shuffle(kept)
         pq.write_table(pa.table(dict(zip(given, map(list, zip(*kept, strict=True)), strict=True))), base)
@@ -129,9 +131,9 @@ def prepare(options: argparse.Namespace, wanted: dict[str, tuple[str, list[str]]
     made: list[tuple[dict[str, object], Path]] = [({}, base)]
     tables = {}
     for label, recipe in recipes.items():
-        every = missing_specs(recipe.build, recipe.columns, column_names(base))
+        every = missing_specs(recipe.build, recipe.columns, Corpus(base).columns)
         holds, start = max(made, key=lambda one: _shared(one[0], every))
-        specs = missing_specs(recipe.build, recipe.columns, column_names(start))
+        specs = missing_specs(recipe.build, recipe.columns, Corpus(start).columns)
         tables[label] = start
         try:
             if specs:
@@ -153,10 +155,10 @@ def _shared(holds: Mapping[str, object], wanted: Mapping[str, object]) -> int:
 def _paraphrased(options: argparse.Namespace, columns: Sequence[str]) -> list[tuple[str | None, ...]]:
     """The sentences of the table of paraphrases, as rows of the corpus that have nothing else."""
     from opencse.recipes.rows.paraphrases import paraphrase_columns
-    from opencse.text.corpus import read_rows
+    from opencse.text.corpus import Corpus
 
     column, _ = paraphrase_columns(options.paraphrases)
-    every = dict.fromkeys(text for (text,) in read_rows(options.paraphrases, (column,)) if text and text.strip())
+    every = dict.fromkeys(text for (text,) in Corpus(options.paraphrases).rows((column,)) if text and text.strip())
     texts = [text for text in every if len(text.split()) <= options.longest_paraphrased]
     return [tuple(text if name == "text" else None for name in columns) for text in texts][: options.sentences]
 

@@ -54,10 +54,10 @@ def sampling(corpus: Path, _: Path) -> Work:
 
 
 def sentence_store(corpus: Path, _: Path) -> Work:
-    from opencse.text.corpus import read_texts
+    from opencse.text.corpus import Corpus
     from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
-    return lambda: open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
+    return lambda: open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
 
 
 def training(corpus: Path, folder: Path) -> Work:
@@ -86,14 +86,14 @@ def mining(corpus: Path, _: Path) -> Work:
     import numpy as np
 
     from opencse.foundation.unit_rows import unit_rows
-    from opencse.text.corpus import read_texts
+    from opencse.text.corpus import Corpus
     from opencse.text.mined.mined_spec import CorpusIndex
     from opencse.text.mined.vectors import Embedding, find_vectors
     from opencse.text.views.constructor import SourceRow
     from opencse.text.views.registry import DebiasedNegatives
     from opencse.text.views.sentence_store import open_sentence_store, texts_hash
 
-    sentences = open_sentence_store(read_texts(corpus), texts_hash(read_texts(corpus))[0])
+    sentences = open_sentence_store(Corpus(corpus).texts(), texts_hash(Corpus(corpus).texts())[0])
     embedding = Embedding(model="minilm", precision="auto")
     embedder = embedding.embedder()
     vectors = find_vectors(sentences, embedding, embedder)

@@ -40,9 +40,9 @@ SIZES = {"bert-base": (768, 12, 12, 3072), "tiny": (32, 2, 2, 64)}  # width, lay
 def texts(corpus: str, count: int) -> list[str]:
     from itertools import islice
 
-    from opencse.text.corpus import read_texts
+    from opencse.text.corpus import Corpus
 
-    return list(islice(read_texts(corpus), count))
+    return list(islice(Corpus(corpus).texts(), count))
 
 
 def random_model(size: str, folder: Path) -> str:

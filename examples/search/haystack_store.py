@@ -9,7 +9,7 @@ import sys
 
 from opencse.encoder import load_encoder
 from opencse.text import demo
-from opencse.text.corpus import read_texts
+from opencse.text.corpus import Corpus
 
 if __name__ == "__main__":
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # is read when haystack is imported
@@ -20,7 +20,7 @@ if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
-    texts = list(read_texts(demo.corpus(arguments.get(3, "demo"))))
+    texts = list(Corpus(demo.corpus(arguments.get(3, "demo"))).texts())
 
     store = InMemoryDocumentStore(embedding_similarity_function="cosine")
     vectors = model.encode(texts).tolist()

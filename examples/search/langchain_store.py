@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
 from opencse.text import demo
-from opencse.text.corpus import read_texts
+from opencse.text.corpus import Corpus
 
 
 class SentenceEmbeddings(Embeddings):
@@ -34,6 +34,6 @@ if __name__ == "__main__":
     query = arguments.get(2, "The road is not safe.")
 
     store = InMemoryVectorStore(SentenceEmbeddings(model))
-    store.add_texts(list(read_texts(demo.corpus(arguments.get(3, "demo")))))
+    store.add_texts(list(Corpus(demo.corpus(arguments.get(3, "demo"))).texts()))
     for document, cosine in store.similarity_search_with_score(query, k=3):
         print(f"{cosine:.2f}  {document.page_content}")

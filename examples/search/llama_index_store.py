@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 from opencse.encoder import load_encoder
 from opencse.text import demo
-from opencse.text.corpus import read_texts
+from opencse.text.corpus import Corpus
 
 
 class SentenceEmbedding(BaseEmbedding):
@@ -45,7 +45,7 @@ if __name__ == "__main__":
     model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
 
-    nodes = [TextNode(text=text) for text in read_texts(demo.corpus(arguments.get(3, "demo")))]
+    nodes = [TextNode(text=text) for text in Corpus(demo.corpus(arguments.get(3, "demo"))).texts()]
     index = VectorStoreIndex(nodes, embed_model=SentenceEmbedding(model))
     for hit in index.as_retriever(similarity_top_k=3).retrieve(query):
         print(f"{hit.score:.2f}  {hit.text}")

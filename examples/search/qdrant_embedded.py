@@ -11,13 +11,13 @@ from qdrant_client.models import Distance, PointStruct, VectorParams
 
 from opencse.encoder import load_encoder
 from opencse.text import demo
-from opencse.text.corpus import read_texts
+from opencse.text.corpus import Corpus
 
 if __name__ == "__main__":
     arguments = dict(enumerate(sys.argv))
     model = load_encoder(arguments.get(1, "minilm"))
     query = arguments.get(2, "The road is not safe.")
-    texts = list(read_texts(demo.corpus(arguments.get(3, "demo"))))
+    texts = list(Corpus(demo.corpus(arguments.get(3, "demo"))).texts())
 
     client = QdrantClient(":memory:")
     vectors = model.encode(texts)

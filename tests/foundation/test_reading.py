@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import read_parquet
 from opencse.foundation.reading import LONGEST_LINE, json_object, read_json, read_text, regular_file
-from opencse.text.corpus import column_names, read_rows, read_texts
+from opencse.text.corpus import Corpus
 
 ENDINGS = ("c.txt", "c.txt.gz", "c.csv", "c.tsv", "c.jsonl", "c.jsonl.gz", "c.parquet")
 
@@ -25,8 +25,7 @@ def folder(tmp_path_factory):
 def readable_or_named(path) -> None:
     """Reading gives texts that can be encoded, or one error that names the file."""
     try:
-        column_names(path)
-        for text in read_texts(path):
+        for text in Corpus(path).texts():
             text.encode()
     except OpencseError as error:
         names(error, path.name)
@@ -60,7 +59,7 @@ def test_what_was_written_is_read(folder, texts) -> None:
     pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), folder / "c.parquet")
     kept = [text if text is not None and text.strip() else None for text in texts]
     for name in ("c.jsonl", "c.parquet"):
-        assert [row[0] for row in read_rows(folder / name, ["text"])] == kept
+        assert [row[0] for row in Corpus(folder / name).rows(["text"])] == kept
 
 
 @settings(max_examples=150, deadline=None)
@@ -88,7 +87,7 @@ def test_a_line_without_end_has_a_limit(tmp_path, name) -> None:
     with gzip.open(path, "wb") if name.endswith("gz") else path.open("wb") as file:
         file.write(b"a" * (LONGEST_LINE + 1))
     with pytest.raises(OpencseError, match="line 1: longer than 4 MiB"):
-        column_names(path)
+        Corpus(path)
 
 
 def test_devices_pipes_and_loops_are_no_files(tmp_path) -> None:
@@ -105,7 +104,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path) -> None:
     pq.write_table(pa.Table.from_arrays([column, column], names=["text", "text"]), tmp_path / "c.parquet")
     for name in ("c.csv", "c.parquet"):
         with pytest.raises(OpencseError, match="two columns are named 'text'"):
-            column_names(tmp_path / name)
+            Corpus(tmp_path / name)
 
 
 def test_parquet_with_invalid_utf8_and_with_a_damaged_page_is_refused(tmp_path) -> None:
@@ -113,7 +112,7 @@ def test_parquet_with_invalid_utf8_and_with_a_damaged_page_is_refused(tmp_path) 
     array = pa.array([b"fine", b"a \xff"], pa.binary())
     pq.write_table(pa.table({"text": pa.Array.from_buffers(pa.string(), 2, array.buffers())}), path)
     with pytest.raises(OpencseError, match="UTF8"):
-        list(read_texts(path))
+        list(Corpus(path).texts())
     pq.write_table(pa.table({"text": ["a dog", "a cat"] * 50}), path, write_page_checksum=True, compression="none")
     content = path.read_bytes()
     path.write_bytes(content.replace(b"a dog", b"a fog", 1))
@@ -136,4 +135,4 @@ def test_a_text_where_names_should_be_is_refused(tmp_path) -> None:
     path = tmp_path / "corpus.csv"
     path.write_text("word " * 400 + "\nThe soup is hot.\n")
     with pytest.raises(OpencseError, match="a column name of 1,999 characters"):
-        list(read_texts(path))
+        list(Corpus(path).texts())

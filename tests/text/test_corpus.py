@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opencse.foundation.errors import OpencseError
-from opencse.text.corpus import column_names, content_hash, read_rows, read_texts
+from opencse.text.corpus import Corpus, content_hash
 
 ROWS = [("A cat, sitting.", "x"), (None, "y"), ('He said "no".', None), ("na\u2028ïve", "z")]
 TEXTS = [t for t, _ in ROWS if t]
@@ -50,33 +50,33 @@ KINDS = ["txt", "txt.gz", "jsonl", "csv", "tsv", "parquet", "folder", "dataset"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_format_gives_the_same_sentences(tmp_path, kind: str) -> None:
     path = write(tmp_path, kind)
-    assert list(read_texts(path)) == TEXTS
-    assert column_names(path)[0] == "text"
+    assert list(Corpus(path).texts()) == TEXTS
+    assert Corpus(path).columns[0] == "text"
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if not k.startswith("txt")])
 def test_columns_stay_aligned_and_keep_nulls(tmp_path, kind: str) -> None:
-    assert list(read_rows(write(tmp_path, kind), ["note", "text"])) == [(n, t) for t, n in ROWS]
+    assert list(Corpus(write(tmp_path, kind)).rows(["note", "text"])) == [(n, t) for t, n in ROWS]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_missing_column_is_named_with_those_that_exist(tmp_path, kind: str) -> None:
     with pytest.raises(OpencseError, match=r"no column 'negation'.*text"):
-        list(read_rows(write(tmp_path, kind), ["negation"]))
+        list(Corpus(write(tmp_path, kind)).rows(["negation"]))
 
 
 def test_invalid_utf8_names_the_line(tmp_path) -> None:
     path = tmp_path / "c.txt"
     path.write_bytes(b"fine\nbroken \xff here\n")
     with pytest.raises(OpencseError, match="line 2: not valid UTF-8"):
-        list(read_texts(path))
+        list(Corpus(path).texts())
 
 
 def test_rows_of_the_wrong_width_are_named(tmp_path) -> None:
     path = tmp_path / "c.tsv"
     path.write_text("text\tnote\na\tb\nc\td\te\n")
     with pytest.raises(OpencseError, match="line 3: 3 cells"):
-        list(read_texts(path))
+        list(Corpus(path).texts())
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_bad_files_are_one_clear_line(tmp_path, name: str, content: str, message
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(OpencseError, match=message):
-        list(read_texts(path))
+        list(Corpus(path).texts())
 
 
 def test_a_missing_file_is_named(tmp_path) -> None:
     with pytest.raises(OpencseError, match="no such file"):
-        list(read_texts(tmp_path / "none.txt"))
+        list(Corpus(tmp_path / "none.txt").texts())
     with pytest.raises(OpencseError, match="the path is empty"):  # of a variable that is not set
-        list(read_texts(""))
+        list(Corpus("").texts())
 
 
 def test_the_hash_follows_the_content(tmp_path) -> None:

@@ -16,7 +16,7 @@ from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import Recipe, Teacher, load_recipe
 from opencse.recipes.rows.token_store import TokenSource, UsableRows
-from opencse.text.corpus import Corpus, read_rows
+from opencse.text.corpus import Corpus
 from opencse.training import teachers as module
 from opencse.training.teachers import load_teachers, teacher_vectors
 from tests.tiny import tiny_bert, tiny_roberta
@@ -70,7 +70,7 @@ def test_the_vectors_are_the_teachers_own(student, wise, corpus) -> None:
     model = SentenceTransformer(str(wise), device="cpu")
     assert set(found) == {"anchor", "other"}
     for view, column in (("anchor", "text"), ("other", "other")):
-        texts = [row[0] for row in read_rows(corpus, [column])]
+        texts = [row[0] for row in Corpus(corpus).rows([column])]
         assert found[view].shape == (64, 48)
         for text, vector in zip(texts, found[view], strict=True):
             expected = np.zeros(48) if text is None else model.encode(text)
@@ -78,7 +78,7 @@ def test_the_vectors_are_the_teachers_own(student, wise, corpus) -> None:
 
 
 def test_prompt_length_and_pooling(student, wise, corpus) -> None:
-    text = next(iter(read_rows(corpus, ["text"])))[0]
+    text = next(iter(Corpus(corpus).rows(["text"])))[0]
     model = SentenceTransformer(str(wise), device="cpu")
     found = vectors(recipe(model=str(wise), prompt="no {} today"), student, corpus)
     np.testing.assert_allclose(found["anchor"][0], model.encode(f"no {text} today"), atol=2e-6)

@@ -106,10 +106,9 @@ def parquet(columns: object, **options: str) -> bytes:
 
 
 def _corpus(path: Path) -> None:
-    from opencse.text.corpus import column_names, read_texts
+    from opencse.text.corpus import Corpus
 
-    column_names(path)
-    for text in read_texts(path):
+    for text in Corpus(path).texts():
         text.encode()
 
 

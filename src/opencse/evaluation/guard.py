@@ -20,8 +20,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_ROWS
 from opencse.foundation.progress import note
 from opencse.foundation.reading import ASSETS, existing_path
-from opencse.text.corpus import Corpus, read_texts
-from opencse.text.text_column import query_column
+from opencse.text.corpus import Corpus, query_column
 
 GUARD_TASKS = ("guard-questions", "guard-answers", "guard-topics", "guard-long")
 """The tasks of the bundled guard set."""
@@ -69,7 +68,7 @@ def load_guard(path: str | Path | None = None, *, prefix: str = "guard", documen
             found.append(_BUILDERS[name](f"{prefix}-{table}", file))
     if os.path.isfile(chosen / _SEARCHES):
         if os.path.isfile(chosen / _DOCUMENTS):
-            documents = read_texts(chosen / _DOCUMENTS)
+            documents = Corpus(chosen / _DOCUMENTS).texts()
         found.append(_searches(f"{prefix}-searches", chosen / _SEARCHES, documents))
     if not found:
         tables = ", ".join(f"{name.removeprefix('guard-')}.tsv" for name in GUARD_TASKS)

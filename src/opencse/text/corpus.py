@@ -19,12 +19,25 @@ from opencse.foundation.reading import (
     unknown_format,
 )
 from opencse.foundation.tables import TABLES, column_rows, nested_field, table_columns
-from opencse.text.text_column import text_column
+
+TEXT_COLUMNS = (
+    "text",
+    "sentence",
+    "sentences",
+    "body",
+    "content",
+    "passage",
+    "document",
+    "paragraph",
+    "abstract",
+    "description",
+)
+"""Common names of a column of text, the likeliest first."""
+
+QUERY_COLUMNS = ("query", "queries", "question", "search")
+"""Names of a column of searches."""
 
 Row = tuple[str | None, ...]
-
-
-_FORMATS = (".txt", ".parquet", *TABLES)
 
 
 class Corpus:
@@ -33,13 +46,15 @@ class Corpus:
     Its files are expected not to change as long as the object is used.
 
     Args:
-        path: As for `read_texts`.
+        path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, a folder of Parquet
+            files, or a folder saved by `datasets`.
         name: The user's name for it; by default the file's name.
 
     Attributes:
         path: The file or folder.
         name: The user's name for it.
         columns: Names of the columns (`("text",)` for plain text).
+        format: The file's extension, with `.gz` if it is compressed, or `folder`.
 
     Raises:
         OpencseError: The path is missing, or its format or encoding is wrong.
@@ -52,9 +67,11 @@ class Corpus:
     def __init__(self, path: str | Path, name: str | None = None) -> None:
         self.path = existing_path(path)
         self.name = name or self.path.name
-        if not self.path.is_dir() and file_extension(self.path) not in _FORMATS:
+        kind = "folder" if self.path.is_dir() else file_extension(self.path)
+        if kind not in ("folder", ".txt", ".parquet", *TABLES):
             raise unknown_format(self.path)
         self.columns = tuple(table_columns(self.path))
+        self.format = kind + (".gz" if kind != "folder" and self.path.suffix == ".gz" else "")
 
     def text_column(self, wanted: str | None = None) -> str:
         """Return the column that holds the text: `wanted`, or the likeliest by its name (`text_column`)."""
@@ -63,7 +80,7 @@ class Corpus:
         return text_column(self.columns, self.path, wanted)
 
     def texts(self, column: str = "text") -> Iterator[str]:
-        """Yield the non-blank sentences, in order."""
+        """Yield the non-blank sentences, in order, without reading the corpus into memory."""
         for (text,) in self.rows((column,)):
             if text is not None:
                 yield text
@@ -73,62 +90,21 @@ class Corpus:
         return list(islice(self.texts(), count)) if "text" in self.columns else []
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
-        """Yield the named columns of every row (`read_rows`)."""
+        """Yield the named columns of every row, in order; a cell is None if it is null, empty or blank.
+
+        Raises:
+            OpencseError: There is no such column, a cell holds no text, or the file is damaged.
+        """
         for file, number, cells in column_rows(self.path, columns):
             for cell in cells:
                 if isinstance(cell, str):
                     check_characters(cell, file, number)
             yield tuple([_cell(cell, file, number, column) for cell, column in zip(cells, columns, strict=True)])
 
-    @property
-    def format(self) -> str:
-        """The file's extension, with `.gz` if it is compressed, or `folder`."""
-        if self.path.is_dir():
-            return "folder"
-        return file_extension(self.path) + (".gz" if self.path.suffix == ".gz" else "")
-
     @cached_property
     def content_hash(self) -> str:
         """Hash of the files' bytes (`content_hash`)."""
         return content_hash(self.path)
-
-
-def read_texts(path: str | Path, column: str = "text") -> Iterator[str]:
-    """Yield the non-blank sentences of a corpus, in order, without reading it into memory.
-
-    Args:
-        path: A `.txt`, `.jsonl`, `.csv` or `.tsv` file (optionally `.gz`), a `.parquet` file, a folder of Parquet
-            files, or a folder saved by `datasets`.
-        column: The column to read where the format has columns.
-
-    Raises:
-        OpencseError: The path is missing, its format or encoding is wrong, or it has no such column.
-    """
-    yield from Corpus(path).texts(column)
-
-
-def read_rows(path: str | Path, columns: Sequence[str]) -> Iterator[Row]:
-    """Yield the named columns of every row, in order; a cell is None if it is null, empty or blank.
-
-    A `.txt` file has one column, `text`.
-
-    Args:
-        path: As for `read_texts`.
-        columns: Names of the columns to read.
-
-    Raises:
-        OpencseError: As `read_texts`.
-    """
-    yield from Corpus(path).rows(columns)
-
-
-def column_names(path: str | Path) -> list[str]:
-    """Return the names of the columns of a corpus (`["text"]` for plain text).
-
-    Raises:
-        OpencseError: The path is missing, or its format or encoding is wrong.
-    """
-    return list(Corpus(path).columns)
 
 
 def content_hash(path: str | Path) -> str:
@@ -144,6 +120,48 @@ def content_hash(path: str | Path) -> str:
                 while block := stream.read(1 << 20):
                     digest.update(block)
     return digest.hexdigest()
+
+
+def text_column(
+    columns: Sequence[str], source: str | Path, wanted: str | None = None, *, option: str = "--column"
+) -> str:
+    """Return the column that holds the text: the wanted one, else the first of `TEXT_COLUMNS`, else the only one.
+
+    Args:
+        columns: The columns of the table.
+        source: Name of the table, for messages.
+        wanted: The column that the user asked for.
+        option: How the user names a column, for messages.
+
+    Raises:
+        OpencseError: The wanted column is missing, or none of several has a known name.
+    """
+    if wanted is not None:
+        if wanted not in columns:
+            raise OpencseError(f"{source}: no column '{wanted}'", f"It has: {', '.join(columns) or 'none'}.")
+        return wanted
+    by_name = {column.lower(): column for column in reversed(columns)}
+    for name in TEXT_COLUMNS:
+        if name in by_name:
+            return by_name[name]
+    if len(columns) == 1:
+        return columns[0]
+    raise OpencseError(
+        f"{source}: which column holds the text? It has {', '.join(columns) or 'none'}", f"Name it with `{option}`."
+    )
+
+
+def query_column(columns: Sequence[str], source: str | Path) -> str:
+    """Return the column that holds searches: the first of `QUERY_COLUMNS`, or else that of text.
+
+    Args:
+        columns: The columns of the table.
+        source: Name of the table, for messages.
+
+    Raises:
+        OpencseError: None of several columns has a known name.
+    """
+    return next((name for name in QUERY_COLUMNS if name in columns), None) or text_column(columns, source)
 
 
 def _cell(value: object, path: Path, number: int, column: str) -> str | None:

@@ -17,12 +17,11 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_file
 from opencse.foundation.progress import note
 from opencse.foundation.reading import translate_errors
-from opencse.text.corpus import Corpus, content_hash
+from opencse.text.corpus import Corpus, Row, content_hash, query_column, text_column
 from opencse.text.documents import DocumentPassage, Documents, are_sentences, count_words
-from opencse.text.text_column import query_column, text_column
 
 _QUERIES = 200
-_VERSION = "4"
+_VERSION = "5"
 _LEAST = 3  # words below which a sentence of a document is a heading
 
 
@@ -74,9 +73,7 @@ class UserText:
             raise OpencseError(f"{corpus.name}: no cell of the column {wanted!r} has a letter", "Choose with --column.")
         if split and not kept and not are_sentences(first):
             return _split(self._documents, wanted, self._name)
-        if wanted != "text":
-            corpus = Corpus(_renamed(corpus, wanted), self._name)
-        return _distinct(corpus, ["text", *sorted(kept - {"text", wanted})])
+        return _distinct(corpus, [wanted, *sorted(kept - {"text", wanted})])
 
 
 def collect_passages(given: Any, *, column: str | None = None, words: int = 200) -> list[DocumentPassage]:
@@ -143,41 +140,32 @@ def _split(documents: Documents, column: str | None, name: str) -> Corpus:
 
 
 def _distinct(corpus: Corpus, keys: Sequence[str]) -> Corpus:
-    """Write the rows of a corpus to the cache without those that repeat, unless there are none.
+    """Return a table with its texts in the column `text` and no row that repeats, written to the cache if need be.
 
     Args:
-        corpus: A corpus with a column `text`.
-        keys: The columns in which rows that repeat are equal, the first of them `text`.
+        corpus: The table.
+        keys: The columns in which rows that repeat are equal, the first of them that of the text.
     """
+    others = corpus.columns if keys[0] in corpus.columns else ()  # a field within a field gives rows of its own
+    others = tuple(name for name in others if name not in ("text", *keys) and _is_text(corpus, name))
     hashes = np.fromiter((hash(row) for row in corpus.rows(keys) if row[0] is not None), np.int64)
     count = len(np.unique(hashes))
-    if count == len(hashes):
+    if count == len(hashes) and keys[0] == "text":
         return corpus
-    note(f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another and are left out")
-    if count == 1:
-        raise OpencseError(f"{corpus.name} holds one sentence, {len(hashes):,} times", "Give different sentences.")
-    names = [*keys, *(name for name in corpus.columns if name not in keys and _is_text(corpus, name))]
+    if count < len(hashes):
+        note(f"{corpus.name}: {len(hashes) - count:,} of {len(hashes):,} sentences repeat another and are left out")
+        if count == 1:
+            raise OpencseError(f"{corpus.name} holds one sentence, {len(hashes):,} times", "Give different sentences.")
 
     def columns() -> dict[str, Iterable[str | None]]:
-        rows: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
-        for row in corpus.rows(names):
+        rows: dict[Row, Row] = {}
+        for row in corpus.rows((*keys, *others)):
             if row[0] is not None:
                 rows.setdefault(row[: len(keys)], row)
-        return dict(zip(names, zip(*rows.values(), strict=True), strict=True))
+        cells = zip(*rows.values(), strict=True)
+        return dict(zip(("text", *keys[1:], *others), cells, strict=True))
 
     return Corpus(_written("distinct", [corpus.content_hash, *keys], columns, corpus.path), corpus.name)
-
-
-def _renamed(corpus: Corpus, column: str) -> Path:
-    """Write the text columns of a table to the cache, one of them renamed to `text`."""
-
-    def columns() -> dict[str, Iterable[str | None]]:
-        others = corpus.columns if column in corpus.columns else ()  # a field within a field gives rows of its own
-        names = [column, *(name for name in others if name not in (column, "text") and _is_text(corpus, name))]
-        cells = zip(*corpus.rows(names), strict=True)
-        return {"text" if name == column else name: each for name, each in zip(names, cells, strict=True)}
-
-    return _written("renamed", [corpus.content_hash, column], columns, corpus.path)
 
 
 def _is_text(corpus: Corpus, column: str) -> bool:

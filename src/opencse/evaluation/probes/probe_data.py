@@ -21,7 +21,7 @@ from opencse.evaluation.data_files import TextVariant
 from opencse.evaluation.probes.scored_pairs import SPLITS
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import ASSETS
-from opencse.text.corpus import column_names, read_rows
+from opencse.text.corpus import Corpus
 
 KINDS = ("paraphrase", "negation", "deletion", "insertion", "substitution", "random")
 """OssCSE's six transformations. Of these, only the negation says the opposite in nearly the same words."""
@@ -80,7 +80,8 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
         OpencseError: There is no such file, it has no column of sentences, no version of them, or no usable row.
     """
     path = Path(path)
-    names = column_names(path)
+    corpus = Corpus(path)
+    names = corpus.columns
     anchor = next((name for name in _ANCHORS if name in names), None)
     if anchor is None:
         raise OpencseError(f"{path}: no column 'sentence' or 'text' among {', '.join(names) or 'none'}", "Name it so.")
@@ -89,7 +90,7 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
         raise OpencseError(
             f"{path}: no transformed version of the sentences", f"Add at least one of the columns {', '.join(KINDS)}."
         )
-    rows = [row for row in read_rows(path, (anchor, *columns)) if row[0] is not None]
+    rows = [row for row in corpus.rows((anchor, *columns)) if row[0] is not None]
     if not rows:
         raise OpencseError(f"{path}: holds no sentence", "Give at least one row.")
     total = len(rows)

@@ -9,7 +9,7 @@ from typing import Any
 
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.reading import regular_file
-from opencse.text.corpus import column_names
+from opencse.text.corpus import Corpus
 
 SENTENCE_COLUMNS = ("text", "sentence")
 PARAPHRASE_COLUMNS = ("paraphrase", "back_translation", "candidate")
@@ -78,7 +78,7 @@ def paraphrase_columns(table: str | Path) -> tuple[str, str]:
     Raises:
         OpencseError: There is no such file, or it has no columns with known names.
     """
-    present = column_names(regular_file(table))  # a corpus may be a folder, this table may not
+    present = Corpus(regular_file(table)).columns  # a corpus may be a folder, this table may not
     columns = [
         next((name for name in names if name in present), None) for names in (SENTENCE_COLUMNS, PARAPHRASE_COLUMNS)
     ]

@@ -13,7 +13,7 @@ from opencse.foundation.parquet import is_made_from, write_texts
 from opencse.foundation.progress import timed
 from opencse.recipes import CorpusSettings
 from opencse.recipes.rows.paraphrases import paraphrase_columns
-from opencse.text.corpus import Corpus, content_hash, read_rows
+from opencse.text.corpus import Corpus, content_hash
 from opencse.text.english.lexicon import OPPOSITE_TABLES, lexicon_bytes
 from opencse.text.english.parse import parse_without_asides
 from opencse.text.english.statements import MainClause
@@ -72,7 +72,7 @@ def sample(
     if table is not None:
         text_column, _ = paraphrase_columns(table)
         paraphrased = _Reservoir(settings.paraphrases, rng)
-        for text in dict.fromkeys(text for (text,) in read_rows(table, (text_column,)) if text and text.strip()):
+        for text in dict.fromkeys(text for (text,) in Corpus(table).rows((text_column,)) if text and text.strip()):
             paraphrased.offer(text)
         texts += paraphrased.kept
     if not texts:

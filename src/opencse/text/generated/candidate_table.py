@@ -12,7 +12,7 @@ from opencse.foundation.errors import OpencseError
 from opencse.foundation.parquet import parquet_rows
 from opencse.foundation.reading import file_extension, regular_file
 from opencse.foundation.tables import TABLES, read_table
-from opencse.text.corpus import column_names
+from opencse.text.corpus import Corpus
 from opencse.text.surface import match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
@@ -162,7 +162,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the cells of every row of a table, in the given columns."""
     if file_extension(path) not in (".parquet", *TABLES):
         raise OpencseError(f"{path} is not a table of candidates", "It must end in .parquet, .csv, .tsv or .jsonl.")
-    present = column_names(path)
+    present = Corpus(path).columns
     for column in columns:
         if column not in present:
             raise OpencseError(f"{path} has no column {column!r}", f"It has {', '.join(map(repr, present))}.")

@@ -13,7 +13,7 @@ from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_seed
 from opencse.foundation.progress import Phase, timed
 from opencse.foundation.workers import Engine, Local
-from opencse.text.corpus import read_texts
+from opencse.text.corpus import Corpus
 from opencse.text.views.constructor import UNIT, BuiltView, Constructor, ConstructorSpec, SourceRow
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore, open_sentence_store, texts_hash
 from opencse.text.views.storage import BuiltColumns, ViewFiles, begun_columns, build_header, build_order
@@ -68,12 +68,12 @@ def build_views(
         check_seed(seed)
         ordered = {name: specs[name] for name in build_order(specs)}
         specs = _with_precision(ordered, begun_columns(out_dir) if resume else {})
-        digest, rows = texts_hash(read_texts(corpus_path))
+        digest, rows = texts_hash(Corpus(corpus_path).texts())
         if rows == 0:
             raise OpencseError(
                 f"{corpus_path} has no sentence", "Give a corpus with at least one line that is not blank."
             )
-        sentences = open_sentence_store(read_texts(corpus_path), digest)
+        sentences = open_sentence_store(Corpus(corpus_path).texts(), digest)
         builder = _UnitBuilder(specs, sentences, seed)
         engine = engine or Local()
         if isinstance(engine, Local):  # no more processes than units
