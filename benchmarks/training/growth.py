@@ -105,7 +105,7 @@ def mining(corpus: Path, _: Path) -> Work:
         noisy = unit_rows(distinct + noise).astype(np.float16)
         vectors.write(shard, noisy[np.arange(start, stop) % DISTINCT])
     spec = DebiasedNegatives(model="minilm")
-    miner = spec.open(prepared=CorpusIndex(sentences=sentences, vectors=vectors, embedding=embedding))
+    miner = spec.open(prepared=CorpusIndex(sentences=sentences, vectors=vectors))
     units = np.linspace(0, len(sentences) // spec.unit - 1, UNITS).astype(int).tolist()
 
     def draw() -> None:

@@ -25,7 +25,6 @@ batch_size = 8
 precision = "fp32"
 checkpoint_every = 2
 log_every = 1
-keep_checkpoints = 2
 [selection]
 every = 2
 """

@@ -1,4 +1,4 @@
-"""Checks of numbers that users give outside recipes."""
+"""Checks of numbers that users give."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from opencse.foundation.errors import OpencseError
 
 LARGEST_SEED = 2**32 - 1
 """Largest seed that NumPy accepts."""
+
+
+def check_least(settings: object, least: float, *names: str) -> None:
+    """Raise ValueError if an attribute of some settings is below its least value; None is none."""
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
 
 
 def check_seed(seed: int) -> None:

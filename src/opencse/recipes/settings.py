@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from opencse.foundation.numbers import LARGEST_SEED
+from opencse.foundation.numbers import LARGEST_SEED, check_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,9 @@ class Optimizer:
             raise ValueError("lr must be positive")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError("betas must be at least 0 and below 1")
-        if self.eps <= 0 or self.weight_decay < 0 or self.max_grad_norm < 0:
-            raise ValueError("eps must be positive, weight_decay and max_grad_norm at least 0")
+        if self.eps <= 0:
+            raise ValueError("eps must be positive")
+        check_least(self, 0, "weight_decay", "max_grad_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +71,7 @@ class Training:
         seed: Seed of all random choices.
         log_every: Steps between lines in `metrics.jsonl`.
         gradient_norms_every: Steps between measurements of each term's gradient norm; 0 for never.
-        checkpoint_every: Steps between checkpoints; 0 for none.
-        keep_checkpoints: Number of checkpoints that are kept. With two or more, a damaged checkpoint costs only the
-            steps since the one before it.
-        length_groups: Encode the rows of a batch in groups of similar length, if the encoder needs padding. The
-            composition of batches does not change.
+        checkpoint_every: Steps between checkpoints, of which the last two are kept; 0 for none.
     """
 
     epochs: int = 1
@@ -87,22 +84,14 @@ class Training:
     log_every: int = 25
     gradient_norms_every: int = 0
     checkpoint_every: int = 500
-    keep_checkpoints: int = 2
-    length_groups: bool = True
 
     def __post_init__(self) -> None:
         if self.batch_size < 2:
             raise ValueError("batch_size must be at least 2: the negatives are the other sentences of the batch")
-        if self.epochs < 1 or (self.max_steps is not None and self.max_steps < 1):
-            raise ValueError("epochs and max_steps must be at least 1")
+        check_least(self, 1, "epochs", "max_steps", "micro_batch", "log_every")
+        check_least(self, 0, "checkpoint_every", "gradient_norms_every")
         if self.accumulate < 1 or self.batch_size % self.accumulate or self.batch_size // self.accumulate < 2:
             raise ValueError("accumulate must divide batch_size into parts of at least 2 sentences")
-        if self.micro_batch is not None and self.micro_batch < 1:
-            raise ValueError("micro_batch must be at least 1")
-        if self.keep_checkpoints < 1 or self.log_every < 1:
-            raise ValueError("keep_checkpoints and log_every must be at least 1")
-        if self.checkpoint_every < 0 or self.gradient_norms_every < 0:
-            raise ValueError("checkpoint_every and gradient_norms_every must be at least 0")
         if not 0 <= self.seed <= LARGEST_SEED:
             raise ValueError(f"seed must be from 0 to {LARGEST_SEED}")
 
@@ -128,8 +117,7 @@ class Selection:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ValueError("tasks must name at least one development set")
-        if self.every < 1 or (self.patience is not None and self.patience < 1):
-            raise ValueError("every and patience must be at least 1")
+        check_least(self, 1, "every", "patience")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,12 +148,10 @@ class Block:
     fit_steps: int = 600
 
     def __post_init__(self) -> None:
-        if self.tolerance < 0 or self.copy_lr < 0:
-            raise ValueError("tolerance and copy_lr must not be negative")
+        check_least(self, 0, "tolerance", "copy_lr", "fit_steps")
+        check_least(self, 1, "code", "inner", "hidden", "code_hidden", "fit_batches")
         if not 0 <= self.dropout < 1:
             raise ValueError("dropout must be at least 0 and below 1")
-        if min(self.code, self.inner, self.hidden, self.code_hidden, self.fit_batches) < 1 or self.fit_steps < 0:
-            raise ValueError("sizes and fit_batches must be at least 1, and fit_steps at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,8 +171,8 @@ class MixturePart:
     words: int | None = None
 
     def __post_init__(self) -> None:
-        if self.rows < 0 or (self.words is not None and self.words < 1):
-            raise ValueError("rows must be at least 0 and words at least 1")
+        check_least(self, 0, "rows")
+        check_least(self, 1, "words")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,9 +204,6 @@ class CorpusSettings:
     def __post_init__(self) -> None:
         if not 0 <= self.clauses <= 1:
             raise ValueError("clauses must be a share from 0 to 1")
-        if self.rows is not None and self.rows < 2:
-            raise ValueError("rows must be at least 2")
-        if self.opposites < 0:
-            raise ValueError("opposites must be at least 0")
-        if self.paraphrases is not None and self.paraphrases < 1:
-            raise ValueError("paraphrases must be at least 1")
+        check_least(self, 2, "rows")
+        check_least(self, 0, "opposites")
+        check_least(self, 1, "paraphrases")

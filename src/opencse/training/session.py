@@ -45,6 +45,7 @@ from opencse.training.network import Network
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+_KEPT_CHECKPOINTS = 2  # a damaged one costs only the steps since the one before it
 _MEETING = timedelta(minutes=5)  # for all processes to start; one may wait 2.4 times as long
 _PATIENCE = timedelta(days=1)
 
@@ -255,7 +256,7 @@ class TrainingSession:
         host = LoopHost(
             folder=self.folder,
             accelerator=self.accelerator,
-            checkpoints=Checkpoints(folder, training.keep_checkpoints, fingerprint, self.notify),
+            checkpoints=Checkpoints(folder, _KEPT_CHECKPOINTS, fingerprint, self.notify),
             progress=self.progress,
             notify=self.notify,
             deadline=self._deadline,

@@ -241,12 +241,11 @@ class _TrainingText:
 
     def assembler(self, model: _TrainedModel, session: TrainingSession) -> Assembler:
         """Return the builder of batches."""
-        grouped = self._recipe.training.length_groups and not model.packed
         return Assembler(
             self.store,
             model.views,
             model.encoder.tokenizer.pad_token_id or 0,
-            group_overhead=_GROUP_OVERHEAD[session.on_cpu] if grouped else None,
+            group_overhead=None if model.packed else _GROUP_OVERHEAD[session.on_cpu],
             teachers=self.vectors,
             tokens=[view for view in model.views if any(view in term.tokens for term in self._recipe.terms)],
             packed=model.packed and not session.on_cpu,

@@ -40,8 +40,6 @@ def test_highest_rate_in_the_window(rows, table):
 def test_other_windows_and_picks(rows, table):
     assert chosen(rows, CandidateTable(path=table, window=(0.1, 0.3)))[0].text == FEW[1]
     assert chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="highest"))[0].text == FEW[3]
-    assert chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="lowest"))[0].text == FEW[1]
-    assert chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="first"))[0].text == FEW[1]
     picks = {
         chosen(rows, CandidateTable(path=table, window=(0.1, 1.0), pick="random"), seed=s)[0].text for s in range(30)
     }

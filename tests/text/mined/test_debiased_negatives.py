@@ -182,5 +182,5 @@ def test_impossible_values(tmp_path):
     refused("count = 0", "count must be at least 1")
     refused("weight = 1.5", "weight must lie in")
     refused("temperature = -1.0", "temperature must be at least 0")
-    refused("pool = 0", "pool and block")
+    refused("pool = 0", "pool must be at least 1")
     refused('mode = "literal"', "'sound' or 'faithful'")

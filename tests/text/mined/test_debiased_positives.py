@@ -10,7 +10,7 @@ from scipy.stats import chisquare, zscore
 
 from opencse.foundation.errors import OpencseError
 from opencse.recipes import dump_recipe, load_recipe
-from opencse.text.views.registry import CandidateTable, DebiasedPositives, Deletion, WordRepetition, build_views
+from opencse.text.views.registry import CandidateTable, DebiasedPositives, build_views
 from tests.text.mined.helpers import vectors, word_similarity
 
 TABLE = {
@@ -77,20 +77,12 @@ def test_probabilities(texts, table, encoder, tmp_path):
     assert chisquare([drawn.count(one) for one in pool], 1000 * expected).pvalue > 0.001
 
 
-def test_columns_and_floor(texts, encoder, tmp_path):
-    specs = {
-        "shorter": Deletion(),
-        "longer": WordRepetition(share=0.5),
-        "positive": DebiasedPositives(model=encoder, candidates=("shorter", "longer"), window=(0.5, 1.0)),
-    }
-    rows = pq.read_table(build_views(texts, specs, tmp_path / "v")).to_pylist()
-    for row in rows:
-        for k in (1, 2):
-            if row[f"positive_{k}"] is not None:
-                assert row[f"positive_{k}"] == row[row[f"positive_{k}.rule"]]
-                assert row[f"positive_{k}.cosine"] >= 0.5
-    with pytest.raises(OpencseError, match="needs the column 'shorter'"):
-        build_views(texts, {"positive": specs["positive"]}, tmp_path / "w")
+def test_the_window_leaves_candidates_out(texts, table, encoder, tmp_path):
+    every = draw(texts, table, encoder, tmp_path / "every", count=4)[1]
+    cosines = sorted(every[f"positive_{k}.cosine"] for k in (1, 2, 3, 4))
+    near = draw(texts, table, encoder, tmp_path / "near", count=4, window=((cosines[1] + cosines[2]) / 2, 1.0))[1]
+    assert near["positive_1.candidates"] == 2
+    assert {near["positive_1.cosine"], near["positive_2.cosine"]} == set(cosines[2:])
 
 
 def test_in_a_recipe(table, tmp_path):
@@ -102,7 +94,7 @@ def test_in_a_recipe(table, tmp_path):
     path.write_text(dump_recipe(recipe))
     assert load_recipe(path).build == recipe.build
     for line, match in (
-        ("", "give a source"),
+        ("", "the key 'source' is missing"),
         ('source = { kind = "deletion" }', "source must be a back_translation"),
         ('source = { kind = "candidate_table", wrong = 1 }', "build.positive.source: unknown key 'wrong'"),
     ):

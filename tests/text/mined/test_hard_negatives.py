@@ -6,15 +6,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from opencse.foundation.errors import OpencseError
-from opencse.recipes import load_recipe
 from opencse.text.views.pair_statistics import pair_statistics
-from opencse.text.views.registry import Deletion, HardNegatives, build_views
+from opencse.text.views.registry import HardNegatives, build_views
 from tests.text.mined.helpers import key, vectors
 
 
-def mine(corpus: Path, out: Path, model: str, others: dict | None = None, **options) -> list[dict]:
-    specs = {**(others or {}), "negative": HardNegatives(model=model, precision="fp32", **options)}
+def mine(corpus: Path, out: Path, model: str, **options) -> list[dict]:
+    specs = {"negative": HardNegatives(model=model, precision="fp32", **options)}
     return pq.read_table(build_views(corpus, specs, out)).to_pylist()
 
 
@@ -68,30 +66,8 @@ def test_ranks_window_and_chance(corpus, lines, encoder, tmp_path):
     assert len(used) >= 10
 
 
-def test_margins(corpus, lines, encoder, tmp_path):
-    matrix = vectors(encoder, lines)
-    rows = mine(
-        corpus, tmp_path / "a", encoder, {"shorter": Deletion(words=3)}, search="exact", positive="shorter", margin=0.1
-    )
-    texts = [row["shorter"] for row in rows]
-    present = [i for i, text in enumerate(texts) if text is not None]
-    positives = np.zeros_like(matrix)
-    positives[present] = vectors(encoder, [texts[i] for i in present])
-    for i, row in enumerate(rows):
-        if texts[i] is None:
-            assert row["negative_1.rule"] == "empty pool"
-        elif row["negative_1"] is not None:
-            assert row["negative_1.cosine"] <= matrix[i] @ positives[i] - 0.1 + 2e-3
-    share = mine(corpus, tmp_path / "b", encoder, search="exact", relative_margin=0.05)
-    assert max(row["negative_1.cosine"] for row in share) <= 0.95
-    assert max(row["negative_1.cosine"] for row in mine(corpus, tmp_path / "c", encoder)) > 0.95
-
-
-def test_impossible_values(tmp_path):
+def test_impossible_values():
     with pytest.raises(ValueError, match="range that holds at least"):
         HardNegatives(model="m", ranks=(3, 4))
-    path = tmp_path / "r.toml"
-    path.write_text('extends = "simcse"\n[build.n]\nkind = "hard_negatives"\nmodel = "m"\npositive = "paraphrase"\n')
-    spec = load_recipe(path).build["n"]
-    with pytest.raises(OpencseError, match="needs the column 'paraphrase'"):
-        build_views(tmp_path / "absent.txt", {"n": spec}, tmp_path / "out")
+    with pytest.raises(ValueError, match="block must be at least 1"):
+        HardNegatives(model="m", block=0)

@@ -37,7 +37,7 @@ class BackTranslation(ConstructorSpec):
     Attributes:
         models: For each pivot, the model to the pivot language and the model back: Marian or FSMT, folder or hub id.
         window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
-        pick: The choice among the candidates in the window: "highest" rate, "lowest", "random" or "first".
+        pick: The choice among the candidates in the window: that with the "highest" rate, or a "random" one.
         beams: Width of the beam search; 1 is greedy search.
         noise: Change of the source before translation: "none", "insert" (frequent words), "mask" (words), or
             "insert_or_mask" (DebCSE: one of the two, drawn for each variant of a sentence).

@@ -16,7 +16,7 @@ from opencse.text.corpus import Corpus
 from opencse.text.surface import match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, SourceRow, row_random
 
-Pick = Literal["highest", "lowest", "random", "first"]
+Pick = Literal["highest", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +76,13 @@ class CandidateSource:
 
     def _chosen(self, row: SourceRow, count: int, fitting: Sequence[tuple[float, Candidate]]) -> BuiltView:
         """Choose among the candidates in the window, with their match error rates, of so many."""
-        pick = self._spec.pick
         if not fitting:
             why = "none in window" if count else "no candidate"
             return BuiltView(text=None, rule=why, scores={"mer": None, "candidates": count})
-        if pick == "random":
+        if self._spec.pick == "random":
             rate, chosen = row_random(self._seed, self._spec.kind, row).choice(fitting)
-        elif pick == "first":
-            rate, chosen = fitting[0]
         else:
-            rate, chosen = (max if pick == "highest" else min)(fitting, key=lambda pair: pair[0])
+            rate, chosen = max(fitting, key=lambda pair: pair[0])
         return BuiltView(text=chosen.text, rule=chosen.label or "chosen", scores={"mer": rate, "candidates": count})
 
 
@@ -99,7 +96,7 @@ class CandidateTable(ConstructorSpec):
         candidate_column: Column with a candidate, or with a list of candidates.
         label_columns: Columns with the origin of a candidate; it is recorded as the rule.
         window: Minimum and maximum match error rate (OssCSE: 0.15 and 0.6).
-        pick: The choice among the candidates in the window: "highest" rate, "lowest", "random" or "first".
+        pick: The choice among the candidates in the window: that with the "highest" rate, or a "random" one.
 
     Example:
         [build.paraphrase]

@@ -1,7 +1,7 @@
 """The candidate pool of each row: the sentences of a corpus that it may draw from, by cosine similarity.
 
 A pool holds the first n candidates, in random order, whose cosine lies in a window (`in_window`), or the k nearest
-candidates within bounds (`nearest`). Rows are scored against chunks of candidates by matrix products, so memory does
+candidates in it (`nearest`). Rows are scored against chunks of candidates by matrix products, so memory does
 not grow with the corpus.
 """
 
@@ -111,25 +111,24 @@ def in_window(
 
 
 def nearest(
-    rows: np.ndarray, candidates: np.ndarray, corpus: SearchedCorpus, *, size: int, low: float, high: np.ndarray
+    rows: np.ndarray, candidates: np.ndarray, corpus: SearchedCorpus, *, size: int, window: tuple[float, float]
 ) -> CandidatePools:
-    """Return for each row the `size` candidates with the highest cosine within bounds, the nearest first.
+    """Return for each row the `size` candidates with the highest cosine in the window, the nearest first.
 
-    Arguments as in `in_window`; the candidates may be in any order, and `high` is the maximum cosine of each row, (a,).
+    Arguments as in `in_window`; the candidates may be in any order.
     """
     anchors, anchor_keys = corpus.take(rows), corpus.keys[rows]
     ids = np.full((len(rows), size), -1, dtype=np.int64)
     cosine = np.full((len(rows), size), -np.inf, dtype=np.float32)
-    high = np.nextafter(high.astype(np.float32), np.float32(np.inf))[:, None]
-    low32 = np.nextafter(np.float32(low), np.float32(-np.inf))
+    low, high = np.nextafter(np.float32(window[0]), np.float32(-np.inf)), np.float32(window[1])
     for start in range(0, len(candidates), CHUNK):
         numbers = candidates[start : start + CHUNK]
         keys, vectors = corpus.keys[numbers], corpus.take(numbers)
         for first in range(0, len(rows), TILE):
             tile = slice(first, first + TILE)
             scores = anchors[tile] @ vectors.T
-            bar = np.maximum(cosine[tile].min(axis=1), low32)[:, None]  # the cosine that a candidate has to exceed
-            row, column = _found((scores > bar) & (scores < high[tile]))
+            bar = np.maximum(cosine[tile].min(axis=1), low)[:, None]  # the cosine that a candidate has to exceed
+            row, column = _found((scores > bar) & (scores <= high))
             other = keys[column] != anchor_keys[tile][row]
             row, column = row[other], column[other]
             if len(row):

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from opencse.foundation.numbers import check_least
 from opencse.text.mined.candidate_pools import CandidatePools, in_window
 from opencse.text.mined.mined_spec import CorpusIndex, MinedSpec, open_bounds
 from opencse.text.mined.selection import DebiasedDraw, gumbel_noise
@@ -54,8 +55,7 @@ class DebiasedNegatives(DebiasedDraw, MinedSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.pool < 1 or self.block < 1:
-            raise ValueError("pool and block must be at least 1")
+        check_least(self, 1, "pool", "block")
 
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, np.ndarray]:
         """See `MinedSpec`."""

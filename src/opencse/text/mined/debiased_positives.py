@@ -28,8 +28,6 @@ class DebiasedPositives(DebiasedDraw):
         model: The encoder, as in `DebiasedNegatives`.
         source: Source of the candidates: a `back_translation` (DebCSE: with noise and several `variants`) or a
             `candidate_table`; its window and pick have no effect.
-        candidates: Columns built earlier, each with one candidate, in addition to the source or instead of it.
-        count: m, the number of positives per row (DebCSE: 2), in the columns NAME_1, …, NAME_m.
 
     Example:
         [build.positive]
@@ -49,20 +47,12 @@ class DebiasedPositives(DebiasedDraw):
     kind: ClassVar[str] = "debiased_positives"
     role: ClassVar[Role] = "positive"
 
-    source: ConstructorSpec | None = None
-    candidates: tuple[str, ...] = ()
+    source: ConstructorSpec
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.source is None and not self.candidates:
-            raise ValueError("give a source, or the columns that hold candidates")
-        if self.source is not None and not isinstance(self.source, BackTranslation | CandidateTable):
+        if not isinstance(self.source, BackTranslation | CandidateTable):
             raise ValueError(f"source must be a back_translation or a candidate_table, not a {self.source.kind}")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns with candidates."""
-        return self.candidates
 
     def open(self, *, seed: int = 0, prepared: Any = None) -> PositiveDrawer:
         """Load the encoder and the source."""
@@ -77,15 +67,13 @@ class PositiveDrawer:
 
         self._spec, self._seed = spec, seed
         self._embedder = Embedding(model=spec.model, precision=spec.precision, pooling=spec.pooling).embedder()
-        self._source: CandidateSource | None = None
-        if spec.source is not None:
-            self._source = cast(Any, spec.source.open(seed=seed))
-        weights = weights_hash(self._embedder.model)
-        self.digest = bundle_digest(weights, self._source.digest) if self._source else weights
+        self._source = cast(CandidateSource, spec.source.open(seed=seed))
+        self.digest = bundle_digest(weights_hash(self._embedder.model), self._source.digest)
 
     def __call__(self, rows: Sequence[SourceRow]) -> list[list[BuiltView]]:
         """Draw for each row."""
-        pools = self._candidates(rows)
+        pools = self._source.candidates(rows)
+        pools = [distinct_candidates(row.text, pool) for row, pool in zip(rows, pools, strict=True)]
         places, cosine, valid = self._drawn(rows, pools)
         sizes = valid.sum(axis=1).tolist()
         out = []
@@ -101,16 +89,6 @@ class PositiveDrawer:
             out[i][rank] = BuiltView(
                 text=one.text, rule=one.label or "chosen", scores={**scored, "candidates": sizes[i]}
             )
-        return out
-
-    def _candidates(self, rows: Sequence[SourceRow]) -> list[list[Candidate]]:
-        """Return all different candidates of each row."""
-        pools = self._source.candidates(rows) if self._source else [[] for _ in rows]
-        out = []
-        for row, pool in zip(rows, pools, strict=True):
-            built = ((column, row.views.get(column)) for column in self._spec.candidates)
-            more = [Candidate(text=text, label=column) for column, text in built if text is not None]
-            out.append(distinct_candidates(row.text, [*pool, *more]))
         return out
 
     def _drawn(

@@ -1,4 +1,4 @@
-"""Hard negatives: the nearest sentences of the corpus, by rank, window or margin."""
+"""Hard negatives: the nearest sentences of the corpus, by rank and window."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from opencse.foundation.numbers import check_least
 from opencse.text.mined.candidate_pools import CandidatePools, nearest, without_copies
 from opencse.text.mined.mined_spec import CorpusIndex, MinedSpec, check_cosine_window, open_bounds
 from opencse.text.mined.selection import draw, gumbel_noise
@@ -18,18 +19,13 @@ from opencse.text.views.constructor import SourceRow
 class HardNegatives(MinedSpec):
     """Draw the nearest sentences of the corpus as negatives, also known as hard negative mining.
 
-    The sentences within the window and the margins are sorted by cosine; from those with the given ranks, `count` are
+    The sentences within the window are sorted by cosine; from those with the given ranks, `count` are
     drawn: the nearest, or random ones. Copies of the sentence are never drawn.
 
     Attributes:
         ranks: First rank and the one after the last; the nearest has rank 0, so [10, 50] skips the ten nearest. [0, 0]
             stands for [0, count].
         window: Minimum and maximum cosine.
-        positive: A column built earlier; the margins are measured from its cosine with the sentence. Without it they
-            are measured from 1, the cosine of the sentence with itself.
-        margin: Minimum difference between the cosines of the positive and of a negative.
-        relative_margin: The same as a share of the positive's cosine; 0.05 requires a cosine at least 5 % below it
-            (NV-Retriever's TopK-PercPos).
         pick: "top" for the nearest of the ranks, "random" for random ones.
         search: "block" searches a random block of the corpus, which 4,096 rows share; "exact" searches the whole
             corpus, in quadratic time.
@@ -54,9 +50,6 @@ class HardNegatives(MinedSpec):
 
     ranks: tuple[int, int] = (0, 0)
     window: tuple[float, float] = (-1.0, 1.0)
-    positive: str = ""
-    margin: float | None = None
-    relative_margin: float | None = None
     pick: Literal["top", "random"] = "top"
     search: Literal["block", "exact"] = "block"
     block: int = 10_000
@@ -66,13 +59,7 @@ class HardNegatives(MinedSpec):
         check_cosine_window(self.window)
         if self.ranks != (0, 0) and not 0 <= self.ranks[0] <= self.ranks[1] - self.count:
             raise ValueError(f"ranks {list(self.ranks)} must be a range that holds at least count = {self.count}")
-        if self.block < 1:
-            raise ValueError("block must be at least 1")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The column of the positive, if there is one."""
-        return (self.positive,) if self.positive else ()
+        check_least(self, 1, "block")
 
     def draw(self, rows: Sequence[SourceRow], index: CorpusIndex, seed: int) -> tuple[CandidatePools, np.ndarray]:
         """See `MinedSpec`."""
@@ -81,10 +68,8 @@ class HardNegatives(MinedSpec):
             candidates = self.random_block(self.block, rows, index, seed)
         else:
             candidates = without_copies(np.arange(len(corpus.keys)), corpus.keys)
-        low, high = open_bounds(self.window)
-        limits = self._limits(rows, index, high)
         first, last = self.ranks if self.ranks[1] else (0, self.count)
-        found = nearest(ids, candidates, corpus, size=last, low=low, high=limits)
+        found = nearest(ids, candidates, corpus, size=last, window=open_bounds(self.window))
         pools = CandidatePools(ids=found.ids[:, first:last], cosine=found.cosine[:, first:last])
         if self.pick == "random":
             even, noise = np.zeros(pools.ids.shape), gumbel_noise(self.row_seeds(seed, rows), pools.ids)
@@ -92,21 +77,3 @@ class HardNegatives(MinedSpec):
         else:
             drawn = CandidatePools(ids=pools.ids[:, : self.count], cosine=pools.cosine[:, : self.count])
         return drawn, pools.sizes
-
-    def _limits(self, rows: Sequence[SourceRow], index: CorpusIndex, high: float) -> np.ndarray:
-        """Return the maximum cosine of each row, (a,); -inf for a row that lacks its positive."""
-        limit = np.full(len(rows), high)
-        if self.margin is None and self.relative_margin is None:
-            return limit
-        positive, valid = np.ones(len(rows)), np.ones(len(rows), dtype=bool)
-        if self.positive:
-            texts = [row.views.get(self.positive) for row in rows]
-            valid = np.array([text is not None for text in texts])
-            vectors = index.embed([text for text in texts if text is not None])
-            anchors = index.vectors.take(np.array([row.id for row in rows])[valid])
-            positive[valid] = (anchors * vectors).sum(axis=1)
-        if self.margin is not None:
-            limit = np.minimum(limit, positive - self.margin)
-        if self.relative_margin is not None:
-            limit = np.minimum(limit, positive - np.abs(positive) * self.relative_margin)
-        return np.where(valid, limit, -np.inf)

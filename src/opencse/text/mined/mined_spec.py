@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from functools import partial
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from opencse.foundation.unit_rows import unit_rows
+from opencse.foundation.numbers import check_least
 from opencse.text.mined.candidate_pools import CandidatePools, SearchedCorpus, random_block, without_copies
 from opencse.text.mined.vectors import Embedding, Pooling, Vectors, open_vectors
 from opencse.text.surface import lexical_overlap, match_error_rate
 from opencse.text.views.constructor import BuiltView, ConstructorSpec, FunctionConstructor, SourceRow, row_seed
 from opencse.text.views.sentence_store import CorpusAccess, SentenceStore
-
-if TYPE_CHECKING:
-    from opencse.encoder.embedder import Embedder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +36,7 @@ class EmbeddingSpec(ConstructorSpec):
     precision: Literal["auto", "bf16", "fp32"] = "auto"
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"count must be at least 1, not {self.count}")
+        check_least(self, 1, "count")
 
     def columns(self, name: str) -> tuple[str, ...]:
         """Return NAME_1, …, NAME_m."""
@@ -53,27 +49,15 @@ class EmbeddingSpec(ConstructorSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusIndex:
-    """Texts and vectors of the corpus, by number. Pickling sends only paths and options."""
+    """Texts and vectors of the corpus, by number. Pickling sends only paths."""
 
     sentences: SentenceStore
     vectors: Vectors
-    embedding: Embedding
 
     @property
     def searched(self) -> SearchedCorpus:
         """Keys and vectors."""
         return SearchedCorpus(self.sentences.keys, self.vectors.take)
-
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return unit vectors of other texts, float32 (n, d)."""
-        return unit_rows(self._embedder.encode(texts))
-
-    @cached_property
-    def _embedder(self) -> Embedder:
-        return self.embedding.embedder()
-
-    def __getstate__(self) -> dict[str, object]:
-        return {k: v for k, v in self.__dict__.items() if k != "_embedder"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +70,7 @@ class MinedSpec(EmbeddingSpec):
         """Embed the corpus, unless its vectors are in the cache."""
         embedding = Embedding(self.model, self.precision, self.pooling, corpus.models.get(self.model))
         vectors = open_vectors(corpus.sentences, embedding, corpus.engine)
-        return CorpusIndex(sentences=corpus.sentences, vectors=vectors, embedding=embedding)
+        return CorpusIndex(sentences=corpus.sentences, vectors=vectors)
 
     def open(self, *, seed: int = 0, prepared: CorpusIndex | None = None) -> FunctionConstructor:
         """Return the miner; files are mapped when they are read."""
