@@ -61,12 +61,6 @@ def test_dropout_can_be_set(tmp_path) -> None:
     assert rates == {0.15}
 
 
-def test_an_unloadable_model_is_one_clear_line(tmp_path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(OpencseError, match=r"contains no model\.safetensors"):
-        load_encoder(tmp_path, pooling="cls")
-
-
 def test_an_unknown_pooling_is_named_before_anything_is_loaded() -> None:
     with pytest.raises(OpencseError, match=r"no pooling 'most'.*cls, mean"):
         load_encoder("nowhere/at-all", pooling="most")

@@ -66,17 +66,6 @@ def test_a_limit_that_is_no_number_is_one_line(monkeypatch) -> None:
         cache_place("tokens", "a")
 
 
-def test_sizes_and_clearing_leave_other_files_alone(monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
-    for kind in ("tokens", "vectors", "mine"):
-        (tmp_path / kind).mkdir()
-        (tmp_path / kind / A).write_bytes(b"x" * 100)
-    assert cache_sizes() == {kind: 100 * (kind in ("tokens", "vectors")) for kind in KINDS}
-    assert clear_cache(["tokens", "mine"]) == 100
-    assert clear_cache() == 100
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
 def test_the_folder_is_that_of_the_system(monkeypatch) -> None:
     monkeypatch.delenv("OPENCSE_CACHE")
     monkeypatch.setattr("sys.platform", "linux")
@@ -86,13 +75,15 @@ def test_the_folder_is_that_of_the_system(monkeypatch) -> None:
     assert cache_root() == Path.home() / ".cache" / "opencse"
 
 
-def test_clearing_removes_neither_files_of_others_nor_what_a_link_points_to(tmp_path, monkeypatch) -> None:
+def test_sizes_and_clearing_leave_files_of_others_and_the_targets_of_links_alone(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("OPENCSE_CACHE", str(tmp_path))
-    (tmp_path / "inputs").mkdir()
-    (tmp_path / "inputs" / "my-data.csv").write_text("x")
-    linked = tmp_path / "elsewhere" / A
-    linked.mkdir(parents=True)
+    for folder in ("vectors", "mine", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / A).write_bytes(b"x" * 100)
+    (tmp_path / "vectors" / "my-data.csv").write_text("x")
     (tmp_path / "tokens").symlink_to(tmp_path / "elsewhere")
-    assert clear_cache() == 0
-    assert (tmp_path / "inputs" / "my-data.csv").exists()
-    assert linked.exists()
+    assert cache_sizes() == {kind: 100 * (kind == "vectors") for kind in KINDS}
+    assert clear_cache(["tokens", "mine"]) == 0
+    assert clear_cache() == 100
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {f"mine/{A}", f"elsewhere/{A}", "vectors/my-data.csv"}

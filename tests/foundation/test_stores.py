@@ -93,16 +93,6 @@ def test_a_damaged_entry_is_made_anew(cache) -> None:
     assert cached().texts("text", np.arange(4)) == TEXTS
 
 
-def test_a_writer_that_fails_leaves_nothing(cache) -> None:
-    def fill(writer) -> None:
-        writer.add(TEXTS, LISTS, VECTORS)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cached(fill)
-    assert list((cache_root() / "tokens").iterdir()) == []
-
-
 def test_a_killed_writer_leaves_an_empty_folder(cache) -> None:
     def fill(writer) -> None:
         writer.add(TEXTS, LISTS, VECTORS)
