@@ -143,8 +143,8 @@ def _draw(
     """Write the plots of an entry: the table, what the models gave, or for each column its curves."""
     path = out / entry.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    if entry.plot in ("lines", "points"):
-        save(partial(draw_table, table, joined=entry.plot == "lines"), path)
+    if entry.plot == "points":
+        save(partial(draw_table, table), path)
     for suffix, draw in detail_figures(entry, details).items():
         save(draw, path.with_name(f"{path.name}{suffix}"))
     if entry.kind == "curves":

@@ -8,7 +8,7 @@ import pytest
 
 from opencse.commands.reproduction import Cell, Entry, System, entry_names, load_entry, scores_table
 from opencse.commands.reproduction.details import project
-from opencse.commands.reproduction.pairs import PairGroup, SentencePairs, pair_cosines
+from opencse.commands.reproduction.pairs import SentencePairs, pair_cosines
 from opencse.evaluation import STS_TASKS, TextEmbeddings
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.suites import SUITES
@@ -61,6 +61,21 @@ def test_every_entry_can_be_run(name: str) -> None:
     elif entry.kind != "splits" or entry.systems:
         assert set(columns) <= columns_of(entry.kind)
     assert entry.systems or entry.kind == "splits"
+    assert entry.seeds > 0
+    for belonging, kind in ((entry.groups, "pairs"), (entry.queries, "neighbours"), (entry.watch, "curves")):
+        assert bool(belonging) == (entry.kind == kind)
+    for group in entry.groups:
+        sources = (group.transformation, group.least_score is not None, group.versions, group.place)
+        assert sum(map(bool, sources)) == 1, group
+    for system in entry.systems:
+        assert {*system.families, *system.printed} <= {*entry.families}
+        assert all(0 < len(scores) <= len(entry.columns) for scores in system.printed.values())
+        assert all(len(system.printed[family]) == len(values) for family, values in system.deviations.items())
+        assert system.missing or bool(system.recipe) != bool(system.pooling)
+        assert system.recipe or not (system.set or system.llm or system.model or system.variant)
+        assert system.pooling or not system.whitened
+    rows = [(system.label, family) for family in entry.families for system in entry.systems_of(family)]
+    assert len(set(rows)) == len(rows)
     assert all(entry.systems_of(family) for family in entry.families if entry.systems)
     for family, variant in itertools.product((*entry.families, "mini-mlm"), ("sound", "faithful")):
         for system in entry.systems if family == "mini-mlm" else entry.systems_of(family):
@@ -168,39 +183,6 @@ def test_measured_stands_beside_printed_and_a_gap_says_why() -> None:
     assert [str(cell.shown()) for cell in table.rows["B"]] == ["", "", "not had: translation models (76.25)"]
     assert "| A | 51.00 ± 1.41 (70.00) |" in table.markdown()
     assert str(Cell(values=(1.0,)).shown()) == "1.00"
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"columns": ("Avg.",), "systems": (System(label="A", recipe="simcse", printed={"bert-base": (1.0, 2.0)}),)},
-        {"systems": (System(label="A", recipe="simcse", families=("bert-large",)),)},
-        {"systems": (System(label="A", recipe="simcse"), System(label="A", recipe="byop-c"))},
-        {"seeds": 0},
-        {"kind": "pairs"},
-        {"groups": (PairGroup(name="x", transformation="negation"),)},
-        {"kind": "neighbours"},
-        {"watch": ("geometry",)},
-    ],
-)
-def test_impossible_entries_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"scores|seeds|groups|family|queries|watch"):
-        Entry(name="x", title="", **settings)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"missing": "x", "set": ("a=1",)},
-        {"pooling": "cls", "model": {"bert-base": "x"}},
-        {"recipe": "simcse", "whitened": True},
-        {"recipe": "simcse", "printed": {"bert-base": (1.0,)}, "deviations": {"bert-base": (0.1, 0.2)}},
-        {"recipe": "simcse", "pooling": "cls"},
-    ],
-)
-def test_impossible_systems_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match=r"belong|deviations|a system has"):
-        System(label="A", **settings)
 
 
 def test_a_printed_deviation_stands_beside_its_score_and_fewer_sets_are_counted() -> None:

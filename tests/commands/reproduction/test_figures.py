@@ -7,11 +7,11 @@ from opencse.commands.reproduction import Cell, ReproducedTable
 from opencse.commands.reproduction.details import draw_table
 
 
-def drawn(*columns: str, joined: bool = True):
+def drawn(*columns: str):
     cells = tuple(Cell(values=(float(i), i + 2.0), printed=5.0) for i in range(len(columns)))
     gaps = tuple(Cell(missing="no data") for _ in columns)
     (axes,) = draw_table(
-        ReproducedTable(entry="x/y", title="T", columns=columns, rows={"A": cells, "B": gaps}), LIGHT, joined=joined
+        ReproducedTable(entry="x/y", title="T", columns=columns, rows={"A": cells, "B": gaps}), LIGHT
     ).axes
     return axes
 
@@ -37,8 +37,8 @@ def test_long_names_end_below_their_point() -> None:
     assert {(tick.get_rotation(), tick.get_ha()) for tick in ticks} == {(30.0, "right")}
 
 
-def test_columns_that_do_not_follow_each_other_are_not_joined() -> None:
-    measured, printed, missing = drawn("Cont.", "Oppn.", joined=False).get_lines()
+def test_points_of_a_column_stand_side_by_side() -> None:
+    measured, printed, missing = drawn("Cont.", "Oppn.").get_lines()
     assert {line.get_linestyle() for line in (measured, printed)} == {"None"}
     assert list(measured.get_xdata()) == list(printed.get_xdata())
     assert list(missing.get_xdata() - measured.get_xdata()) == pytest.approx([0.12, 0.12])

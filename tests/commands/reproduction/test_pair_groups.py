@@ -43,11 +43,6 @@ def test_a_transformation_is_that_of_the_probe_and_versions_belong_to_one_senten
         load_group(PairGroup(name="x", transformation="rumour"), data)
 
 
-def test_a_group_has_one_source() -> None:
-    with pytest.raises(ValueError, match="a transformation, a least score, a place, or"):
-        PairGroup(name="x", transformation="negation", least_score=4.0)
-
-
 def test_pairs_may_be_those_of_one_task_within_a_range_of_scores() -> None:
     other = replace(PAIRS, name="STS-B", sentence1=["q", *PAIRS.sentence1[1:]])
     group = PairGroup(name="x", least_score=5.0, below_score=5.01, task="STS-B")

@@ -123,11 +123,6 @@ class PairGroup:
     sentence: str = ""
     versions: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        sources = (self.transformation, self.least_score is not None, self.versions, self.place)
-        if sum(map(bool, sources)) != 1:
-            raise ValueError("a group has a transformation, a least score, a place, or a sentence with versions")
-
 
 @dataclass(frozen=True, kw_only=True)
 class SentencePairs:
