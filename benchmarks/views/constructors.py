@@ -1,7 +1,7 @@
 """The constructors that rewrite by grammar: share of null, rules and speed on Wikipedia, and samples to judge.
 
     python benchmarks/views/constructors.py --data FOLDER [--sentences 2000]   # shares, rules, speed
-    python benchmarks/views/constructors.py --data FOLDER --sample 100 --kind role_swap   # pairs to judge one by one
+    python benchmarks/views/constructors.py --data FOLDER --sample 100 --kind role_pair   # pairs to judge one by one
 
 FOLDER holds `corpus/wiki_sentences_02.txt.gz`. The parse is timed once, as the constructors have it in common; the
 sentences are drawn with a fixed seed.
@@ -22,7 +22,7 @@ from opencse.text.syntax import load_parser
 from opencse.text.views.registry import CONSTRUCTORS, SourceRow
 
 KINDS = tuple(
-    """antonym_swap negated_antonym antonym_quadruple negative_word role_swap role_pair passive number_swap entity_swap
+    """antonym_swap negated_antonym antonym_quadruple negative_word role_pair passive number_swap entity_swap
     reordering question keywords""".split()
 )
 SHARD, LINES, SEED = "corpus/wiki_sentences_02.txt.gz", 200_000, 7

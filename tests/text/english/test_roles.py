@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.text.views.registry import RolePairs, RoleSwap, SourceRow
+from opencse.text.views.registry import RolePairs, SourceRow
 from tests.text.views.test_hostile import HOSTILE
 
 # sentence, roles exchanged ("" for null)
@@ -21,29 +21,26 @@ Peter married Anna.|
 He published his book.|
 She laughed.|
 The company bought the bank and closed it.|The bank bought the company and closed it.
+Peter accompanied Anna.|
+The team faced the club.|
+The storm destroyed the bridge.|
+The firm sold its oldest ship.|
 """
 
 
+def both(opened, text):
+    return [view.text or "" for view in opened([SourceRow(id=0, text=text)])[0]]
+
+
 @pytest.fixture(scope="module")
-def swapper():
-    return RoleSwap().open()
+def opened():
+    return RolePairs().open()
 
 
 @pytest.mark.parametrize("case", CASES.strip().split("\n"))
-def test_subject_and_object_change_places(swapper, case):
+def test_subject_and_object_change_places(opened, case):
     sentence, exchanged = case.split("|")
-    assert swapper([SourceRow(id=0, text=sentence)])[0].text == (exchanged or None)
-
-
-def test_unlike_phrases_only_if_asked(swapper):
-    row = SourceRow(id=0, text="The storm destroyed the bridge.")
-    assert swapper([row])[0].rule == "not alike"
-    assert RoleSwap(alike=False).open()([row])[0].text == "The bridge destroyed the storm."
-
-
-@pytest.mark.parametrize("text", ["Peter married Anna.", "Peter accompanied Anna.", "The team faced the club."])
-def test_symmetric_verbs_keep_their_order(swapper, text):
-    assert swapper([SourceRow(id=0, text=text)])[0].rule == "not alike"
+    assert both(opened, sentence)[1] == exchanged
 
 
 # sentence, the same roles, the roles exchanged ("" for null)
@@ -63,33 +60,10 @@ Did the lawyer sue the baker?||
 """  # noqa: E501
 
 
-def both(opened, text):
-    return [view.text or "" for view in opened([SourceRow(id=0, text=text)])[0]]
-
-
-@pytest.fixture(scope="module")
-def opened():
-    return RolePairs().open()
-
-
 @pytest.mark.parametrize("case", PAIRS.strip().split("\n"))
 def test_roles_are_kept_and_exchanged(opened, case):
     sentence, *expected = case.split("|")
     assert both(opened, sentence) == expected
-
-
-def test_things_change_places_only_where_asked(opened):
-    text = "The storm damaged the bridge."
-    assert both(opened, text) == ["", ""]
-    assert both(RolePairs(alike=False).open(), text) == [
-        "The bridge was damaged by the storm.",
-        "The bridge damaged the storm.",
-    ]
-
-
-def test_a_possessive_is_kept_in_the_passive_and_never_exchanged():
-    text = "The firm sold its oldest ship."
-    assert both(RolePairs(alike=False).open(), text)[1] == ""
 
 
 def test_columns_and_hostile_sentences(opened):

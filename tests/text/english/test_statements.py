@@ -13,6 +13,7 @@ CASES = {
     "He missed the train, but he came home before dinner.": "He missed the train.",
     "She bought apples, pears and plums because they were cheap.": "She bought apples, pears and plums.",
     "The shop is open.": "",
+    "When the rain stopped, the old man and his small grey dog left the house of the doctor in a great hurry.": "",
     "What a day": "",
     "": "",
 }
@@ -27,14 +28,6 @@ def cutter():
 def test_cuts(cutter, text) -> None:
     (view,) = cutter([SourceRow(id=0, text=text)])
     assert (view.text or "") == CASES[text], view
-
-
-def test_length_limits() -> None:
-    row = SourceRow(id=0, text="When the rain stopped, the old man left the house.")
-    (view,) = MainClause(words=(3, 5)).open()([row])
-    assert (view.text, view.rule) == (None, "too long")
-    with pytest.raises(ValueError, match="minimum and a maximum"):
-        MainClause(words=(9, 3))
 
 
 @pytest.fixture(scope="module")

@@ -12,22 +12,22 @@ from opencse.text.syntax import Token
 from opencse_german import words as w
 
 _KEPT = frozenset("nicht kein keine keinen ohne nie".split())
+_FEWEST, _MOST = 3, 7
 
 
 @dataclass(frozen=True, kw_only=True)
 class GermanKeywords(Keywords):
     """Keep nouns, numbers, participles and main verbs, with the negative words.
 
-    One word fewer than `fewest` is enough, as German writes compounds as one word.
+    Three words are enough, as German writes compounds as one word.
     """
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""
         ranked = sorted((_rank(tokens, i), rng.random(), i) for i in range(len(tokens)) if _is_content(tokens, i))
-        fewest = max(2, self.fewest - 1)
-        if len(ranked) < fewest:
+        if len(ranked) < _FEWEST:
             return None, "few content words"
-        wanted = rng.randint(fewest, max(fewest, min(self.most, len(ranked))))
+        wanted = rng.randint(_FEWEST, min(_MOST, len(ranked)))
         chosen = {i for _, _, i in ranked[:wanted]}
         chosen |= {i for i, token in enumerate(tokens) if token.text.lower() in _KEPT}
         return " ".join(tokens[i].text for i in sorted(chosen)), f"{len(chosen)} words"

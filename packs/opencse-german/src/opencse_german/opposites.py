@@ -52,10 +52,7 @@ class GermanAntonymSwap(AntonymSwap):
 
 @dataclass(frozen=True, kw_only=True)
 class GermanNegatedAntonym(NegatedAntonym):
-    """Negate the opposite of the predicate: "ist sicher" becomes "ist nicht unsicher".
-
-    Of the options, only `hold_out` has an effect.
-    """
+    """Negate the opposite of the predicate: "ist sicher" becomes "ist nicht unsicher"."""
 
     tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
 
@@ -66,7 +63,7 @@ class GermanNegatedAntonym(NegatedAntonym):
 
 @dataclass(frozen=True, kw_only=True)
 class GermanAntonymQuadruple(AntonymQuadruple):
-    """Build a paraphrase and two contradictions of the predicate; of the options, only `hold_out` has an effect."""
+    """Build a paraphrase and two contradictions of the predicate."""
 
     tables: ClassVar[tuple[LexiconTable, ...]] = _TABLES
 

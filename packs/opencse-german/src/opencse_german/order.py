@@ -18,6 +18,7 @@ _NOMINATIVE = frozenset("der die das ein eine dieser diese dieses jeder jede jed
 _SUBJECT_PRONOUNS = frozenset("ich er wir man es sie".split())
 _UNCLEAR = frozenset("er sie es das dies dieses diese dieser wir ich man ihr".split())
 _NAMED = ("definite", "indefinite", "bare")
+_LONGEST = 24  # words of a question
 _ASKING = ("Warum", "Wie", "Wann")
 
 
@@ -36,7 +37,7 @@ class GermanReordering(Reordering):
 
 @dataclass(frozen=True, kw_only=True)
 class GermanQuestion(Question):
-    """Turn a statement into a yes-or-no question, or one with "warum", "wie" or "wann"; `subjects` has no effect."""
+    """Turn a statement into a yes-or-no question, or one with "warum", "wie" or "wann"."""
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
@@ -49,7 +50,7 @@ class GermanQuestion(Question):
             return None, "negative words"
         front, finite, rest = _parts(text, clause)
         body = " ".join(part for part in (front, rest) if part)
-        if len(body.split()) >= self.longest:
+        if len(body.split()) >= _LONGEST:
             return None, "too long"
         if self.adverbs and rng.random() < self.adverbs:
             return f"{rng.choice(_ASKING)} {finite} {body}?", "why, how or when"

@@ -59,12 +59,6 @@ class GrammarView(ConstructorSpec):
         """Load the parser."""
         return GrammarRewriter(self, seed=seed)
 
-    def require_shares(self, *names: str) -> None:
-        """Raise ValueError unless these options are within [0, 1]."""
-        for name in names:
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be a share within [0, 1], not {getattr(self, name)}")
-
 
 class GrammarRewriter:
     """The opened form of any `GrammarView`: rows in, views with match error rates out.

@@ -33,7 +33,10 @@ _HELPERS = {"VBZ": "does", "VBP": "do", "VBD": "did"}
 _BREAKS = (".", ";", ":", "?", "!", '"', "“", "”", "(", ")", "[", "]", "--", "—", "–", "...")
 _LEADING = ("obl", "advmod", "nmod")
 _LONGEST_LEADING = 8  # tokens of a phrase that moves from the beginning to the end
-_PEOPLE = ("man", "woman")
+_SUBJECTS = 0.2  # share of the questions that ask for the subject, if its kind is known
+_LONGEST = 24  # words of a question
+_LONGEST_TOPIC = 4  # words of what a question is about
+_FEWEST, _MOST = 4, 7  # keywords
 _PERSON = re.compile(r"(?:er|or|ist|ian|ee|man|men|woman|women)$")  # "winner": perhaps a person
 _GROUPS = word_class("groups")
 
@@ -42,14 +45,12 @@ _GROUPS = word_class("groups")
 class Question(GrammarView):
     """Turn a statement into a question about it.
 
-    "Refunds are allowed." becomes "Are refunds allowed?" or, if asked for its subject, "What is allowed?". Null unless
+    "Refunds are allowed." becomes "Are refunds allowed?" or, in a fifth of the rows, "What is allowed?". Null unless
     the sentence is a short affirmative statement about something that it names.
 
     Attributes:
-        subjects: Share of questions that ask for the subject (who, what) if its kind is known, in [0, 1].
-        adverbs: Share of the other questions that begin with why, how or when ("Why are refunds allowed?"), in [0, 1].
+        adverbs: Share of the yes-or-no questions that get why, how or when ("Why are refunds allowed?"), in [0, 1].
             The statement does not answer them, but an answer is about the same.
-        longest: Most words of a question.
 
     Example:
         [build.question]
@@ -62,16 +63,15 @@ class Question(GrammarView):
     kind: ClassVar[str] = "question"
     tables: ClassVar[tuple[LexiconTable, ...]] = ("names",)
 
-    subjects: float = 0.2
     adverbs: float = 0.0
-    longest: int = 24
 
     def __post_init__(self) -> None:
-        self.require_shares("subjects", "adverbs")
+        if not 0 <= self.adverbs <= 1:
+            raise ValueError(f"adverbs must be a share within [0, 1], not {self.adverbs}")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
-        ask_subject = rng.random() < self.subjects
+        ask_subject = rng.random() < _SUBJECTS
         if tokens[-1].text != "." or any(token.text in _BREAKS for token in tokens[:-1]):
             return None, "no plain statement"
         clause = main_clause(tokens)
@@ -80,18 +80,16 @@ class Question(GrammarView):
         if clause.negators or clause.negatives:
             return None, "negative words"
         subject = as_span(subtree(tokens, clause.subject))
-        if subject is None or tokens[subject[0]].tag in ("IN", "RB", "TO", "CC"):
+        leading = _leading(tokens, subject) if subject is not None else None
+        if subject is None or leading is None or tokens[subject[0]].tag in ("IN", "RB", "TO", "CC"):
             return None, "something comes first"
         if word_at(tokens, clause.subject) in word_class("unclear subjects"):
             return None, "unclear subject"
         between = tokens[subject[1] + 1 : clause.finite]
         if subject[1] >= clause.finite or any(token.tag != "RB" for token in between):
             return None, "inverted"
-        leading = _leading(tokens, subject)
-        if leading is None:
-            return None, "something comes first"
         question, rule = _asked(text, clause, subject, leading, ask_subject=ask_subject)
-        if question is not None and len(question.split()) > self.longest:
+        if question is not None and len(question.split()) > _LONGEST:
             return None, "too long"
         if question is not None and rule == "yes or no" and self.adverbs and rng.random() < self.adverbs:
             return f"{rng.choice(_ADVERBS)} {question[0].lower()}{question[1:]}", "why, how or when"
@@ -123,25 +121,24 @@ def _asked(text: str, clause: Clause, subject: Span, leading: tuple[int, int], *
         return None, "verb form"
     word = _question_word(tokens, clause) if ask_subject else None
     rule = "yes or no" if word is None else "subject"
-    edits: list[Edit] = []
+    inflected = any(verb.tag in FINITE for verb in shared)
+    base = base_form(finite.text, tag, finite.lemma)
+    edits: list[Edit]
     if word is not None:
         if any(verb.tag in ("VBP", "VBZ") for verb in shared):
             return None, "shared subject"
         edits = [(finite.start, finite.end, finite.text if tag == "VBD" else _singular(finite, tag))]
     elif clause.auxiliary:
-        if any(verb.tag in FINITE for verb in shared):
+        if inflected:
             return None, "shared subject"
-        edits = [(finite.start, tokens[clause.finite + 1].start, "")]
-        word = finite.text.capitalize()
+        word, edits = finite.text.capitalize(), [(finite.start, tokens[clause.finite + 1].start, "")]
+    elif any(verb.tag not in FINITE for verb in shared):
+        return None, "shared subject"
+    elif inflect(base, tag) != finite.text.lower():
+        return None, "verb form"
     else:
-        base = base_form(finite.text, tag, finite.lemma)
-        if any(verb.tag not in FINITE for verb in shared):
-            return None, "shared subject"
-        if inflect(base, tag) != finite.text.lower():
-            return None, "verb form"
-        edits = [(finite.start, finite.end, base)]
+        word, edits = _HELPERS[tag].capitalize(), [(finite.start, finite.end, base)]
         edits += [(verb.start, verb.end, base_form(verb.text, verb.tag, verb.lemma)) for verb in shared]
-        word = _HELPERS[tag].capitalize()
     start, end = tokens[subject[1] + 1].start, tokens[last].end
     if any(edit[1] > end for edit in edits):
         return None, "verb form"
@@ -171,14 +168,14 @@ def _moved(text: str, tokens: Sequence[Token], span: Span) -> str:
     first, piece = tokens[span[0]], text_of(text, tokens, span)
     second = tokens[span[0] + 1].text if span[1] > span[0] else ""
     named = first.text in names() or (first.tag[:2] in ("NN", "JJ") and second.istitle())  # "Red Hat", "Chile"
-    return recased(piece, first, was_first=span[0] == 0 and not named, is_first=False)
+    return recased(piece, first, was_first=span[0] == 0 and not named)
 
 
 def _question_word(tokens: Sequence[Token], clause: Clause) -> str | None:
     """Return "Who" or "What" for the subject; None if it is not known which."""
     assert clause.subject is not None
     head = tokens[clause.subject]
-    if names().get(tokens[min(subtree(tokens, clause.subject))].text) in _PEOPLE:
+    if names().get(tokens[min(subtree(tokens, clause.subject))].text) in ("man", "woman"):
         return "Who"
     if head.tag not in ("NN", "NNS") or (clause.subject == 0 and head.tag == "NN"):
         return None  # a singular noun without an article, at the beginning, may be a name
@@ -212,9 +209,6 @@ class TopicQuestion(GrammarView):
     preserve similarities hold them there: `question` keeps nearly all words of its statement, people do not.
     Null if the sentence mentions nothing by a noun.
 
-    Attributes:
-        longest: Most words of the phrase that is asked about.
-
     Example:
         [build.topic_question]
         kind = "topic_question"
@@ -225,15 +219,9 @@ class TopicQuestion(GrammarView):
 
     kind: ClassVar[str] = "topic_question"
 
-    longest: int = 4
-
-    def __post_init__(self) -> None:
-        if self.longest < 1:
-            raise ValueError(f"longest must be at least 1, not {self.longest}")
-
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Ask one question."""
-        topics = [phrase for i, token in enumerate(tokens) if (phrase := self._topic(text, tokens, i, token))]
+        topics = [phrase for i in range(len(tokens)) if (phrase := _topic(text, tokens, i))]
         if not topics:
             return None, "no noun"
         topic, plural = rng.choice(topics)
@@ -242,22 +230,24 @@ class TopicQuestion(GrammarView):
         forms = {word: words.get(word, word) for word in ("is", "does", "Is", "Does")}
         return rng.choice(_patterns()[kind]).format(it=topic, **forms), kind
 
-    def _topic(self, text: str, tokens: Sequence[Token], place: int, token: Token) -> tuple[str, bool] | None:
-        """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
-        if token.tag not in ("NN", "NNS", "NNP", "NNPS") or base_relation(token) in ("compound", "flat"):
-            return None
-        span = noun_phrase(tokens, place, longest=self.longest + 2)
-        if span is None:
-            return None
-        first, last = span
-        plural = token.tag in ("NNS", "NNPS")
-        owned = word_at(tokens, first) in word_class("determiners")
-        if owned or (plural and word_at(tokens, first) == "the"):
-            first += 1
-        if not first <= last < first + self.longest + 1 or not all(t.text.isalpha() for t in tokens[first : last + 1]):
-            return None
-        phrase = recased(text_of(text, tokens, (first, last)), tokens[first], was_first=first == 0, is_first=False)
-        return (f"the {phrase}" if owned and token.tag == "NN" else phrase), plural
+
+def _topic(text: str, tokens: Sequence[Token], place: int) -> tuple[str, bool] | None:
+    """Return the phrase of a noun and whether it is plural; None if the token is not such a noun."""
+    token = tokens[place]
+    named = token.tag in ("NN", "NNS", "NNP", "NNPS") and base_relation(token) not in ("compound", "flat")
+    span = noun_phrase(tokens, place, longest=_LONGEST_TOPIC + 2) if named else None
+    if span is None:
+        return None
+    first, last = span
+    plural = token.tag in ("NNS", "NNPS")
+    owned = word_at(tokens, first) in word_class("determiners")
+    if owned or (plural and word_at(tokens, first) == "the"):
+        first += 1
+    words = tokens[first : last + 1]
+    if not 1 <= len(words) <= _LONGEST_TOPIC + 1 or not all(t.text.isalpha() for t in words):
+        return None
+    phrase = recased(text_of(text, tokens, (first, last)), tokens[first], was_first=first == 0)
+    return (f"the {phrase}" if owned and token.tag == "NN" else phrase), plural
 
 
 _EMPTY = word_class("light words")
@@ -269,11 +259,7 @@ class Keywords(GrammarView):
     """Keep the words of a sentence that a search would name: its predicate, subject, objects and names.
 
     Words keep their order; common ones are in lower case. A negative word in front of a chosen word is kept. Null if
-    the sentence has fewer than `fewest`.
-
-    Attributes:
-        fewest: Fewest words.
-        most: Most words; each row draws its own number.
+    the sentence has fewer than four; each row draws its own number, up to seven.
 
     Example:
         [build.keywords]
@@ -285,19 +271,12 @@ class Keywords(GrammarView):
 
     kind: ClassVar[str] = "keywords"
 
-    fewest: int = 4
-    most: int = 7
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.fewest <= self.most:
-            raise ValueError(f"fewest and most must be 1 <= fewest <= most, not {self.fewest} and {self.most}")
-
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Choose the words of one sentence."""
         ranked = sorted((_rank(tokens, i), rng.random(), i) for i, t in enumerate(tokens) if _is_content(t))
-        if len(ranked) < self.fewest:
+        if len(ranked) < _FEWEST:
             return None, "few content words"
-        wanted = rng.randint(self.fewest, min(self.most, len(ranked)))
+        wanted = rng.randint(_FEWEST, min(_MOST, len(ranked)))
         chosen: set[int] = set()
         for _, _, i in ranked:
             if len(chosen) >= wanted:

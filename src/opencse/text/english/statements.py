@@ -14,7 +14,16 @@ from typing import ClassVar
 
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
-from opencse.text.english.parse import MAX_TOKENS, as_span, base_relation, children, noun_phrase, subtree, text_of
+from opencse.text.english.parse import (
+    MAX_TOKENS,
+    as_span,
+    base_relation,
+    capitalised,
+    children,
+    noun_phrase,
+    subtree,
+    text_of,
+)
 from opencse.text.syntax.tokens import Token
 
 _CUT = ("advcl", "parataxis", "acl", "relcl", "appos", "discourse", "dep", "list", "vocative")
@@ -27,27 +36,17 @@ _MAX_OF = 4  # tokens of "of the lake" that are kept
 class MainClause(GrammarView):
     """Cut each sentence to its main clause, without its subordinate clauses, appositions and brackets.
 
-    Null if nothing would be cut, or if the clause is outside the range of lengths.
-
-    Attributes:
-        words: Minimum and maximum length of the clause, in tokens without punctuation.
+    Null if nothing would be cut, or if the clause has fewer than three or more than fourteen tokens.
 
     Example:
         [build.clause]
         kind = "main_clause"
-        words = [3, 14]
 
         >>> MainClause().preview("The shop opened early because people waited.")
         ['The shop opened early.']
     """
 
     kind: ClassVar[str] = "main_clause"
-
-    words: tuple[int, int] = (3, 14)
-
-    def __post_init__(self) -> None:
-        if len(self.words) != 2 or not 1 <= self.words[0] <= self.words[1]:
-            raise ValueError(f"words must be a minimum and a maximum length, not {list(self.words)}")
 
     def rewrite(self, text: str, tokens: Sequence[Token], rng: random.Random) -> Rewrite:
         """Cut one sentence."""
@@ -59,16 +58,15 @@ class MainClause(GrammarView):
         places = _kept_tokens(clause)
         if not {clause.subject, clause.finite, clause.predicate} <= set(places):
             return None, "broken"
-        shortest, longest = self.words
-        if not shortest <= len(places) <= longest:
-            return None, "too short" if len(places) < shortest else "too long"
+        if not 3 <= len(places) <= 14:
+            return None, "too short" if len(places) < 3 else "too long"
         words = [tokens[places[0]].text]
         for before, i in pairwise(places):  # with their original spacing
             glued = i == before + 1 and tokens[i].start == tokens[before].end
             words.append(("" if glued else " ") + tokens[i].text)
         cut = "".join(words)
         same = cut.rstrip(".").lower() == text.strip().rstrip(".").lower()
-        return (None, "nothing to cut") if same else (f"{cut[:1].upper()}{cut[1:]}.", "cut")
+        return (None, "nothing to cut") if same else (f"{capitalised(cut)}.", "cut")
 
 
 def _kept_tokens(clause: Clause) -> list[int]:
@@ -100,7 +98,7 @@ def attribute_clause(text: str, tokens: Sequence[Token], word: str) -> str | Non
                 past = any(t.tag == "VBD" for t in tokens)
                 plural = tokens[token.head].tag == "NNS"
                 verb = ("were" if plural else "was") if past else "are" if plural else "is"
-                return f"{subject[:1].upper()}{subject[1:]} {verb} {word}."
+                return f"{capitalised(subject)} {verb} {word}."
     return None
 
 

@@ -25,7 +25,7 @@ from opencse.text.english.parse import (
 )
 from opencse.text.english.verbs import inflect, is_past, participle, verb_base
 from opencse.text.syntax.tokens import Token
-from opencse.text.views.text_edits import Edit, apply_edits, match_case
+from opencse.text.views.text_edits import Edit, apply_edits
 
 _SUBJECT_FORM = {"him": "he", "them": "they", "me": "I", "us": "we", "whom": "who"}
 _OBJECT_FORM = {new: old for old, new in _SUBJECT_FORM.items()} | {"she": "her", "i": "me"}
@@ -83,6 +83,7 @@ class Transitive:
         subject_head: The noun of the subject.
         other_head: The noun of the object or agent.
         by: The token "by" of an agent; None in the active voice.
+        finite: The token that carries tense.
         helpers: The auxiliaries, from left to right.
     """
 
@@ -92,7 +93,8 @@ class Transitive:
     subject_head: int
     other_head: int
     by: int | None
-    helpers: tuple[int, ...]
+    finite: int
+    helpers: Sequence[int]
 
 
 def transitives(text: str, tokens: Sequence[Token]) -> Iterator[Transitive]:
@@ -112,32 +114,37 @@ def transitives(text: str, tokens: Sequence[Token]) -> Iterator[Transitive]:
 
 def _transitive(tokens: Sequence[Token], clause: Clause) -> Transitive | None:
     """Return a clause as subject, verb and object; None if the grammar is in any doubt."""
-    verb, noun = clause.predicate, clause.subject
-    if noun is None or clause.finite is None or clause.negatives or not tokens[verb].tag.startswith("VB"):
+    verb, noun, finite = clause.predicate, clause.subject, clause.finite
+    if noun is None or finite is None or clause.negatives or not tokens[verb].tag.startswith("VB"):
         return None
-    relations = {i: tokens[i].relation for i in children(tokens, verb)}
-    helpers = tuple(i for i in relations if base_relation(tokens[i]) in ("aux", "auxpass"))
-    if {"xcomp", "iobj", "expl", "cop"}.intersection(relations.values()) or any(i > verb for i in helpers):
-        return None
+    relations = {tokens[i].relation for i in children(tokens, verb)}
+    helpers = children(tokens, verb, "aux", "auxpass")
     first = min([verb, *helpers])
-    passive = any(relations[i] in ("aux:pass", "auxpass") for i in helpers)
-    noun_of_other = _agent(tokens, verb) if passive else _object(tokens, verb)
-    if noun > first or noun_of_other is None:
+    if relations & {"xcomp", "iobj", "expl", "cop"} or noun > first or any(i > verb for i in helpers):
         return None
-    by, head = noun_of_other
-    named = tokens[noun].pos != "PRON"
+    passive = bool(relations & {"aux:pass", "auxpass"})
+    by, head = _agent(tokens, verb) if passive else (None, _object(tokens, verb))
+    if head is None:
+        return None
     subject = _noun_phrase(tokens, noun)
-    other = _noun_phrase(tokens, head, without=by, possessive=named and not passive)
+    other = _noun_phrase(tokens, head, without=by, possessive=tokens[noun].pos != "PRON" and not passive)
     if subject is None or other is None or tokens[noun].text.lower() == "one":
         return None
     if subject[0] and tokens[subject[0] - 1].tag == "CC" and tokens[verb].relation != "conj":
         return None  # the first conjuncts are elsewhere: "A, B and C solved it"
-    between = (i for i in range(subject[1] + 1, verb) if i not in helpers)
-    only_adverbs = all(tokens[i].head == verb and tokens[i].tag in ("RB", "RBR") for i in between)
+    between = (tokens[i] for i in range(subject[1] + 1, verb) if i not in helpers)
+    only_adverbs = all(token.head == verb and token.tag in ("RB", "RBR") for token in between)
     if not subject[1] < first <= verb < other[0] or not only_adverbs or not _ends(tokens, head, other, by):
         return None
     return Transitive(
-        clause=clause, subject=subject, other=other, subject_head=noun, other_head=head, by=by, helpers=helpers
+        clause=clause,
+        subject=subject,
+        other=other,
+        subject_head=noun,
+        other_head=head,
+        by=by,
+        finite=finite,
+        helpers=helpers,
     )
 
 
@@ -161,24 +168,24 @@ def _ends(tokens: Sequence[Token], head: int, span: Span, by: int | None) -> boo
     return after.tag in ("IN", "WRB", "RB") and after.text.lower() not in joined
 
 
-def _object(tokens: Sequence[Token], verb: int) -> tuple[None, int] | None:
-    """Return (None, the noun of the object), if the object follows the verb directly."""
-    objects = [i for i in children(tokens, verb) if tokens[i].relation in ("obj", "dobj")]
+def _object(tokens: Sequence[Token], verb: int) -> int | None:
+    """Return the noun of the object, if the object follows the verb directly."""
+    objects = children(tokens, verb, "obj", "dobj")
     if len(objects) != 1 or not set(range(verb + 1, objects[0])) <= subtree(tokens, objects[0]):
         return None  # a particle or an adverb between verb and object
-    return None, objects[0]
+    return objects[0]
 
 
-def _agent(tokens: Sequence[Token], verb: int) -> tuple[int, int] | None:
+def _agent(tokens: Sequence[Token], verb: int) -> tuple[int | None, int | None]:
     """Return "by" and its noun: `obl:agent` with a case (Universal Dependencies), or `agent` with an object (spaCy)."""
     for i in children(tokens, verb):
         if i > verb and tokens[i].relation == "obl:agent":
-            by = [k for k in children(tokens, i) if tokens[k].relation == "case" and tokens[k].text == "by"]
-            return (by[0], i) if len(by) == 1 else None
+            by = [k for k in children(tokens, i, "case") if tokens[k].text == "by"]
+            return (by[0], i) if len(by) == 1 else (None, None)
         if i > verb and tokens[i].relation == "agent" and tokens[i].text == "by":
-            noun = [k for k in children(tokens, i) if tokens[k].relation == "pobj"]
-            return (i, noun[0]) if len(noun) == 1 else None
-    return None
+            noun = children(tokens, i, "pobj")
+            return (i, noun[0]) if len(noun) == 1 else (None, None)
+    return None, None
 
 
 def _noun_phrase(
@@ -186,26 +193,21 @@ def _noun_phrase(
 ) -> Span | None:
     """Return the whole noun phrase if it is one span without commas, clauses and anaphoric words."""
     noun, places = tokens[head], subtree(tokens, head) - {without}
-    span = as_span(places)
+    span, inner = as_span(places), [tokens[i] for i in places - {head}]
     nominal = noun.pos in ("NOUN", "PROPN") or (noun.pos == "PRON" and noun.tag == "PRP")
-    if span is None or span[1] - span[0] >= _MAX_TOKENS or noun.tag in ("VBG", "JJ", "RB", "EX", "WP", "WDT"):
+    if span is None or span[1] - span[0] >= _MAX_TOKENS or not nominal or noun.tag in ("VBG", "JJ", "RB"):
         return None
-    words = [tokens[i].text.lower() for i in range(span[0], span[1] + 1)]
     plain = head > 0 and tokens[0].tag in ("NN", "JJ") and noun.tag == "NNS"  # "Local farmers"
     if span[0] == 0 and not plain and tokens[0].tag in ("NN", "JJ", "VB", "VBN", "VBG", "FW", "AFX", "GW"):
         return None  # perhaps an unknown name: whether it keeps its capital would be a guess
+    *words, last = (tokens[i].text.lower() for i in range(span[0], span[1] + 1))
     barred = _ANAPHORIC - word_class("possessives") if possessive else _ANAPHORIC
-    if any(word in barred or word in _STOP for word in words[:-1]) or words[-1] in (*_ANAPHORIC - {"her"}, *_STOP):
+    if any(word in barred or word in _STOP for word in words) or last in (*_ANAPHORIC - {"her"}, *_STOP):
         return None
-    if any(base_relation(tokens[i]) in _WITHIN for i in places - {head}):
-        return None
-    if any(tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") for i in places):
-        return None
-    if word_at(tokens, span[1] + 1) in ("-", "–", "/", "'"):
-        return None  # it would belong to it
-    if any(tokens[i].relation == "mark" or (tokens[i].relation == "conj" and tokens[i].tag[0] == "V") for i in places):
-        return None  # "after the army", "restored temples and built more"
-    return span if nominal else None
+    clauses = any(base_relation(t) in _WITHIN or (t.relation == "conj" and t.tag[0] == "V") for t in inner)
+    verbal = any(tokens[i].tag in ("VB", "VBP", "VBZ", "VBD", "MD") or tokens[i].relation == "mark" for i in places)
+    joined = word_at(tokens, span[1] + 1) in ("-", "–", "/", "'")  # it would belong to it
+    return None if clauses or verbal or joined else span
 
 
 def shares_subject(tokens: Sequence[Token]) -> bool:
@@ -243,13 +245,11 @@ def phrase_as(text: str, tokens: Sequence[Token], span: Span, *, subject: bool, 
 
     At the start of the sentence it gets a capital.
     """
-    piece = text_of(text, tokens, span)
+    piece, first = text_of(text, tokens, span), tokens[span[0]]
     forms = _SUBJECT_FORM | {"her": "she"} if subject else _OBJECT_FORM
     if span[0] == span[1]:
         piece = forms.get(piece.lower(), piece)
-        if piece.lower() in ("he", "she", "they", "we", "it", *_OBJECT_FORM.values()) and place[0] == 0:
-            piece = match_case(piece, "X")
-    return recased(piece, tokens[span[0]], was_first=span[0] == 0 and piece != "I", is_first=place[0] == 0)
+    return recased(piece, first, was_first=span[0] == 0 and piece != "I", is_first=place[0] == 0)
 
 
 def exchange(text: str, tokens: Sequence[Token], subject: Span, other: Span, before: str = "") -> list[Edit]:
@@ -271,16 +271,17 @@ def can_act(token: Token) -> bool:
 def other_voice(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrite:
     """Turn one clause of a sentence into the other voice; None if the grammar is in doubt."""
     dependents = children(tokens, roles.clause.predicate)
-    negated = any(word_at(tokens, i) in NOT for i in dependents)
-    if negated and any(word_at(tokens, i) == "any" for i in range(roles.other[0], roles.other[1] + 1)):
+    other = [word_at(tokens, i) for i in range(roles.other[0], roles.other[1] + 1)]
+    if "any" in other and any(word_at(tokens, i) in NOT for i in dependents):
         return None, "hanging on negation"
     joined = shares_subject(tokens) or any(token.tag == "TO" for token in tokens[roles.other[1] + 1 :])
     if joined or any(_needs_subject(tokens, i) for i in dependents):
         return None, "shared subject"
-    start, end = characters(tokens, (roles.subject[0], roles.other[1]))
-    if any(mark in text[start:end] for mark in "()[]"):
+    if any(mark in text_of(text, tokens, (roles.subject[0], roles.other[1])) for mark in "()[]"):
         return None, "brackets"
-    return _to_passive(text, tokens, roles) if roles.by is None else _to_active(text, tokens, roles, roles.by)
+    base, plural = verb_base(tokens[roles.clause.predicate]), is_plural(tokens, roles.other_head, roles.other)
+    change = _to_passive if roles.by is None else _to_active
+    return change(text, tokens, roles, base, plural)
 
 
 def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
@@ -291,15 +292,13 @@ def _needs_subject(tokens: Sequence[Token], i: int) -> bool:
     return relation in ("xcomp", "dep", "list", "ccomp")
 
 
-def _to_passive(text: str, tokens: Sequence[Token], roles: Transitive) -> Rewrite:
+def _to_passive(text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None) -> Rewrite:
     """Turn an active clause into a passive one."""
     verb, subject = tokens[roles.clause.predicate], tokens[roles.subject_head]
-    base, plural = verb_base(verb), is_plural(tokens, roles.other_head, roles.other)
     fixed = tokens[roles.other[0]].tag == "NN" or tokens[roles.other_head].tag == "CD"  # "took place", "won gold"
-    if base in word_class("no passive") or plural is None or fixed or not verb.text.isalpha():
-        return None, "no passive"
     unnatural = ("which", "who", "that", "this", *(("it", "you", "i", "we") if subject.tag == "PRP" else ()))
-    if subject.text.lower() in unnatural:
+    barred = base in word_class("no passive") or subject.text.lower() in unnatural
+    if barred or plural is None or fixed or not verb.text.isalpha():
         return None, "no passive"
     first = text_of(text, tokens, roles.other).lower() == "me"
     group = _passive_group(tokens, roles, base, plural=plural, first_person=first)
@@ -339,27 +338,26 @@ def _passive_group(
     return [(helpers[0].start, helpers[0].end, new), (verb.start, verb.end, form + past)]
 
 
-def _to_active(text: str, tokens: Sequence[Token], roles: Transitive, by: int) -> Rewrite:
+def _to_active(text: str, tokens: Sequence[Token], roles: Transitive, base: str, plural: bool | None) -> Rewrite:
     """Turn a passive clause with an agent into an active one."""
-    verb, place = tokens[roles.clause.predicate], roles.clause.predicate
-    base, plural = verb_base(verb), is_plural(tokens, roles.other_head, roles.other)
-    helper = word_at(tokens, roles.helpers[0])
-    if plural is None or len(roles.helpers) != 1 or helper not in ("is", "are", "was", "were"):
+    place, by = roles.clause.predicate, roles.by or 0
+    verb, helper = tokens[place], tokens[roles.helpers[0]]
+    past = helper.text.lower() in ("was", "were")
+    if plural is None or len(roles.helpers) != 1 or not (past or helper.text.lower() in ("is", "are")):
         return None, "verb form"
     if any(word_at(tokens, i) in ("not", "n't") for i in range(roles.subject[1], place)):
         return None, "negative already"
     if any(tokens[i].relation in ("compound:prt", "prt") for i in children(tokens, place)):
         return None, "particle"
     agent, patient = (new for _, _, new in exchange(text, tokens, roles.subject, roles.other))
-    past = helper in ("was", "were")
     form = inflect(base, "VBD" if past else "VBP" if plural or agent == "I" else "VBZ")
     known = participle(base) == verb.text.lower() or is_past(verb.text)
-    if not form or not known or tokens[by].start < verb.end:
+    if not form or not known or by < place:
         return None, "verb form"
     before = tokens[by - 1]
     edits: list[Edit] = [
         (*characters(tokens, roles.subject), agent),
-        (tokens[roles.helpers[0]].start, tokens[roles.helpers[0] + 1].start, ""),
+        (helper.start, tokens[roles.helpers[0] + 1].start, ""),
         (verb.start, verb.end, f"{form} {patient}"),
         (before.start if before.text == "," else before.end, tokens[roles.other[1]].end, ""),
     ]

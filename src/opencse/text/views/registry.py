@@ -24,7 +24,6 @@ _CLASSES = {
     "antonym_swap": "opencse.text.english.antonym_swap:AntonymSwap",
     "negated_antonym": "opencse.text.english.predicates:NegatedAntonym",
     "negative_word": "opencse.text.english.negative_word:NegativeWord",
-    "role_swap": "opencse.text.english.roles:RoleSwap",
     "role_pair": "opencse.text.english.roles:RolePairs",
     "antonym_quadruple": "opencse.text.english.predicates:AntonymQuadruple",
     "claim": "opencse.text.english.claims:Claim",
