@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import LexiconTable, lexicon_rows
@@ -74,45 +74,37 @@ class Claim(GrammarView):
         return [(views.get(part), kind) for part in self.parts]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Line:
+Sides = dict[str, Sequence[str]]
+"""What may take the place of an expression: under "same", under "opposed", and under "neither" of both."""
+
+
+class _Line(NamedTuple):
     """An expression of `claims.tsv` that may be replaced, with what its line says.
 
-    Attributes:
-        kind: Kind of claim.
-        pattern: Matches the expression at the beginning of a token.
-        needs: Tags or relations of which the first token has one, if there are any.
-        not_after: Matches the words that must not precede it.
-        same: Other expressions that mean the same.
-        opposed: Expressions that mean the opposite; none for a list of things that exclude each other.
-        neither: Expressions that mean neither.
+    `needs` has tags or relations of which the first token must have one, if there are any, and `not_after` matches the
+    words that must not precede it.
     """
 
     kind: str
     pattern: re.Pattern[str]
     needs: frozenset[str]
     not_after: re.Pattern[str]
-    same: tuple[str, ...]
-    opposed: tuple[str, ...]
-    neither: tuple[str, ...]
+    sides: Sides
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Match:
-    """An expression in a sentence from `start` to `end`, and the texts that may take its place, by column."""
+class _Match(NamedTuple):
+    """An expression in a sentence from `start` to `end`, and what may take its place."""
 
     kind: str
     start: int
     end: int
-    same: Sequence[str]
-    opposed: Sequence[str]
-    neither: Sequence[str]
+    sides: Sides
 
     def rewritten(self, rng: random.Random) -> dict[str, str]:
         """Draw a text for each column that has one."""
-        opposed = rng.sample(self.opposed, min(2, len(self.opposed)))
+        opposed = rng.sample(self.sides["opposed"], min(2, len(self.sides["opposed"])))
         new = dict(zip(("opposed", "opposed_reworded"), opposed, strict=False))
-        one_of = {"reworded": self.same, "exchanged": self.neither}
+        one_of = {"reworded": self.sides["same"], "exchanged": self.sides["neither"]}
         return new | {part: rng.choice(texts) for part, texts in one_of.items() if texts}
 
 
@@ -130,14 +122,12 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
             values = {name: value for name, value in match.groupdict().items() if value}
             if "adj" in values and not any(t.start == match.start("adj") and t.tag in _DEGREES for t in tokens):
                 continue
-            no_negation = i > 0 and tokens[i - 1].tag in _MODIFIERS
-            same, opposed, neither = (
-                [new for one in side if not (no_negation and one.startswith("not ")) for new in _filled(one, values)]
-                for side in (line.same, line.opposed, line.neither)
-            )
-            yield _Match(
-                kind=line.kind, start=match.start(), end=match.end(), same=same, opposed=opposed, neither=neither
-            )
+            barred = "not " if i > 0 and tokens[i - 1].tag in _MODIFIERS else "\0"
+            sides = {
+                side: [new for one in expressions if not one.startswith(barred) for new in _filled(one, values)]
+                for side, expressions in line.sides.items()
+            }
+            yield _Match(line.kind, match.start(), match.end(), sides)
 
 
 def _filled(expression: str, values: Mapping[str, str]) -> list[str]:
@@ -156,16 +146,13 @@ def _lines() -> dict[str, list[_Line]]:
             for expression in side:
                 if expression.startswith("~"):  # written, but never replaced
                     continue
-                others = tuple(new.lstrip("~") for new in side if new != expression)
-                line = _Line(
-                    kind=kind,
-                    pattern=_pattern(expression, not_before),
-                    needs=frozenset(needs.split()),
-                    not_after=re.compile("|".join(not_after.split()) or "(?!)"),
-                    same=others if other else (),
-                    opposed=tuple(new.lstrip("~") for new in opposite),
-                    neither=(neither,) if neither else () if other else others,
-                )
+                others = [new.lstrip("~") for new in side if new != expression]
+                opposed = [new.lstrip("~") for new in opposite]
+                written: Sides = {"same": others, "opposed": opposed, "neither": [neither] if neither else []}
+                if not other:  # a list of things that exclude each other
+                    written = {"same": [], "opposed": opposed, "neither": [neither] if neither else others}
+                not_preceded = re.compile("|".join(not_after.split()) or "(?!)")
+                line = _Line(kind, _pattern(expression, not_before), frozenset(needs.split()), not_preceded, written)
                 first = expression.lower().split()[0]
                 lines.setdefault("" if first.startswith("{") else first, []).append(line)
     return lines
@@ -205,7 +192,7 @@ def _amounts(text: str, tokens: Sequence[Token]) -> Iterator[_Match]:
             pairs.append((amount * factor, smaller))
             pairs_other += [(other * factor, smaller) for other, _ in pairs_other]
         same, neither = ([f"{number:,.10g} {name}" for number, name in some] for some in (pairs, pairs_other))
-        yield _Match(kind="amount", start=match.start(), end=match.end(), same=same, opposed=(), neither=neither)
+        yield _Match("amount", match.start(), match.end(), {"same": same, "opposed": [], "neither": neither})
 
 
 @cache

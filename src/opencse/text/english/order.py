@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +13,18 @@ from opencse.text.english.articles import indefinite_article
 from opencse.text.english.clause import Clause, main_clause
 from opencse.text.english.grammar_view import GrammarView, Rewrite
 from opencse.text.english.lexicon import word_class
-from opencse.text.english.parse import Span, as_span, base_relation, children, subtree, text_of, word_at
+from opencse.text.english.parse import (
+    Span,
+    as_span,
+    base_relation,
+    capitalised,
+    characters,
+    children,
+    recased,
+    subtree,
+    text_of,
+    word_at,
+)
 from opencse.text.english.phrases import exchange_phrases
 from opencse.text.syntax.tokens import Token
 from opencse.text.views.text_edits import decapitalise
@@ -24,7 +36,6 @@ _FINITE = ("VBD", "VBZ", "VBP", "MD")
 _MAX_TOKENS = 24  # of a sentence that is reordered
 _MAX_FRONT = 12  # tokens of an adverbial that moves behind the subject
 _CLASSES = {"NN": "noun", "NNS": "noun", "NNP": "name", "NNPS": "name", "JJ": "adjective"}
-# Words that refer to the order.
 _MAX_CONJUNCTS = 6
 
 
@@ -65,8 +76,7 @@ def _is_one_clause(clause: Clause, without: set[int]) -> bool:
 
 def _to_end(text: str, clause: Clause) -> Rewrite | None:
     """Turn "In 1990, he left." into "He left in 1990."."""
-    tokens = clause.tokens
-    span = _adverbial(clause, first=True)
+    tokens, span = clause.tokens, _adverbial(clause, first=True)
     if span is None or span[1] + 2 >= len(tokens):
         return None
     start = span[1] + 1
@@ -79,23 +89,21 @@ def _to_end(text: str, clause: Clause) -> Rewrite | None:
     if not _is_one_clause(clause, set(range(start))) or word_at(tokens, start) in ("this", "these", "there"):
         return None
     rest, moved = text[tokens[start].start : tokens[-1].start].rstrip(), _opening(text, tokens, span)
-    return f"{rest[:1].upper()}{rest[1:]} {moved}{text[tokens[-1].start :]}", "to the end"
+    return f"{capitalised(rest)} {moved}{text[tokens[-1].start :]}", "to the end"
 
 
 def _to_front(text: str, clause: Clause) -> Rewrite | None:
     """Turn "He left in 1990." into "In 1990, he left."."""
-    tokens, opening = clause.tokens, clause.tokens[0]
-    span = _adverbial(clause, first=False)
-    if span is None or span[0] < 2 or clause.subject is None or clause.finite is None:
+    tokens, opening, span = clause.tokens, clause.tokens[0], _adverbial(clause, first=False)
+    if span is None or span[0] < 2 or clause.subject is None:
         return None
     end = span[0] - (2 if tokens[span[0] - 1].text == "," else 1)  # the last token of the rest
     safe_capital = opening.tag in ("DT", "PRP", "PRP$", "NNP", "NNPS", "CD", "NNS")
     one_clause = _is_one_clause(clause, set(range(end + 1, span[1] + 1)))
     if not one_clause or not safe_capital or min(subtree(tokens, clause.subject)) != 0:
         return None
-    rest, moved = text[opening.start : tokens[end].end], text_of(text, tokens, span)
-    keeps_capital = opening.pos == "PROPN" or opening.tag in ("NNP", "NNPS") or opening.text == "I"
-    return f"{moved[:1].upper()}{moved[1:]}, {rest if keeps_capital else decapitalise(rest)}.", "to the front"
+    rest = recased(text_of(text, tokens, (0, end)), opening, was_first=opening.text != "I")
+    return f"{capitalised(text_of(text, tokens, span))}, {rest}.", "to the front"
 
 
 def _behind_subject(text: str, clause: Clause) -> Rewrite | None:
@@ -106,19 +114,16 @@ def _behind_subject(text: str, clause: Clause) -> Rewrite | None:
     whole = as_span(subtree(tokens, subject))
     if whole is None or whole[0] < 3 or tokens[whole[0] - 1].text != "," or whole[1] + 1 >= len(tokens):
         return None
-    front = (0, whole[0] - 2)
-    opener, verb = tokens[: front[1] + 1], tokens[whole[1] + 1]
-    heads = [t for t in opener if t.head > front[1]]
-    if len(heads) != 1 or heads[0].head != clause.predicate or heads[0].relation not in ("obl", "advcl"):
+    opener, verb = tokens[: whole[0] - 1], tokens[whole[1] + 1]
+    heads = [t for t in opener if t.head >= len(opener)]
+    adverbial = len(heads) == 1 and heads[0].head == clause.predicate and heads[0].relation in ("obl", "advcl")
+    marked = any(t.text in _MARKS for t in [*opener, *tokens[whole[0] : whole[1] + 1]])
+    refers = any(t.tag in ("PRP", "PRP$") for t in opener)  # "In his youth, the king …": to something else
+    finite = verb.tag in _FINITE and verb.text.isalpha()
+    if not adverbial or marked or refers or not finite or len(opener) > _MAX_FRONT:
         return None
-    if any(t.text in _MARKS for t in [*opener, *tokens[whole[0] : whole[1] + 1]]):
-        return None
-    if len(opener) > _MAX_FRONT or verb.tag not in _FINITE or not verb.text.isalpha():
-        return None
-    if any(t.tag in ("PRP", "PRP$") for t in opener):
-        return None  # "In his youth, the king …": the pronoun would refer to something else
-    opening, named = _opening(text, tokens, front), text_of(text, tokens, whole)
-    return f"{named[:1].upper()}{named[1:]}, {opening},{text[tokens[whole[1]].end :]}", "behind the subject"
+    opening, named = _opening(text, tokens, (0, whole[0] - 2)), capitalised(text_of(text, tokens, whole))
+    return f"{named}, {opening},{text[tokens[whole[1]].end :]}", "behind the subject"
 
 
 def _opening(text: str, tokens: Sequence[Token], span: Span) -> str:
@@ -140,24 +145,17 @@ def _adverbial(clause: Clause, *, first: bool) -> Span | None:
         if tokens[i].relation == "obl:agent" or any(t.text in (",", ";", ":", "(", '"') for t in inner):
             continue
         if base_relation(tokens[i]) == "obl":
-            known = opener in word_class("prepositions of place")
-            known = known or (opener in _TIME_PREPOSITIONS and _about_time(inner, tokens[i]))
-            if known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain":
-                return span
-            continue
-        before = word_at(tokens, span[0] - 1)
-        if before in ("only", "even", "just", "and", "but", "not", "especially"):
-            continue
-        finite = any(t.tag in _FINITE for t in inner)
-        if opener in word_class("conjunctions of clauses") and finite and len(inner) <= 12:
+            year = len(inner) <= 5 and any(t.tag == "CD" and re.fullmatch(r"\d{4}", t.text) for t in inner)
+            timed = opener in _TIME_PREPOSITIONS and (year or word_at(tokens, i) in word_class("times"))
+            known = timed or opener in word_class("prepositions of place")
+            movable = known and len(inner) <= 8 and tokens[clause.predicate].lemma.lower() != "remain"
+        else:
+            limited = word_at(tokens, span[0] - 1) in ("only", "even", "just", "and", "but", "not", "especially")
+            finite = opener in word_class("conjunctions of clauses") and any(t.tag in _FINITE for t in inner)
+            movable = finite and not limited and len(inner) <= 12
+        if movable:
             return span
     return None
-
-
-def _about_time(phrase: Sequence[Token], noun: Token) -> bool:
-    """Whether a phrase names a time: its noun does, or it is short and has a year."""
-    year = any(t.tag == "CD" and t.text.isdigit() and len(t.text) == 4 for t in phrase) and len(phrase) <= 5
-    return noun.text.lower() in word_class("times") or year
 
 
 def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
@@ -174,44 +172,44 @@ def _exchanged_conjuncts(text: str, tokens: Sequence[Token]) -> Iterator[str]:
             conjuncts.setdefault(token.head, [token.head]).append(i)
     for members in conjuncts.values():
         spans = _conjuncts(tokens, members)
-        new = exchange_phrases(text, tokens, spans[0], spans[-1]) if spans else None
-        if new is None or spans is None:
+        if not spans:
             continue
-        article = word_at(tokens, spans[0][0] - 1)
-        if article in ("a", "an") and article != indefinite_article(tokens[spans[-1][0]].text):
-            continue
-        start, end = tokens[spans[0][0]].start, tokens[spans[-1][1]].end
-        if "(" not in text[start:end] + text[end:].lstrip()[:1]:  # else its content would stay behind
+        one, other = spans[0], spans[-1]
+        new, article = exchange_phrases(text, tokens, one, other), word_at(tokens, one[0] - 1)
+        wrong_article = article in ("a", "an") and article != indefinite_article(tokens[other[0]].text)
+        start, end = characters(tokens, (one[0], other[1]))
+        bracket = "(" in text[start:end] + text[end:].lstrip()[:1]  # its content would stay behind
+        if new is not None and not wrong_article and not bracket:
             yield new
 
 
-def _conjuncts(tokens: Sequence[Token], members: Sequence[int]) -> list[Span] | None:
-    """Return the conjuncts as spans with only commas and the conjunction between them; None if there is more."""
+def _conjuncts(tokens: Sequence[Token], members: Sequence[int]) -> list[Span]:
+    """Return the conjuncts as spans with only commas and the conjunction between them; none if there is more."""
     kind = _CLASSES.get(tokens[members[0]].tag)
     if kind is None or len(members) > _MAX_CONJUNCTS or any(_CLASSES.get(tokens[i].tag) != kind for i in members):
-        return None
+        return []
     phrases = [_conjunct(tokens, i, first=i == members[0], end=members[-1]) for i in members]
     spans = [phrase for phrase in phrases if phrase is not None]
     if len(spans) < len(phrases):
-        return None
+        return []
     first, bare = spans[0], [span[0] == span[1] for span in spans]
     if kind == "name":
         if len({span[1] - span[0] for span in spans}) > 1:
-            return None  # "Anna and Ben Smith"
+            return []  # "Anna and Ben Smith"
         if len(spans) == 2 and (first[0] == 0 or tokens[first[0] - 1].tag not in ("IN", "VBD", "VBZ", "VBP", "TO")):
-            return None  # it may be one name
+            return []  # it may be one name
     elif not all(bare):
         opened = [tokens[span[0]].tag == "DT" for span in spans]
         if not bare[0] and all(bare[1:]) and opened[0] and first[1] - first[0] == 1:
             if word_at(tokens, first[0]) in ("a", "an"):
-                return None
+                return []
             spans[0] = (members[0], members[0])  # "the cats and dogs": they share the article
         elif not all(opened):
-            return None  # "old men and women"
+            return []  # "old men and women"
     between = [tokens[one[1] + 1 : other[0]] for one, other in pairwise(spans)]
     plain = all(token.text == "," or token.relation == "cc" for gap in between for token in gap)
     closed = bool(between[-1]) and between[-1][-1].text.lower() in ("and", "or")
-    return spans if plain and closed and _conjuncts_end(tokens, spans[-1][1], kind) else None
+    return spans if plain and closed and _conjuncts_end(tokens, spans[-1][1], kind) else []
 
 
 def _conjunct(tokens: Sequence[Token], head: int, *, first: bool, end: int) -> Span | None:
