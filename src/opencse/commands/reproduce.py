@@ -12,8 +12,8 @@ import typer
 from opencse.commands.command_line import takes
 from opencse.commands.comparison.run_groups import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
-from opencse.commands.reports.curves import draw_curves
 from opencse.commands.reports.drawing import NO_FIGURES, can_draw, save
+from opencse.commands.reports.figures import draw_curves
 from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
 from opencse.commands.reproduction import (
     Entry,

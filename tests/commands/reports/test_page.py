@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from opencse.commands.reports.drawing import LIGHT
 from opencse.commands.reports.figures import histogram
 from opencse.commands.reports.page import render, write_report
-from opencse.commands.reports.palette import LIGHT
 from opencse.commands.reports.tables import triplet_rows
 from opencse.evaluation.probes import ProbeData, probe_encoders
 from opencse.foundation.errors import OpencseError

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opencse.commands.reports.palette import LIGHT
+from opencse.commands.reports.drawing import LIGHT
 from opencse.commands.reproduction import Entry, System
 from opencse.commands.reproduction.details import (
     detail_figures,

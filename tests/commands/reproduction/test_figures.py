@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.commands.reports.palette import LIGHT
+from opencse.commands.reports.drawing import LIGHT
 from opencse.commands.reproduction import Cell, ReproducedTable
 from opencse.commands.reproduction.details import draw_table
 

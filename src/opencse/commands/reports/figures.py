@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from opencse.commands.reports.drawing import LEGEND_ROW, Draw, can_draw, figure, legend
-from opencse.commands.reports.palette import MODELS, Palette
+from opencse.commands.reports.drawing import LEGEND_ROW, MODELS, Draw, Palette, can_draw, figure, legend
 from opencse.commands.reports.text import short, shown
 from opencse.evaluation.probes import ProbeScores
 from opencse.evaluation.probes.scored_pairs import SPLITS
+from opencse.training.strength import Scores, StrengthCurve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +22,8 @@ _MARKERS = "osD^vP"
 _OPPOSED = ("paraphrase", "negation")
 Models = Mapping[str, ProbeScores]
 Values = Sequence[float] | np.ndarray
+Curve = Sequence[tuple[float, float]]
+"""Step, or another number, and value; of a repeated step, the last counts."""
 
 
 class Picture(NamedTuple):
@@ -235,3 +238,53 @@ def length(models: Models, palette: Palette) -> Figure:
     axes.set_ylabel("cosine above expectation")
     legend(axes, palette, columns=1 if len(models) > 2 else 2)
     return plot
+
+
+def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str, palette: Palette, along: str = "step") -> Figure:
+    """Draw the mean over the curves of each group, in a band from the lowest to the highest.
+
+    Args:
+        groups: By label, the curves of the group, one for each seed; a group without curves is left out.
+        quantity: What the curves show, for the axis.
+        palette: Colours.
+        along: What they run along, for the other axis.
+    """
+    plot, axes = figure(palette, 2.6 + LEGEND_ROW * len(groups))
+    for index, (label, curves) in enumerate(groups.items()):
+        if not curves:
+            continue
+        tables = [dict(curve) for curve in curves]
+        steps = sorted(set.intersection(*(set(table) for table in tables)))
+        values = np.array([[table[step] for step in steps] for table in tables], dtype=np.float64)
+        colour = palette.series[index % MODELS]
+        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=1.6, label=short(label, 56))
+        if len(curves) > 1:
+            axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+    axes.set_xlabel(along)
+    axes.set_ylabel(quantity)
+    legend(axes, palette, columns=1)
+    return plot
+
+
+def strength_picture(curve: StrengthCurve) -> Picture:
+    """Return a figure of what each measure of meaning gains, and of what the worst guard loses, by strength."""
+    groups = {
+        shown(name.removeprefix("dev-"), 40): [_gains(curve, {name: values})] for name, values in curve.meaning.items()
+    }
+    if curve.guards:
+        groups["the guard that loses most"] = [_gains(curve, curve.guards)]
+    return Picture(
+        "strength",
+        "What the strength of the meaning block gains and costs",
+        f"Points above the model without the block. This model has the strength {curve.chosen:g}, the largest at "
+        f"which no guard loses more than {curve.tolerance:g}; it can be changed without encoding anything anew.",
+        partial(draw_curves, groups, "points", along="strength"),
+    )
+
+
+def _gains(curve: StrengthCurve, scores: Scores) -> list[tuple[float, float]]:
+    """Return the least gain of some measures at each strength."""
+    by_strength = zip(*scores.values(), strict=True)
+    before = [values[0] for values in scores.values()]
+    gains = [min(map(sub, after, before)) for after in by_strength]
+    return list(zip(curve.strengths, gains, strict=True))

@@ -10,9 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from opencse.commands.reports.drawing import can_draw, inline, save
-from opencse.commands.reports.figures import Picture, pictures
+from opencse.commands.reports.figures import Picture, pictures, strength_picture
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.strength import strength_picture
 from opencse.commands.reports.summary import cards, verdict
 from opencse.commands.reports.tables import tables
 from opencse.commands.reports.templates import output_folder, render_template

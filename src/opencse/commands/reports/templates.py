@@ -8,8 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from opencse.commands.reports.drawing import NO_FIGURES, can_draw
-from opencse.commands.reports.palette import DARK, LIGHT
+from opencse.commands.reports.drawing import DARK, LIGHT, NO_FIGURES, can_draw
 from opencse.commands.reports.text import shown
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text

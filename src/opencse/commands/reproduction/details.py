@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opencse.commands.reports.drawing import LEGEND_ROW, WIDTH, Draw, figure, legend
+from opencse.commands.reports.drawing import LEGEND_ROW, MODELS, WIDTH, Draw, Palette, figure, legend
 from opencse.commands.reports.figures import counted, histogram, scatter
-from opencse.commands.reports.palette import MODELS, Palette
 from opencse.commands.reports.text import short
 from opencse.commands.reproduction.entries import Entry, Query
 from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs, list_training_pairs
