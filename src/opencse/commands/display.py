@@ -12,7 +12,7 @@ from rich.text import Text
 from sentence_transformers import SentenceTransformer
 
 from opencse.commands.reports.outcome import Outcome
-from opencse.commands.reports.summary import headline_rows, verdict
+from opencse.commands.reports.summary import headline_rows
 from opencse.commands.reports.tables import triplet_rows
 from opencse.encoder.names import resolve
 from opencse.evaluation.probes import ProbeScores
@@ -64,14 +64,14 @@ def outcome_lines(
     )
 
 
-def probe_tables(models: Mapping[str, ProbeScores], page: Path | None = None) -> RenderableType:
-    """Return the headline figures and conclusions of a probe, and the path of the report."""
+def probe_tables(models: Mapping[str, ProbeScores], outcome: Outcome | None, page: Path | None) -> RenderableType:
+    """Return the headline figures of a probe, how two models differ, and the path of the report."""
     triplets = triplet_rows(
         [each.triplets for each in models.values() if each.triplets], columns=("grade", "opposites", "form")
     )
     rows = [*headline_rows(models), *([f"Paraphrase nearer: {label}", *rates] for label, _, *rates in triplets)]
-    path = [] if page is None else [_line(f"report: {page}")]
-    return Group(Table(["", *models], rows), *map(Text, verdict(dict(models))), *path)
+    differ: list[RenderableType] = [] if outcome is None else [Text(""), outcome.table()]
+    return Group(Table(["", *models], rows), *differ, *([] if page is None else [_line(f"report: {page}")]))
 
 
 def statistics_tables(views: str | Path, model: str | None) -> Iterator[Table]:

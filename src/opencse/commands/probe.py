@@ -12,6 +12,7 @@ from rich.jupyter import JupyterMixin
 from opencse.commands.command_line import takes
 from opencse.commands.display import probe_tables
 from opencse.commands.measuring_options import ProbeCommand, ProbeOptions
+from opencse.commands.reports.outcome import Outcome, compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.encoder.backbone import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
@@ -26,18 +27,20 @@ class ProbeResult(JupyterMixin):
     Attributes:
         scores: Scores by model.
         settings: The settings that the scores depend on, by model.
+        outcome: How two models differ; None for another number of models.
         report: The HTML page; None without a folder.
     """
 
     scores: dict[str, ProbeScores]
     settings: dict[str, dict[str, Any]]
+    outcome: Outcome | None
     report: Path | None
 
     def __repr__(self) -> str:
         return f"ProbeResult(models={list(self.scores)}, report={str(self.report)!r})"
 
     def __rich__(self) -> RenderableType:
-        return probe_tables(self.scores, self.report)
+        return probe_tables(self.scores, self.outcome, self.report)
 
 
 @takes(ProbeOptions)
@@ -53,8 +56,11 @@ def probe(options: ProbeOptions) -> ProbeResult:
         data=options.data, pairs=options.pairs, sentences=options.sentences, text=options.text, limit=options.limit
     )
     scores, settings = probe_models(names, probe_data, precision=options.precision, pooling=options.pooling)
-    report = options.out and write_report(scores, Path(options.out), settings=settings, notes=probe_data.notes)
-    return ProbeResult(scores, settings, report or None)
+    outcome = compare_outcome(scores) if len(scores) == 2 else None
+    report = None
+    if options.out is not None:
+        report = write_report(scores, options.out, settings=settings, notes=probe_data.notes, outcome=outcome)
+    return ProbeResult(scores, settings, outcome, report)
 
 
 def command(options: ProbeCommand) -> None:

@@ -10,6 +10,7 @@ import pytest
 from opencse.commands.reports.drawing import LIGHT
 from opencse.commands.reports.figures import histogram
 from opencse.commands.reports.page import render, write_report
+from opencse.commands.reports.summary import add_scores, card_table
 from opencse.commands.reports.tables import triplet_rows
 from opencse.evaluation.probes import ProbeData, probe_encoders
 from opencse.foundation.errors import OpencseError
@@ -106,7 +107,7 @@ def test_light_dark_and_phone(models):
     assert "prefers-color-scheme: dark" in html
     assert 'name="viewport"' in html
     pictures = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
-    assert len(pictures) >= 6
+    assert len(pictures) >= 4
     for picture in pictures:
         assert "var(--ink)" in picture or "var(--muted)" in picture
         assert re.findall(r"#[0-9a-f]{6}\b", picture) == []  # every colour follows the theme
@@ -129,7 +130,7 @@ def test_figures_are_written_as_files_and_the_same_twice(models, tmp_path):
     write_report(models, tmp_path / "b")
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert {path.suffix for path in files if path.parts[0] == "figures"} == {".svg", ".png"}
-    assert (tmp_path / "a" / "figures" / "splits.svg").is_file()
+    assert (tmp_path / "a" / "figures" / "transformations.svg").is_file()
     for path in files:
         assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes(), path
 
@@ -155,3 +156,21 @@ def test_the_legend_of_many_training_pairs_fits_in_the_figure() -> None:
     assert legend.x1 <= page.x1
     assert legend.y1 <= page.y1
     assert drawn.axes[0].get_window_extent().height > 100
+
+
+def test_a_card_has_a_column_for_each_model_and_a_row_for_each_task_and_figure(models) -> None:
+    head, rule, *rows = card_table(models).split("\n")
+    assert rule == "| --- | ---: | ---: |"
+    assert "first" in head
+    assert all(row.replace("\\|", "").count("|") == 4 for row in [head, *rows])
+    assert [row.split(" | ")[0] for row in rows if "above" in row] == ["| Paraphrase above negation"]
+
+
+def test_scores_stand_once_at_the_end_of_a_card(models, tmp_path) -> None:
+    card = tmp_path / "README.md"
+    card.write_text("# A model\n\nAbout it.\n")
+    for text in ("one.txt", "two.txt"):
+        add_scores(card, models, made_of=text)
+    found = card.read_text()
+    assert found.startswith("# A model\n\nAbout it.\n\n## Before and after\n\nText: two.txt.\n\n|  | first | ")
+    assert "one.txt" not in found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,8 +11,6 @@ import numpy as np
 from opencse.commands.reports.drawing import LEGEND_ROW, MODELS, Draw, Palette, can_draw, figure, legend
 from opencse.commands.reports.text import short, shown
 from opencse.evaluation.probes import ProbeScores
-from opencse.evaluation.probes.scored_pairs import SPLITS
-from opencse.training.strength import Scores, StrengthCurve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,22 +54,15 @@ def pictures(models: Models) -> Iterator[Picture]:
             if each.transformations is not None
         }
         lowest = min((min(cosines) for kinds in clouds.values() for cosines, _ in kinds.values()), default=0.0)
-        for index, name in enumerate(models, 1):
-            if clouds.get(name):
+        for index, (name, kinds) in enumerate(clouds.items(), 1):
+            if kinds:
                 yield Picture(
                     f"wording-{index}",
                     f"Similarity against wording: {shown(name, 40)}",
                     "Each mark is one sentence. If only meaning counted, paraphrases would lie to the right and "
                     "negations to the left, at any height.",
-                    partial(scatter, clouds[name], lowest),
+                    partial(scatter, kinds, lowest),
                 )
-    if first.splits is not None:
-        yield Picture(
-            "splits",
-            "Agreement with people, where wording helps and where it misleads",
-            "Short lines are good: wording then matters little. Bars: unsupervised SimCSE as published.",
-            partial(splits, models),
-        )
     if first.suppression is not None and first.suppression.cosines:
         found = {name: each.suppression for name, each in models.items()}
         counts = {name: counted(each.cosines) for name, each in found.items() if each and each.cosines}
@@ -83,56 +73,6 @@ def pictures(models: Models) -> Iterator[Picture]:
             "narrow peak at the right is good.",
             partial(histogram, counts, "cosine of the pair"),
         )
-    if first.length is not None:
-        yield Picture(
-            "length",
-            "Does length matter?",
-            "Mean cosine beyond the prediction from human scores, by difference of length. A flat line at 0 means no "
-            "bias.",
-            partial(length, models),
-        )
-    if first.training_pairs:
-        overlaps = {f"{kind.column} ({kind.role})": kind.overlap_counts for kind in first.training_pairs}
-        yield Picture(
-            "pairs-overlap",
-            "Training pairs: wording",
-            "Positives that share few words and negatives that share many teach the most.",
-            partial(histogram, overlaps, "lexical overlap of the pair"),
-        )
-        for index, (name, scores) in enumerate(models.items(), 1):
-            cosines = {f"{kind.column} ({kind.role})": kind.cosine_counts for kind in scores.training_pairs}
-            yield Picture(
-                f"pairs-cosine-{index}",
-                f"Training pairs: meaning by {shown(name, 40)}",
-                "Cosines of positive and of negative pairs.",
-                partial(histogram, cosines, "cosine of the pair"),
-            )
-
-
-def splits(models: Models, palette: Palette) -> Figure:
-    """Draw the Spearman correlation on both parts of each set, with published SimCSE (OssCSE Tables 3 and 6)."""
-    results = {name: each.splits for name, each in models.items() if each.splits is not None}
-    names = [each.name for each in next(iter(results.values())).sets]
-    plot, axes = figure(palette, 1.2 + 0.34 * len(names) + 0.2 * (len(results) + 1))
-    rows = np.arange(len(names), dtype=np.float64)
-    offsets = np.linspace(-0.18, 0.18, len(results)) if len(results) > 1 else [0.0]
-    published = [SPLITS[name].unsupervised if name in SPLITS else (np.nan, np.nan) for name in names]
-    axes.hlines(rows, *zip(*[(b, a) for a, b in published], strict=True), color=palette.grid, linewidth=7)
-    axes.plot([], [], color=palette.grid, linewidth=7, label="SimCSE, published")
-    for index, (name, result) in enumerate(results.items()):
-        colour, places = palette.series[index % MODELS], rows + offsets[index]
-        low, high = (
-            np.array([getattr(each, part).value for each in result.sets], dtype=np.float64)
-            for part in ("opposed", "consistent")
-        )
-        axes.hlines(places, low, high, color=colour, linewidth=1.2)
-        axes.plot(low, places, "o", color=colour, markersize=5, label=short(name))
-        axes.plot(high, places, "o", markerfacecolor="none", markeredgecolor=colour, markersize=5)
-    axes.set_yticks(rows, [short(name) for name in names])
-    axes.invert_yaxis()
-    axes.set_xlabel("filled: misleading, open: helpful")
-    legend(axes, palette, columns=1)
-    return plot
 
 
 def means(models: Models, palette: Palette) -> Figure:
@@ -143,13 +83,12 @@ def means(models: Models, palette: Palette) -> Figure:
     rows = np.arange(len(kinds), dtype=np.float64)
     offsets = np.linspace(-0.17, 0.17, len(results)) if len(results) > 1 else [0.0]
     for index, (name, result) in enumerate(results.items()):
-        values = [kind.cosine for kind in result.kinds]
-        middle = np.array([e.value for e in values], dtype=np.float64)
-        spread = np.abs(np.array([[e.low, e.high] for e in values], dtype=np.float64).T - middle)
+        values = [(e.value, e.low, e.high) for e in (kind.cosine for kind in result.kinds)]
+        middle, low, high = np.array(values, dtype=np.float64).T
         axes.errorbar(
             middle,
             rows + offsets[index],
-            xerr=spread,
+            xerr=np.abs((low - middle, high - middle)),
             fmt=_MARKERS[index % len(_MARKERS)],
             color=palette.series[index % MODELS],
             markersize=5,
@@ -218,28 +157,6 @@ def counted(cosines: Values) -> np.ndarray:
     return np.histogram(np.clip(cosines, 0, 1), 25, (0, 1))[0]
 
 
-def length(models: Models, palette: Palette) -> Figure:
-    """Draw the mean cosine beyond the prediction from human scores, by difference of length."""
-    plot, axes = figure(palette, 2.9)
-    axes.axhline(0, color=palette.muted, linewidth=1)
-    for index, (name, each) in enumerate(models.items()):
-        if each.length is not None:
-            bins = [b for b in each.length.bins if b.excess is not None]
-            axes.plot(
-                [f"{100 * b.low:.0f}–{100 * b.high:.0f}" for b in bins],
-                np.array([b.excess for b in bins], dtype=np.float64),
-                marker=_MARKERS[index % len(_MARKERS)],
-                markersize=5,
-                color=palette.series[index % MODELS],
-                linewidth=1.6,
-                label=short(name),
-            )
-    axes.set_xlabel("difference of length, % of the longer one's words")
-    axes.set_ylabel("cosine above expectation")
-    legend(axes, palette, columns=1 if len(models) > 2 else 2)
-    return plot
-
-
 def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str, palette: Palette, along: str = "step") -> Figure:
     """Draw the mean over the curves of each group, in a band from the lowest to the highest.
 
@@ -264,27 +181,3 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], quantity: str, palette: P
     axes.set_ylabel(quantity)
     legend(axes, palette, columns=1)
     return plot
-
-
-def strength_picture(curve: StrengthCurve) -> Picture:
-    """Return a figure of what each measure of meaning gains, and of what the worst guard loses, by strength."""
-    groups = {
-        shown(name.removeprefix("dev-"), 40): [_gains(curve, {name: values})] for name, values in curve.meaning.items()
-    }
-    if curve.guards:
-        groups["the guard that loses most"] = [_gains(curve, curve.guards)]
-    return Picture(
-        "strength",
-        "What the strength of the meaning block gains and costs",
-        f"Points above the model without the block. This model has the strength {curve.chosen:g}, the largest at "
-        f"which no guard loses more than {curve.tolerance:g}; it can be changed without encoding anything anew.",
-        partial(draw_curves, groups, "points", along="strength"),
-    )
-
-
-def _gains(curve: StrengthCurve, scores: Scores) -> list[tuple[float, float]]:
-    """Return the least gain of some measures at each strength."""
-    by_strength = zip(*scores.values(), strict=True)
-    before = [values[0] for values in scores.values()]
-    gains = [min(map(sub, after, before)) for after in by_strength]
-    return list(zip(curve.strengths, gains, strict=True))

@@ -70,62 +70,44 @@ class Outcome:
     changes: tuple[Change, ...]
     remarks: tuple[str, ...] = ()
 
-    @property
-    def gains(self) -> list[Change]:
-        """Measures that got better, the largest change first."""
-        return self._changed(1)
+    def answers(self, most: int | None = None) -> list[tuple[str, list[str]]]:
+        """Return three questions, each with the lines of its answer, the largest changes first.
 
-    @property
-    def losses(self) -> list[Change]:
-        """Measures that got worse, the largest change first."""
-        return self._changed(-1)
+        Args:
+            most: Number of changes in an answer, each without its interval; None for all in full.
+        """
+        gains, losses = self._changed(1), self._changed(-1)
+        spent = [c for c in self.changes if not c.changed and c.allowed and c.before - c.after >= _LEAST]
+        unharmed = "Nothing that was measured."
+        if spent:
+            shown_losses = "; ".join(each.short() for each in spent)
+            unharmed = f"No guard by more than {spent[0].allowed:g} points: {shown_losses}"
+        lines = []
+        for changes, nothing in ((gains, "Nothing that was measured."), (losses, unharmed)):
+            shown_changes = [each.short() if most else each.line() for each in changes[:most]]
+            rest = [f"{len(changes) - most} more"] if most and len(changes) > most else []
+            lines.append([*shown_changes, *rest] or [nothing])
+        verdict = self._verdict(len(gains), len(losses))
+        return [("Is it better?", [verdict]), ("On what?", lines[0]), ("What got worse?", lines[1])]
 
-    @property
-    def _no_losses(self) -> str:
-        """What stands where no measure got worse: what guards lost within their allowance, if they did."""
-        spent = [
-            each for each in self.changes if not each.changed and each.allowed and each.before - each.after >= _LEAST
-        ]
-        if not spent:
-            return "Nothing that was measured."
-        return f"No guard by more than {spent[0].allowed:g} points: {'; '.join(each.short() for each in spent)}"
+    def table(self, most: int = 3) -> Table:
+        """Return the questions with short answers, and the remarks below."""
+        return Table(("", ""), [(asked, "; ".join(lines)) for asked, lines in self.answers(most)], notes=self.remarks)
 
     def _changed(self, sign: int) -> list[Change]:
         found = [each for each in self.changes if each.changed and sign * (each.after - each.before) > 0]
         return sorted(found, key=lambda each: sign * (each.before - each.after))
 
-    def answers(self) -> list[tuple[str, list[str]]]:
-        """Return three questions, each with the lines of its answer."""
-        gains, losses = self.gains, self.losses
-        return [
-            ("Is it better?", [self._verdict(len(gains), len(losses))]),
-            ("On what?", [each.line() for each in gains] or ["Nothing that was measured."]),
-            ("What got worse?", [*([each.line() for each in losses] or [self._no_losses]), *self.remarks]),
-        ]
-
-    def table(self, most: int = 3) -> Table:
-        """Return the questions with short answers, and the remarks below: the largest changes of each kind alone."""
-
-        def named(changes: Sequence[Change], nothing: str = "Nothing that was measured.") -> str:
-            rest = [f"{len(changes) - most} more"] if len(changes) > most else []
-            return "; ".join([*(each.short() for each in changes[:most]), *rest]) or nothing
-
-        verdict = self._verdict(len(self.gains), len(self.losses))
-        answers = (verdict, named(self.gains), named(self.losses, self._no_losses))
-        questions = (question for question, _ in self.answers())
-        return Table(("", ""), list(zip(questions, answers, strict=True)), notes=self.remarks)
-
     def _verdict(self, gains: int, losses: int) -> str:
         count = len(self.changes)
         if not count:
             return "Can't say: nothing was measured on enough rows."
-        if not gains and not losses:
-            return f"No: none of {count} measures changed beyond chance."
         if not gains:
-            return f"No: worse on {losses} of {count} measures, better on none."
-        if not losses:
-            return f"Yes: better on {gains} of {count} measures, worse on none."
-        return f"On some measures: better on {gains} of {count}, worse on {losses}."
+            worse = f"worse on {losses} of {count} measures, better on none"
+            return f"No: {worse if losses else f'none of {count} measures changed beyond chance'}."
+        if losses:
+            return f"On some measures: better on {gains} of {count}, worse on {losses}."
+        return f"Yes: better on {gains} of {count} measures, worse on none."
 
 
 def compare_outcome(
@@ -151,25 +133,22 @@ def compare_outcome(
         if a.score is not None and b.score is not None
     ]
     if curve is not None:
-        for label, prefix, measured in (("guard ", "guard-", curve.guards), ("", "dev-", curve.meaning)):
-            if measured is curve.guards or not first.triplets:  # the same sets
-                changes += [
-                    _scored(
-                        f"{label}{shown(name.removeprefix(prefix), 40)}",
-                        *scores,
-                        may_lose=curve.tolerance if measured is curve.guards else 0.0,
-                    )
-                    for name, scores in curve.before_and_after(measured).items()
-                ]
+        changes += [
+            _scored(f"guard {shown(name.removeprefix('guard-'), 40)}", *values, may_lose=curve.tolerance)
+            for name, values in curve.before_and_after(curve.guards).items()
+        ]
+    if curve is not None and not first.triplets:  # which are the same sets
+        changes += [
+            _scored(shown(name.removeprefix("dev-"), 40), *values)
+            for name, values in curve.before_and_after(curve.meaning).items()
+        ]
     few = "; ".join(f"{each.short()} ({each.few} rows)" for each in changes if each.few is not None)
+    too_few = [f"Measured on too few rows to say: {few}."] if few else []
     return Outcome(
         before=shown(before, 60),
         after=shown(after, 60),
         changes=tuple(each for each in changes if each.few is None),
-        remarks=(
-            *([f"Measured on too few rows to say: {few}."] if few else []),
-            *(shown(each, 400) for each in remarks),
-        ),
+        remarks=(*too_few, *(shown(each, 400) for each in remarks)),
     )
 
 

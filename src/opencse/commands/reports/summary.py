@@ -1,4 +1,4 @@
-"""The summary of a report, and of a model card: a few headline figures and conclusions in plain words."""
+"""The headline figures of a report, and the scores on a model card."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from huggingface_hub import EvalResult, ModelCard
 
 from opencse.commands.reports.text import shown
 from opencse.evaluation.probes import ProbeScores
-from opencse.evaluation.probes.estimates import mean_estimate
 from opencse.evaluation.probes.scored_pairs import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.foundation.files import write_text
 from opencse.foundation.result_table import Cell, Number, Table
 
 _SECTION = "## Before and after"
-_OPPN, _CONT = (
-    f"Unsupervised SimCSE {unsupervised:.2f}, supervised {supervised:.2f} (OssCSE Table 3)."
-    for unsupervised, supervised in zip(reversed(WEIGHTED_UNSUPERVISED), reversed(WEIGHTED_SUPERVISED), strict=True)
-)
+_PUBLISHED = "Unsupervised SimCSE {:.2f}, supervised {:.2f} (OssCSE Table 3)."
 _CARDS = (
     (
         *("transformations", "paraphrase_above_negation", "Paraphrase above negation"),
@@ -35,12 +30,12 @@ _CARDS = (
     (
         *("splits", "opposed", "Agreement where wording misleads"),
         "Rank correlation with people on pairs whose wording contradicts their meaning (Oppn.).",
-        _OPPN,
+        _PUBLISHED.format(WEIGHTED_UNSUPERVISED[1], WEIGHTED_SUPERVISED[1]),
     ),
     (
         *("splits", "consistent", "Agreement where wording helps"),
         "The same on pairs whose wording agrees with their meaning (Cont.).",
-        _CONT,
+        _PUBLISHED.format(WEIGHTED_UNSUPERVISED[0], WEIGHTED_SUPERVISED[0]),
     ),
 )
 """The headline figures: where each stands in the scores, its title, its question, and values to compare with."""
@@ -52,77 +47,33 @@ class Card(NamedTuple):
     Attributes:
         title: The measure.
         question: The question that the figure answers.
-        values: For each model its name, its value with the interval, and the length of its bar (0 to 1; None for none).
+        values: For each model its name, its value with the interval, and the length of its bar (0 to 1), if it has one.
         note: Values to compare with.
     """
 
     title: str
     question: str
-    values: tuple[tuple[str, Number, float | None], ...]
+    values: tuple[tuple[str, Number | None, float | None], ...]
     note: str
-
-
-def verdict(models: Mapping[str, ProbeScores]) -> list[str]:
-    """Return one paragraph for each model, and one that compares each further model with the first."""
-    paragraphs = [text for name, found in models.items() if (text := _about(shown(name, 60), found))]
-    first, *others = models
-    return paragraphs + [text for other in others if (text := _against(models, first, other))]
-
-
-def _about(label: str, found: ProbeScores) -> str:
-    sentences = []
-    rate = found.transformations.paraphrase_above_negation if found.transformations else None
-    if rate is not None and rate.value is not None:
-        sentences.append(
-            f"{label} ranks the paraphrase of a sentence above its negation for {round(rate.value * rate.rows)} "
-            f"of {rate.rows:,} sentences ({rate.percent().figure})."
-        )
-    if found.splits is not None and found.splits.opposed.value is not None:
-        sentences.append(
-            f"{'It' if sentences else label} agrees with people at {found.splits.consistent.number(2).figure} (rank "
-            f"correlation) where wording agrees with meaning, and at "
-            f"{found.splits.opposed.number(2).figure} where it misleads."
-        )
-    return " ".join(sentences)
-
-
-def _against(models: Mapping[str, ProbeScores], first: str, other: str) -> str:
-    """Compare two models on the same sentences."""
-    a, b = models[first].transformations, models[other].transformations
-    if a is None or b is None or not a.rows_above or len(a.rows_above) != len(b.rows_above):
-        return ""
-    change = mean_estimate(np.array(b.rows_above, dtype=float) - np.array(a.rows_above, dtype=float))
-    if change.value is None or change.low is None or change.high is None:
-        return ""
-    points = 100 * change.value
-    amount = f"{Number(abs(points), 0)} point{'' if round(abs(points)) == 1 else 's'}"
-    spread = f"95 % interval {change.interval(0, scale=100)}"
-    if change.low <= 0 <= change.high:
-        pair = f"{shown(other, 60)} and {shown(first, 60)}"
-        return f"The difference between {pair} on these sentences is within chance: {amount} ({spread})."
-    word = "more" if points > 0 else "less"
-    return f"{shown(other, 60)} does so {word} often than {shown(first, 60)}, by {amount} ({spread})."
 
 
 def headline_rows(models: Mapping[str, ProbeScores]) -> list[list[Cell]]:
     """Return the headline figures for which there is data, with a cell for each model."""
-    rows: list[list[Cell]] = []
-    for card in cards(models):
-        values = {name: value for name, value, _ in card.values}
-        rows.append([card.title, *(values.get(shown(name, 40), "") for name in models)])
-    return rows
+    return [[card.title, *(value or "" for _, value, _ in card.values)] for card in cards(models)]
 
 
 def cards(models: Mapping[str, ProbeScores]) -> list[Card]:
     """Return the headline figures for which there is data."""
     found = []
     for part, measure, title, question, note in _CARDS:
-        parts = {name: getattr(each, part) for name, each in models.items()}
-        values = []
-        for name, each in ((name, getattr(scores, measure)) for name, scores in parts.items() if scores):
+        values: list[tuple[str, Number | None, float | None]] = []
+        for name, scores in models.items():
+            if (each := getattr(getattr(scores, part), measure, None)) is None:
+                values.append((shown(name, 40), None, None))
+                continue
             number = each.number() if part == "splits" else each.percent()
             values.append((shown(name, 40), number, None if each.value is None else max(0.0, min(1.0, each.value))))
-        if values:
+        if any(number is not None for _, number, _ in values):
             found.append(Card(title, question, tuple(values), note))
     return found
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from opencse.commands.reports.text import shown
 from opencse.evaluation import STS_TASKS
 from opencse.evaluation.probes import ProbeScores
-from opencse.evaluation.probes.scored_pairs import SPLITS, WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
+from opencse.evaluation.probes.scored_pairs import WEIGHTED_SUPERVISED, WEIGHTED_UNSUPERVISED
 from opencse.evaluation.probes.triplet_sets import TripletResult
 from opencse.foundation.result_table import Cell, Number, Table
 
@@ -19,15 +20,10 @@ _SIDES = ("consistent", "opposed")
 
 def tables(models: Mapping[str, ProbeScores]) -> list[Table]:
     """Return the tables for which there is data."""
-    made = (
-        *(("sts", _sts), ("sts", _subsets), ("splits", _splits), ("own_splits", _own_splits)),
-        *(("transformations", _transformations), ("retrieval", _retrieval), ("triplets", _triplets)),
-        *(("suppression", _suppression), ("length", _length), ("training_pairs", _training_pairs)),
-    )
     found = []
-    for name, make in made:
-        parts = {label: part for label, scores in models.items() if (part := getattr(scores, name))}
-        if parts and (table := make([shown(label, 40) for label in parts], list(parts.values()))).rows:
+    for name, make in _MAKERS.items():
+        parts = {shown(label, 40): part for label, scores in models.items() if (part := getattr(scores, name))}
+        if parts and (table := make([*parts], [*parts.values()])).rows:
             found.append(table)
     return found
 
@@ -63,53 +59,34 @@ def _sts(labels: list[str], parts: list[Any]) -> Table:
     return Table(("set", "pairs", *labels), rows, "Agreement with people, whole sets", [note], int(averaged))
 
 
-def _subsets(labels: list[str], parts: list[Any]) -> Table:
+def _splits(labels: list[str], parts: list[Any]) -> Table:
     rows: list[Row] = []
-    for tasks in zip(*parts, strict=True):
-        kinds = tasks[0].details.get("subsets", {})
-        for kind, values in sorted(kinds.items(), key=lambda item: -item[1]["gold_mean"]):
-            cosines = (Number(task.details["subsets"][kind]["cosine_mean"]) for task in tasks)
-            names = (shown(kind, 40), shown(tasks[0].task, 40))
-            rows.append((*names, values["rows"], Number(values["gold_mean"], 1), *cosines))
-    heads = ("kind of pair", "set", "pairs", "human score", *labels)
-    return Table(heads, rows, "Kinds of scored pairs", ["Mean human score, and mean cosine of each model."])
+    for same in zip(*((*part.sets, *part.averages) for part in parts), strict=True):
+        first, pairs = same[0], f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
+        head: Row = (f"average: {first.name}", pairs, "", "")
+        if len(rows) < len(parts[0].sets):
+            name = shown(first.name, 40) + ("" if first.balanced else " *")
+            head = (name, pairs, Number(first.median_score), Number(first.median_error_rate, 3))
+        rows.append((*head, *(Number(getattr(each, side).value, 3) for side in _SIDES for each in same)))
+    notes = [
+        "Spearman with human scores. Cont.: score above the set's median and match error rate below, or the reverse; "
+        "Oppn.: all other pairs. Averages are weighted by pairs. SimCSE on BERT-base, as published for sixteen sets: "
+        f"{_of_simcse(WEIGHTED_UNSUPERVISED)}; supervised {_of_simcse(WEIGHTED_SUPERVISED)} (OssCSE Table 3)."
+    ]
+    if not all(each.balanced for each in parts[0].sets):
+        notes.append("*: median score outside 2 to 3.5, OssCSE's range.")
+    sides = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
+    heads = ("set", "pairs", "median score", "median MER", *sides)
+    title = "Where wording agrees with meaning, and where it misleads"
+    return Table(heads, rows, title, notes, len(parts[0].averages))
+
+
+def _of_simcse(averages: tuple[float, float]) -> str:
+    return "Cont. {:.3f}, Oppn. {:.3f}".format(*averages)
 
 
 def _own_splits(labels: list[str], parts: list[Any]) -> Table:
-    first, *_ = parts
-    rows: list[Row] = []
-    for same in zip(*((*part.sets, *part.averages) for part in parts), strict=True):
-        pairs = f"{same[0].consistent.rows:,} + {same[0].opposed.rows:,}"
-        if len(rows) < len(first.sets):
-            name = shown(same[0].name, 40) + ("" if same[0].balanced else " *")
-            head: Row = (name, pairs, Number(same[0].median_score), Number(same[0].median_error_rate, 3))
-        else:
-            head = (f"average: {same[0].name}", pairs, "", "")
-        rows.append((*head, *(Number(getattr(each, side).value, 3) for side in _SIDES for each in same)))
-    note = (
-        "Spearman with human scores. Cont.: score above the set's median and match error rate below, or the reverse; "
-        "Oppn.: all other pairs. Averages are weighted by pairs."
-    )
-    starred = [] if all(each.balanced for each in first.sets) else ["*: median score outside 2 to 3.5, OssCSE's range."]
-    sides = (f"{label} {side}" for side in ("Cont.", "Oppn.") for label in labels)
-    title = "Where wording agrees with meaning, and where it misleads: your pairs"
-    heads = ("set", "pairs", "median score", "median MER", *sides)
-    return Table(heads, rows, title, [note, *starred], len(first.averages))
-
-
-def _splits(labels: list[str], parts: list[Any]) -> Table:
-    """Return the same as for the user's pairs, beside what was published."""
-    own = _own_splits(labels, parts)
-    published = [SPLITS[each.name].unsupervised if each.name in SPLITS else () for each in parts[0].sets]
-    simcse: list[list[Cell]] = [[Number(value, 3) for value in row] for row in (*published, WEIGHTED_UNSUPERVISED)]
-    simcse += [[]] * (len(own.rows) - len(simcse))
-    rows = [(*row, *(beside or ["", ""])) for row, beside in zip(own.rows, simcse, strict=True)]
-    note = (
-        "SimCSE: unsupervised BERT-base as published (OssCSE Tables 3 and 6; supervised SimCSE averages "
-        f"{WEIGHTED_SUPERVISED[0]:.3f} and {WEIGHTED_SUPERVISED[1]:.3f}), over all sixteen sets."
-    )
-    heads = (*own.columns, "SimCSE Cont.", "SimCSE Oppn.")
-    return Table(heads, rows, own.title.removesuffix(": your pairs"), [*own.notes, note], own.totals)
+    return replace(_splits(labels, parts), title="Where wording agrees with meaning, and where it misleads: your pairs")
 
 
 def _transformations(labels: list[str], parts: list[Any]) -> Table:
@@ -191,3 +168,17 @@ def _training_pairs(labels: list[str], parts: list[Any]) -> Table:
     )
     heads = ("column", "role", "pairs", "overlap", *(f"{label} cosine" for label in labels))
     return Table(heads, rows, "Training pairs", [note])
+
+
+_MAKERS: Mapping[str, Callable[[list[str], list[Any]], Table]] = {
+    "sts": _sts,
+    "splits": _splits,
+    "own_splits": _own_splits,
+    "transformations": _transformations,
+    "retrieval": _retrieval,
+    "triplets": _triplets,
+    "suppression": _suppression,
+    "length": _length,
+    "training_pairs": _training_pairs,
+}
+"""What makes the table of each part of the scores."""

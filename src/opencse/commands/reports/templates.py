@@ -47,13 +47,13 @@ def output_folder(out: str | Path) -> Path:
     return out
 
 
-def write_page(out: str | Path, name: str, page: str, data: Mapping[str, Any]) -> Path:
-    """Write `NAME.json` with the data and the version, then `NAME.html`; return the path of the page.
+def write_page(out: str | Path, name: str, page: str, data: Mapping[str, Any], file: str = "") -> Path:
+    """Write the data and the version as `NAME.json`, or as `file`, then `NAME.html`; return the path of the page.
 
     Raises:
         OpencseError: `out` is a file.
     """
     out = output_folder(out)
-    write_json(out / f"{name}.json", {"version": __version__, **data})
+    write_json(out / (file or f"{name}.json"), {"version": __version__, **data})
     write_text(out / f"{name}.html", page)
     return out / f"{name}.html"
