@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.display import statistics_tables
 from opencse.commands.options import BuildCommand, BuildOptions
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.progress import note, progress_shown
+from opencse.foundation.progress import progress_shown
 from opencse.foundation.result_table import show
 from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
@@ -69,8 +69,7 @@ def build(options: BuildOptions) -> Path:
 
 def command(options: BuildCommand) -> None:
     """Build, and print statistics of the pairs if they are asked for."""
-    asked = {each.name: getattr(options, each.name) for each in fields(BuildOptions)}
-    build(**{**asked, "engine": _engine(options), "notify": note})
+    apply(build, replace(options, engine=_engine(options)))
     if options.stats:
         show(*statistics_tables(options.out, options.model))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.measuring_options import CheckOptions
 from opencse.commands.reports.templates import output_folder, render_template, write_page
 from opencse.encoder.backbone import model_source
@@ -81,7 +81,7 @@ def check(options: CheckOptions) -> TextCheck:
 
 def command(options: CheckOptions) -> None:
     """Check, and print the result."""
-    show(check(**{**vars(options), "notify": note}))
+    show(apply(check, options))
     if options.out is None:
         note("-o FOLDER writes a page with more examples")
     else:

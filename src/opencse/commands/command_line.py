@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
-    Literal,
     ParamSpec,
     TypeVar,
     dataclass_transform,
@@ -27,12 +26,23 @@ from typing import (
 
 import typer
 
+from opencse.foundation.errors import OpencseError
+from opencse.foundation.progress import Verbosity, note, set_verbosity
+
 P = ParamSpec("P")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
 
 
-def option(help: str, *, default: Any = MISSING, flags: Sequence[str] = (), shown: Any = None, **typer: Any) -> Any:
+def option(
+    help: str,
+    *,
+    default: Any = MISSING,
+    flags: Sequence[str] = (),
+    shown: Any = None,
+    kw_only: bool = True,
+    **typer: Any,
+) -> Any:
     """Return a field that is an option on the command line and a keyword argument in Python.
 
     Args:
@@ -40,26 +50,12 @@ def option(help: str, *, default: Any = MISSING, flags: Sequence[str] = (), show
         default: The default; without one, the option is required.
         flags: Names on the command line; by default the name of the field.
         shown: The type on the command line, if it is not that of the field; where Python takes more, it is text.
+        kw_only: False for what is given by position: in Python, and without `flags` on the command line, too.
         **typer: Settings of the option on the command line, such as `min`, `metavar` or `envvar`.
     """
-    return _field(default, True, {"help": help, "flags": flags, "shown": shown, "typer": typer, "argument": False})
-
-
-def argument(
-    help: str,
-    *,
-    default: Any = MISSING,
-    flags: Sequence[str] = (),
-    shown: Any = None,
-    kw_only: Literal[False],
-    **typer: Any,
-) -> Any:
-    """Return a field that is given by position: in Python, and without `flags` on the command line, too.
-
-    `kw_only=False` stands at each call, because type checkers look for it there.
-    """
+    positional = not kw_only and not flags
     return _field(
-        default, kw_only, {"help": help, "flags": flags, "shown": shown, "typer": typer, "argument": not flags}
+        default, kw_only, {"help": help, "flags": flags, "shown": shown, "typer": typer, "argument": positional}
     )
 
 
@@ -74,7 +70,7 @@ def _field(default: Any, kw_only: bool, metadata: dict[str, Any]) -> Any:
     return field(default=default, kw_only=kw_only, metadata=metadata)
 
 
-@dataclass_transform(field_specifiers=(option, argument, python_only), kw_only_default=True, frozen_default=True)
+@dataclass_transform(field_specifiers=(option, python_only), kw_only_default=True, frozen_default=True)
 def options_class(cls: type[Options]) -> type[Options]:
     """Make a class the frozen dataclass of a command's options."""
     return dataclass(frozen=True, kw_only=True)(cls)
@@ -107,8 +103,9 @@ def takes(options: Callable[P, Options]) -> Callable[[Callable[[Options], Result
     return decorate
 
 
-_CHECKED = ("run", "train", "build", "evaluate", "probe", "check", "compare", "reproduce")
-"""The commands that import PyTorch for seconds, and whose options are checked before."""
+def apply(function: Callable[..., Result], options: Any) -> Result:
+    """Call a function that `takes` options with an object of them, which may have further fields."""
+    return inspect.unwrap(function)(options)
 
 
 @options_class
@@ -123,7 +120,7 @@ class CommonOptions:
 def add_command(
     app: typer.Typer, name: str, options: type, described: type | None = None, module: str = "", common: bool = True
 ) -> None:
-    """Add a command to an app; its module is imported when it is called.
+    """Add a command to an app; its module is imported when it is called, after the check of its options.
 
     Args:
         app: The app.
@@ -136,9 +133,9 @@ def add_command(
 
     def call(**values: Any) -> None:
         shared = {each.name: values.pop(each.name) for each in fields(CommonOptions) if common}
-        asked = options(**values)
-        if name in _CHECKED:
-            importlib.import_module("opencse.commands.preflight").check_options(asked)
+        notes = {each.name: note for each in fields(options) if each.name == "notify"}
+        asked = options(**values, **notes)
+        importlib.import_module("opencse.commands.preflight").check_options(asked)
         _begin(CommonOptions(**shared))
         importlib.import_module(f"opencse.commands.{module or name}").command(asked)
 
@@ -183,9 +180,6 @@ def _begin(common: CommonOptions) -> None:
     Raises:
         OpencseError: There is no such device, or both `--quiet` and `--verbose` are given.
     """
-    from opencse.foundation.errors import OpencseError
-    from opencse.foundation.progress import Verbosity, set_verbosity
-
     if common.quiet and common.verbose:
         raise OpencseError("--quiet and --verbose exclude each other")
     quiet = common.quiet or os.environ.get("RANK", "0") != "0"  # of several processes, one speaks

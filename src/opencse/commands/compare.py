@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.compare_search import compare_search
 from opencse.commands.comparison.compare_groups import Comparison, compare_groups, pair_cosines
 from opencse.commands.comparison.run_groups import RunRecord, find_runs, group_runs, read_run
@@ -16,6 +16,7 @@ from opencse.commands.measuring_options import CompareCommand, CompareOptions
 from opencse.encoder import load_encoder
 from opencse.encoder.embedder import Embedder
 from opencse.evaluation import Encode, ScoredPairs, load_sts, read_pairs
+from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
 from opencse.foundation.result_table import show
@@ -39,7 +40,7 @@ def compare(options: CompareOptions) -> Comparison:
     if options.pairs:
         sets = [read_pairs(demo.pairs(path)) for path in options.pairs]
     elif options.data is not None:
-        sets = load_sts(str(options.data), text=options.text)
+        sets = load_sts(str(options.data), text=sts_text(options.data))
     if sets:
         cosines = pair_cosines({run: _loader(run) for group in groups for run in group.runs}, sets)
     comparison = compare_groups(groups, sets=sets, cosines=cosines, resamples=options.resamples)
@@ -56,8 +57,7 @@ def command(options: CompareCommand) -> None:
         return
     if options.queries is not None:
         raise OpencseError("--queries goes with --texts", "Add --texts DOCS.")
-    asked = {each.name: getattr(options, each.name) for each in fields(CompareOptions)}
-    show(compare(**asked))
+    show(apply(compare, options))
 
 
 def _compare_search(options: CompareCommand) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import typer
 
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.measuring_options import EvaluateCommand, EvaluateOptions
 from opencse.encoder import load_encoder
 from opencse.encoder.backbone import model_source
@@ -57,7 +56,7 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
 
 def command(options: EvaluateCommand) -> None:
     """Evaluate, and print or write the scores."""
-    result = evaluate(**{each.name: getattr(options, each.name) for each in fields(EvaluateOptions)})
+    result = apply(evaluate, options)
     document = as_json(result, {"suite": ",".join(result.results)})
     if options.output is not None:
         write_json(options.output, document)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opencse.commands.command_line import argument, option, options_class, python_only
+from opencse.commands.command_line import option, options_class, python_only
 from opencse.commands.options import COLUMN, OUT, SET, VARIANT, Notified, Notify, Precision, TextVariant, Variant
 
 _MODEL = "A model folder, a run, a hub id, or `minilm`."
@@ -34,13 +34,12 @@ class EvaluateOptions:
     opencse evaluate out/model --pairs my_pairs.csv
     """
 
-    model: Any = argument(_MODEL, kw_only=False)
+    model: Any = option(_MODEL, kw_only=False)
     tasks: str | Sequence[str] = option(
         "Suites and tasks, separated by commas: sts, transfer, classification, retrieval, geometry; "
         "development and guard, whose data comes with opencse; STS12, MR, Banking77, …; or your own folder below "
         "--data.",
         default="sts",
-        flags=("--tasks", "--suite"),
         shown=str,
     )
     data: str | Path | None = option(
@@ -93,7 +92,7 @@ class ProbeOptions:
     opencse probe minilm --sentences out/views -o probe/
     """
 
-    models: Any = argument(
+    models: Any = option(
         "Model folders, runs, hub ids or `minilm`; the first is the baseline.",
         shown=list[str],
         metavar="MODEL...",
@@ -114,7 +113,6 @@ class ProbeOptions:
         shown=Path,
     )
     pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=[])
-    text: TextVariant = option("Text variant of the STS tasks; published splits: senteval.", default="senteval")
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
     limit: int = option("Maximum number of sentences; more are sampled at random.", default=2000, min=2)
@@ -141,8 +139,8 @@ class CheckOptions:
     opencse check out/model --texts articles.csv --column body --queries log.txt
     """
 
-    model: Any = argument(_MODEL, kw_only=False)
-    texts: Any = argument(
+    model: Any = option(_MODEL, kw_only=False)
+    texts: Any = option(
         "Your documents: Markdown, HTML, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; `demo` for the "
         "sample sentences. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`.",
         default="demo",
@@ -185,7 +183,7 @@ class CompareOptions:
     opencse compare minilm out/ --texts docs/ --queries log.txt -o judge/
     """
 
-    runs: Sequence[str | Path] = argument(
+    runs: Sequence[str | Path] = option(
         "Run folders, or folders that contain them; the group of the first run is the baseline. With --texts, two "
         "models: the one in use, and the one that may replace it.",
         metavar="RUN...",
@@ -200,7 +198,6 @@ class CompareOptions:
         default=None,
     )
     pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=[])
-    text: TextVariant = option("Text variant of the STS tasks.", default="senteval")
     resamples: int = option("Bootstrap samples.", default=1000, min=100)
 
 
@@ -223,11 +220,9 @@ class CompareCommand(CompareOptions):
 class SearchOptions:
     """Search the same texts with two models, and compare the lists of hits."""
 
-    old: Any = argument(
-        "The model in use: a folder, a hub id, a bundled name or a `SentenceTransformer`.", kw_only=False
-    )
-    new: Any = argument("The model that may replace it.", kw_only=False)
-    texts: Any = argument("Your documents, as for `check`.", kw_only=False)
+    old: Any = option("The model in use: a folder, a hub id, a bundled name or a `SentenceTransformer`.", kw_only=False)
+    new: Any = option("The model that may replace it.", kw_only=False)
+    texts: Any = option("Your documents, as for `check`.", kw_only=False)
     queries: Any = option(
         "Searches that your users make, as for `check`; by default sentences of the texts.", default=None
     )
@@ -258,7 +253,7 @@ class ReproduceOptions(Notified):
     opencse reproduce byop/table-1 --data sts/ --seeds 1,2,3
     """
 
-    table: str | None = argument(
+    table: str | None = option(
         "Name of the table, such as osscse/table-4. Without it, the tables are listed.", default=None, kw_only=False
     )
     out: str | Path = option(
@@ -329,7 +324,7 @@ class ExportOptions:
     opencse export bert-base-uncased --pooling cls -o onnx/
     """
 
-    model: str = argument(_MODEL, kw_only=False)
+    model: str = option(_MODEL, kw_only=False)
     out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=OUT)
     precision: Literal["fp32", "fp16", "int8"] = option(
         "Number format of the weights: fp32, fp16 (half the size), int8 (a quarter).", default="fp32"
@@ -358,7 +353,7 @@ class ShowOptions:
     source that begins with the name of another recipe is inherited from it. --family shows one kind of backbone.
     """
 
-    name: str = argument("A recipe's name or TOML file.", kw_only=False)
+    name: str = option("A recipe's name or TOML file.", kw_only=False)
     backbone: str | None = option(
         "Apply the settings published for this backbone (folder, hub id or name).", default=None
     )

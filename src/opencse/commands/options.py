@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opencse.commands.command_line import argument, option, options_class, python_only
+from opencse.commands.command_line import option, options_class, python_only
 
 Precision = Literal["auto", "fp32", "bf16"]
 TextVariant = Literal["senteval", "raw"]
@@ -38,8 +38,8 @@ class Notified:
 class RecipeOptions(Notified):
     """A recipe, and the text that it is used on."""
 
-    recipe: Any = argument("A recipe's name (see `opencse recipes`) or a TOML file.", kw_only=False)
-    corpus: Any = argument(_CORPUS, kw_only=False)
+    recipe: Any = option("A recipe's name (see `opencse recipes`) or a TOML file.", kw_only=False)
+    corpus: Any = option(_CORPUS, kw_only=False)
     column: str | None = option(COLUMN, default=None)
     variant: Variant = option(VARIANT, default="sound")
     family: str | None = option(
@@ -106,7 +106,7 @@ class RunOptions(TrainOptions):
     resolved recipe and environment beside them; OUT/views if columns were built.
     """
 
-    corpus: Any = argument(
+    corpus: Any = option(
         f"{_CORPUS} Leave it out to give the model the meaning block that comes with opencse.",
         default=None,
         kw_only=False,
@@ -167,7 +167,7 @@ class BuildOptions(RecipeOptions):
     rule and its scores. An interrupted build continues where it stopped.
     """
 
-    out: str | Path = argument("Folder for the Parquet parts.", flags=OUT, shown=Path, kw_only=False)
+    out: str | Path = option("Folder for the Parquet parts.", flags=OUT, shown=Path, kw_only=False)
     only: Sequence[str] = option(
         "Build only this column and those that it is made from; repeatable. All by default.", default=[]
     )

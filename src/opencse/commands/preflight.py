@@ -27,26 +27,18 @@ from opencse.text.generated.back_translation import BackTranslation
 from opencse.training.folder import check_folder
 
 
-def _file(given: Path | None) -> None:
-    if given is not None:
-        regular_file(given)
+def _development(given: str) -> None:
+    if (file := development_file(given)) is not None:
+        regular_file(file)
 
 
 _GIVEN: Mapping[str, Callable[[Any], object]] = {
-    "corpus": lambda given: existing_path(demo.corpus(given)),
-    "texts": lambda given: existing_path(demo.corpus(given)),
-    "queries": existing_path,
-    "sentences": existing_path,
-    "triplets": existing_path,
-    "guard": existing_path,
-    "labels": regular_file,
-    "paraphrases": regular_file,
-    "whiten": regular_file,
+    **dict.fromkeys(("corpus", "texts"), lambda given: existing_path(demo.corpus(given))),
+    **dict.fromkeys(("queries", "sentences", "triplets", "guard"), existing_path),
+    **dict.fromkeys(("labels", "paraphrases", "whiten"), regular_file),
     "pairs": lambda given: regular_file(demo.pairs(given)),
-    "dev": lambda given: _file(development_file(given)),
-    "backbone": resolve,
-    "model": resolve,
-    "models": resolve,
+    "dev": _development,
+    **dict.fromkeys(("backbone", "model", "models"), resolve),
 }
 """The check of each option that names files or a model."""
 
@@ -64,17 +56,19 @@ def check_options(options: Any) -> None:
             f"{processes} processes were started, but only `opencse train` works in several",
             "Start this command without a launcher such as `torchrun`.",
         )
-    if isinstance(options, RecipeOptions):
-        settings = options.settings if isinstance(options, TrainOptions) else options.overrides
-        RecipeFile.read(options.recipe).check(settings)
-    elif isinstance(options, ReproduceOptions):
-        for text in options.overrides:
-            parse_override(text)
-    elif isinstance(options, CompareCommand) and options.texts is None:
-        find_runs(Path(run) for run in options.runs)
+    match options:
+        case RecipeOptions():
+            RecipeFile.read(options.recipe).check(getattr(options, "settings", options.overrides))
+        case ReproduceOptions():
+            for text in options.overrides:
+                parse_override(text)
+        case CompareCommand(texts=None):
+            find_runs(Path(run) for run in options.runs)
     if _uses_sts(options) and str(options.data) != "hub":
         sts_folder(options.data)
     unused = ("model",) if isinstance(options, BuildCommand) and not options.stats else ()
+    if isinstance(options, ReproduceOptions):
+        unused = ("backbone",)
     for name, check in _GIVEN.items():
         given = None if name in unused else getattr(options, name, None)
         for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
@@ -97,15 +91,16 @@ def _check_translation(options: RunOptions) -> None:
 
 def _uses_sts(options: Any) -> bool:
     """Return whether the command reads all its STS data from `--data`."""
-    if getattr(options, "data", None) is None:
-        return False
-    if isinstance(options, TrainCommand):
-        return options.dev is None or str(options.dev) == "stsb"
-    if isinstance(options, EvaluateCommand):
-        return not options.pairs and str(options.tasks) == "sts"
-    if isinstance(options, CompareCommand):
-        return not options.pairs and options.texts is None
-    return isinstance(options, RunCommand | ProbeCommand | ReproduceOptions)
+    match options:
+        case TrainCommand():
+            used = options.dev in (None, "stsb")
+        case EvaluateCommand():
+            used = not options.pairs and options.tasks == "sts"
+        case CompareCommand():
+            used = not options.pairs and options.texts is None
+        case _:
+            used = isinstance(options, RunCommand | ProbeCommand | ReproduceOptions)
+    return used and options.data is not None
 
 
 def _check_output(options: TrainOptions) -> None:

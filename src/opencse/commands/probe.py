@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.jupyter import JupyterMixin
 
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.display import probe_tables
 from opencse.commands.measuring_options import ProbeCommand, ProbeOptions
 from opencse.commands.reports.outcome import Outcome, compare_outcome
@@ -17,6 +17,7 @@ from opencse.commands.reports.page import write_report
 from opencse.encoder.backbone import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
 from opencse.evaluation.probes.probe_suite import probe_models
+from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.result_table import show
 
 
@@ -53,7 +54,11 @@ def probe(options: ProbeOptions) -> ProbeResult:
     models = options.models if isinstance(options.models, list | tuple) else [options.models]
     names = [model_source(each) for each in models]
     probe_data = load_probe_data(
-        data=options.data, pairs=options.pairs, sentences=options.sentences, text=options.text, limit=options.limit
+        data=options.data,
+        pairs=options.pairs,
+        sentences=options.sentences,
+        text=sts_text(options.data),
+        limit=options.limit,
     )
     scores, settings = probe_models(names, probe_data, precision=options.precision, pooling=options.pooling)
     outcome = compare_outcome(scores) if len(scores) == 2 else None
@@ -65,4 +70,4 @@ def probe(options: ProbeOptions) -> ProbeResult:
 
 def command(options: ProbeCommand) -> None:
     """Probe, and print the headline figures."""
-    show(probe(**vars(options)))
+    show(apply(probe, options))

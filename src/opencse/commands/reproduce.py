@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.comparison.run_groups import parse_seeds
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.drawing import NO_FIGURES, can_draw, save
@@ -30,7 +30,6 @@ from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.decode import unknown_name_error
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import write_json, write_text
-from opencse.foundation.progress import note
 from opencse.foundation.result_table import Table, show
 from opencse.text import demo
 from opencse.text.corpus import Corpus
@@ -118,7 +117,7 @@ def command(options: ReproduceOptions) -> None:
         show(Table(("table", "title"), [(name, load_entry(name).title) for name in entry_names()]))
         return
     seeds = None if options.seeds is None else parse_seeds(options.seeds)
-    typer.echo(reproduce(**{**vars(options), "seeds": seeds, "notify": note}).markdown(), nl=False)
+    typer.echo(apply(reproduce, replace(options, seeds=seeds)).markdown(), nl=False)
 
 
 def _starts(entry: Entry, options: ReproduceOptions) -> list[Start]:

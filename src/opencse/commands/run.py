@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from opencse.commands.add_block import add_block
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.inputs import RunInputs, resolve_inputs
 from opencse.commands.options import RunCommand, RunOptions
 from opencse.commands.plan import plan
@@ -19,7 +19,7 @@ from opencse.commands.validation import first_stage_measures, read_validation
 from opencse.encoder.backbone import Backbone
 from opencse.foundation.lock import locked
 from opencse.foundation.numbers import check_minutes
-from opencse.foundation.progress import collect, note, timed
+from opencse.foundation.progress import collect, timed
 from opencse.foundation.result_table import show
 from opencse.recipes.rows.labels import labels_note
 from opencse.recipes.rows.prepare import RowSources, prepare_rows
@@ -71,12 +71,11 @@ def run(options: RunOptions) -> RunResult:
 
 def command(options: RunCommand) -> None:
     """Run, or say what a run would do, and print the result."""
-    asked = RunOptions(**{each.name: getattr(options, each.name) for each in fields(RunOptions)} | {"notify": note})
-    if options.dry_run:
-        for number, line in enumerate(plan(asked), 1):
-            typer.echo(f"{number}. {line}")
+    if not options.dry_run:
+        show(apply(run, options))
         return
-    show(run(**vars(asked)))
+    for number, line in enumerate(plan(options), 1):
+        typer.echo(f"{number}. {line}")
 
 
 def _sources(inputs: RunInputs, options: RunOptions, control: RunControl) -> RowSources:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
-from opencse.commands.command_line import takes
+from opencse.commands.command_line import apply, takes
 from opencse.commands.comparison.run_groups import parse_seeds, seed_folders
 from opencse.commands.display import run_lines
 from opencse.commands.inputs import resolve_recipe
@@ -16,7 +16,6 @@ from opencse.evaluation.measures import TrainingGeometry
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import few_sentences
 from opencse.foundation.measure import Measures
-from opencse.foundation.progress import note
 from opencse.foundation.result_table import show
 from opencse.recipes import Recipe
 from opencse.recipes.rows.paraphrases import Paraphrases
@@ -73,11 +72,10 @@ def command(options: TrainCommand) -> None:
         raise OpencseError("--seed and --seeds exclude each other")
     out = Path(options.out)
     folders = {options.seed: out} if options.seeds is None else seed_folders(out, parse_seeds(options.seeds))
-    asked = {each.name: getattr(options, each.name) for each in fields(TrainOptions)}
     for seed, folder in folders.items():
         # Some of several runs may not have started before an interruption.
         resume = options.resume and (options.seeds is None or (folder / "run.json").is_file())
-        run = train(**{**asked, "seed": seed, "out": folder, "resume": resume, "notify": note})
+        run = apply(train, replace(options, seed=seed, out=folder, resume=resume))
         if PartialState().is_main_process:
             show(run_lines(run))
 
