@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
+from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 
 from opencse.encoder import load_encoder
-from opencse.encoder.meaning_block import MeaningBlock
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.files import replaced_folder
@@ -36,7 +36,6 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state")
 _WEIGHTS = f"{GRAPH}.data"  # protobuf files end at 2 GiB: of larger models the weights stand beside the graph
 _LARGE = 1_900_000_000
-_BYTES = {"fp32": 4, "fp16": 2, "int8": 1}  # of a weight
 _CHECK_WORDS = 1100  # beyond the usual maximum of 512 tokens, and not too slow where the maximum is many thousands
 
 
@@ -94,7 +93,7 @@ def export_onnx(
     encoder = load_encoder(model, pooling=pooling, device="cpu").float().eval()
     inputs = _check_model(encoder, str(model))
     with replaced_folder(out) as temporary:
-        _write_in_precision(encoder, inputs, temporary / GRAPH, str(model), precision)
+        _write_graph(encoder, inputs, temporary / GRAPH, str(model), precision)
         _tokenizer(encoder).save(str(temporary / TOKENIZER))
         settings = {
             "inputs": inputs,
@@ -110,8 +109,7 @@ def export_onnx(
         }
         settings_text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
         (temporary / SETTINGS).write_text(settings_text, encoding="utf-8")
-        difference, cosine = _compare_vectors(encoder, temporary)
-        _check_vectors(difference, cosine, precision, str(model))
+        difference, cosine = _checked_vectors(encoder, temporary, precision, str(model))
         size = sum(file.stat().st_size for file in temporary.glob(f"{GRAPH}*"))
     return OnnxExport(folder=out, size=size, max_difference=difference, min_cosine=cosine)
 
@@ -141,12 +139,8 @@ class OnnxEncoder:
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             tokens = self._tokenizer.encode_batch([prompt + texts[row] for row in rows])
-            known = {
-                "input_ids": [t.ids for t in tokens],
-                "attention_mask": [t.attention_mask for t in tokens],
-                "token_type_ids": [t.type_ids for t in tokens],
-            }
-            feed = {name: np.array(known[name], dtype=np.int64) for name in self.settings["inputs"]}
+            fields = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+            feed = {name: np.array([getattr(t, fields[name]) for t in tokens]) for name in self.settings["inputs"]}
             vectors[rows] = self._session.run(["sentence_embedding"], feed)[0]
         return vectors
 
@@ -162,10 +156,8 @@ class _Graph(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        features = {"input_ids": input_ids, "attention_mask": attention_mask}
-        if token_type_ids is not None:
-            features["token_type_ids"] = token_type_ids
-        features = self.parts[0](features)
+        given = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
+        features = self.parts[0]({name: values for name, values in given.items() if values is not None})
         hidden = features["token_embeddings"]  # a weighted mean of layers takes its place later on
         for part in self.parts[1:]:
             features = part(features)
@@ -183,106 +175,64 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
 
 
 def _check_model(encoder: SentenceTransformer, name: str) -> list[str]:
-    """Make sure that the model is one from text to vector through core modules; the names of its inputs."""
-    from sentence_transformers.sentence_transformer import modules
-
+    """Return the names of the model's inputs, after checking that it begins with a transformer of plain text."""
     first: Any = encoder[0]
-    if type(first) is not modules.Transformer or first.modalities != ["text"] or not first.tokenizer.is_fast:
+    if not isinstance(first, Transformer) or first.modalities != ["text"] or not first.tokenizer.is_fast:
         raise OpencseError(
             f"{name}: begins with a {type(first).__name__} that cannot be exported",
             "ONNX export is for transformers of plain text with a fast tokenizer.",
         )
-    core = (
-        modules.Pooling,
-        modules.WeightedLayerPooling,
-        modules.WordWeights,
-        modules.Normalize,
-        modules.Dense,
-        modules.LayerNorm,
-    )
-    for module in list(encoder)[1:]:
-        if type(module) not in (*core, modules.Dropout, MeaningBlock):
-            raise OpencseError(
-                f"{name}: its module {type(module).__name__} cannot be exported",
-                f"ONNX export knows {', '.join(kind.__name__ for kind in core)}.",
-            )
-        if not getattr(module, "include_prompt", True) and any(encoder.prompts.values()):
-            raise OpencseError(
-                f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot",
-                "Use this model with sentence-transformers.",
-            )
-    features = encoder.preprocess(["a"])
-    inputs = [key for key, value in features.items() if isinstance(value, Tensor)]
+    if any(encoder.prompts.values()) and not all(getattr(each, "include_prompt", True) for each in encoder):
+        raise OpencseError(
+            f"{name}: its pooling leaves the prompt's tokens out, which an exported graph cannot",
+            "Use this model with sentence-transformers.",
+        )
+    inputs = [key for key, value in encoder.preprocess(["a"]).items() if isinstance(value, Tensor)]
     if unknown := sorted(set(inputs) - set(INPUTS)):
         raise OpencseError(f"{name}: takes {unknown[0]}, which is not exported", f"Known inputs: {', '.join(INPUTS)}.")
     return [key for key in INPUTS if key in inputs]
 
 
-def _write_in_precision(
+def _write_graph(
     encoder: SentenceTransformer, inputs: list[str], path: Path, name: str, precision: OnnxPrecision
 ) -> None:
-    """Export in fp32, and convert the graph if another precision is asked for."""
-    if precision == "fp32":
-        _write_graph(encoder, inputs, path, name)
-        return
-    external_data = _BYTES[precision] * sum(p.numel() for p in encoder.parameters()) > _LARGE
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
-        _write_graph(encoder, inputs, Path(folder) / GRAPH, name)
-        _convert_graph(Path(folder) / GRAPH, path, precision, external_data=external_data)
+    """Export in fp32 with both sizes of the inputs left open, and convert the graph to another precision.
 
-
-def _write_graph(encoder: SentenceTransformer, inputs: list[str], path: Path, name: str) -> None:
-    """Export with both sizes of the inputs left open."""
-    examples = encoder.preprocess(["a short text", "and another one, of more words than that"])
-    size = sum(p.numel() * p.element_size() for p in encoder.parameters())
-    try:
-        with torch.inference_mode(False), torch.no_grad(), _silence():
-            torch.onnx.export(
-                _Graph(encoder).eval(),
-                kwargs={key: examples[key] for key in inputs},
-                f=str(path),
-                dynamo=True,
-                external_data=size > _LARGE,
-                verbose=False,
-                input_names=inputs,
-                output_names=list(OUTPUTS),
-                dynamic_shapes={key: {0: "batch", 1: "length"} for key in inputs},
-            )
-    except torch.onnx.OnnxExporterError as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise OpencseError(f"{name}: PyTorch cannot export this model ({reason[:200]})") from error
-
-
-def _convert_graph(source: Path, target: Path, precision: OnnxPrecision, *, external_data: bool) -> None:
-    """Write an fp32 graph in another precision; inputs and outputs keep their types.
-
-    fp16 stores every weight in half precision. int8 stores the matrices as 8-bit integers with a scale for each output
-    channel, and quantises activations while it runs (dynamic quantisation). Weights use 7 of the 8 bits, because 8
-    overflow on processors without VNNI instructions.
-
-    Args:
-        source: The fp32 graph.
-        target: The file to write, not `source`.
-        precision: `fp16` or `int8`.
-        external_data: Write the weights beside the graph, as `target` with the suffix `.data`.
+    fp16 stores every weight in half precision; inputs and outputs keep their types. int8 stores the matrices as 8-bit
+    integers with a scale for each output channel, and quantises activations while it runs (dynamic quantisation).
+    Weights use 7 of the 8 bits, because 8 overflow on processors without VNNI instructions.
     """
-    if precision == "int8":
-        from onnxruntime.quantization import QuantType, quantize_dynamic
+    examples = encoder.preprocess(["a short text", "and another one, of more words than that"])
+    large = sum(p.numel() * p.element_size() for p in encoder.parameters()) > _LARGE
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
+        graph = path if precision == "fp32" else Path(folder) / GRAPH
+        try:
+            with torch.inference_mode(False), torch.no_grad():
+                torch.onnx.export(
+                    _Graph(encoder).eval(),
+                    kwargs={key: examples[key] for key in inputs},
+                    f=str(graph),
+                    dynamo=True,
+                    external_data=large,
+                    verbose=False,
+                    input_names=inputs,
+                    output_names=list(OUTPUTS),
+                    dynamic_shapes={key: {0: "batch", 1: "length"} for key in inputs},
+                )
+        except torch.onnx.OnnxExporterError as error:
+            reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+            raise OpencseError(f"{name}: PyTorch cannot export this model ({reason[:200]})") from error
+        if precision == "int8":
+            from onnxruntime.quantization import QuantType, quantize_dynamic
 
-        quantize_dynamic(
-            source,
-            target,
-            per_channel=True,
-            reduce_range=True,
-            weight_type=QuantType.QInt8,
-            use_external_data_format=external_data,
-        )
-        return
-    import onnx
-    from onnxruntime.transformers.float16 import convert_float_to_float16
+            kinds = {"per_channel": True, "reduce_range": True, "weight_type": QuantType.QInt8}
+            quantize_dynamic(graph, path, **kinds, use_external_data_format=large)
+        elif precision == "fp16":
+            import onnx
+            from onnxruntime.transformers.float16 import convert_float_to_float16
 
-    converted = convert_float_to_float16(onnx.load(source), keep_io_types=True)
-    onnx.save_model(converted, target, save_as_external_data=external_data, location=f"{target.name}.data")
+            converted = convert_float_to_float16(onnx.load(graph), keep_io_types=True)
+            onnx.save_model(converted, path, save_as_external_data=large, location=_WEIGHTS)
 
 
 def _tokenizer(encoder: SentenceTransformer) -> Any:
@@ -309,25 +259,15 @@ def _max_length(encoder: SentenceTransformer) -> int | None:
     return None if maximum is None or maximum > 1_000_000_000 else maximum
 
 
-def _check_vectors(difference: float, cosine: float, precision: OnnxPrecision, name: str) -> None:
-    """Raise if the exported vectors are too far from PyTorch's; NaN is refused too."""
-    if precision == "fp32" and not difference <= TOLERANCE:
-        raise OpencseError(
-            f"{name}: onnxruntime's vectors differ from PyTorch's by {difference:.1e}, more than {TOLERANCE:.0e}",
-            "Nothing was written; this model cannot be exported faithfully.",
-        )
-    if precision != "fp32" and not cosine >= MIN_COSINE[precision]:
-        raise OpencseError(
-            f"{name}: in {precision}, a vector has a cosine of only {cosine:.3f} with PyTorch's (the least accepted is "
-            f"{MIN_COSINE[precision]:g})",
-            "Nothing was written; export this model in fp32.",
-        )
-
-
-def _compare_vectors(encoder: SentenceTransformer, folder: Path) -> tuple[float, float]:
+def _checked_vectors(
+    encoder: SentenceTransformer, folder: Path, precision: OnnxPrecision, name: str
+) -> tuple[float, float]:
     """Return the largest difference of a coordinate, and the least cosine, of exported and PyTorch's vectors.
 
     Each text is encoded alone, and with the others in one padded batch.
+
+    Raises:
+        OpencseError: The vectors are too far apart, or one is NaN.
     """
     texts = [
         "",
@@ -340,8 +280,20 @@ def _compare_vectors(encoder: SentenceTransformer, folder: Path) -> tuple[float,
     expected = np.tile(encoder.encode(texts, show_progress_bar=False), (2, 1))
     vectors = np.concatenate([exported.encode(texts), *(exported.encode([text]) for text in texts)])
     norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(expected, axis=1)
-    cosines = (vectors * expected).sum(axis=1) / np.maximum(norms, 1e-12)
-    return float(np.abs(vectors - expected).max()), float(cosines.min())
+    difference = float(np.abs(vectors - expected).max())
+    cosine = float(((vectors * expected).sum(axis=1) / np.maximum(norms, 1e-12)).min())
+    if precision == "fp32" and not difference <= TOLERANCE:
+        raise OpencseError(
+            f"{name}: onnxruntime's vectors differ from PyTorch's by {difference:.1e}, more than {TOLERANCE:.0e}",
+            "Nothing was written; this model cannot be exported faithfully.",
+        )
+    if precision != "fp32" and not cosine >= MIN_COSINE[precision]:
+        raise OpencseError(
+            f"{name}: in {precision}, a vector has a cosine of only {cosine:.3f} with PyTorch's (the least accepted is "
+            f"{MIN_COSINE[precision]:g})",
+            "Nothing was written; export this model in fp32.",
+        )
+    return difference, cosine
 
 
 @contextlib.contextmanager
