@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
@@ -84,24 +85,19 @@ class Comparison(JupyterMixin):
     def table(self) -> Table:
         """Return a row for each group, with the notes."""
         tasks = list(self.rows[0].tasks)
-        average = ["average"] if len(tasks) > 1 else []
-        backbone = ["backbone"] if any(row.before is not None for row in self.rows) else []
+        several, measured = len(tasks) > 1, any(row.before is not None for row in self.rows)
         rows: list[list[Cell]] = []
         for row in self.rows:
             between = "" if row.interval is None else " to ".join(str(Number(end, signed=True)) for end in row.interval)
-            cells: list[Cell] = [
-                row.label,
-                " ".join(map(str, row.seeds)),
-                *(task.number() for task in row.tasks.values()),
-            ]
-            cells += [row.average.number() for _ in average]
-            cells += ["" if row.before is None else Number(row.before) for _ in backbone]
-            cells.append("" if row.difference is None else Number(row.difference, aside=between, signed=True))
-            cells.append("differ" if row.steps is None else row.steps)
-            cells.append("" if row.seconds.mean is None else Number(row.seconds.mean, 0))
-            rows.append(cells)
-        heads = ["run", "seeds", *tasks, *average, *backbone, "against the first", "steps", "seconds"]
-        return Table(heads, rows, notes=self.notes)
+            gain: Cell = "" if row.difference is None else Number(row.difference, aside=between, signed=True)
+            scores = [*row.tasks.values(), *([row.average] if several else [])]
+            before: list[Cell] = [] if not measured else ["" if row.before is None else Number(row.before)]
+            seconds: Cell = "" if row.seconds.mean is None else Number(row.seconds.mean, 0)
+            steps: Cell = "differ" if row.steps is None else row.steps
+            found = (each.number() for each in scores)
+            rows.append([row.label, " ".join(map(str, row.seeds)), *found, *before, gain, steps, seconds])
+        heads = ["run", "seeds", *tasks, *["average"] * several, *["backbone"] * measured]
+        return Table([*heads, "against the first", "steps", "seconds"], rows, notes=self.notes)
 
 
 def spread(scores: Sequence[float | None]) -> Spread:
@@ -151,14 +147,13 @@ def compare_groups(
     """
     if not groups:
         raise OpencseError("there is no run to compare", "Name run folders.")
-    if cosines is not None:
-        suite = "sts" if {each.name for each in sets} >= {"STS12", "STS-B"} else "pairs"
-        scores: RunScores = {run: _scores_of_pairs(sets, values) for run, values in cosines.items()}
+    if cosines is None:
+        suite, scores = _written_scores([run for group in groups for run in group.runs])
     else:
-        suite = _common_suite(groups)
-        scores = {run: run.after[suite] for group in groups for run in group.runs}
-    tasks = _common_tasks(scores)
-    averages = [[spread([scores[run][task] for task in tasks]).mean for run in group.runs] for group in groups]
+        suite = "sts" if {each.name for each in sets} >= {"STS12", "STS-B"} else "pairs"
+        scores = {run: _scores_of_pairs(sets, values) for run, values in cosines.items()}
+    tasks = list(next(iter(scores.values())))
+    averages = [[spread([*scores[run].values()]).mean for run in group.runs] for group in groups]
     first = spread(averages[0]).mean
     rows = []
     for group, found in zip(groups, averages, strict=True):
@@ -169,18 +164,18 @@ def compare_groups(
                 interval = paired_bootstrap([each.gold for each in sets], ours, theirs, resamples=resamples)
             if average.mean is not None and first is not None:
                 difference = average.mean - first
-        steps = {run.steps for run in group.runs}
+        untouched = [run.before.get(suite, {}) for run in group.runs]
         rows.append(
             GroupRow(
                 label=group.label,
                 seeds=tuple(run.seed for run in group.runs),
                 tasks={task: spread([scores[run][task] for run in group.runs]) for task in tasks},
                 average=average,
-                before=_before(group, suite, tasks),
+                before=_shared([spread([each.get(task) for task in tasks]).mean for each in untouched]),
                 difference=difference,
                 interval=interval,
                 seconds=spread([run.seconds for run in group.runs]),
-                steps=steps.pop() if len(steps) == 1 else None,
+                steps=_shared([run.steps for run in group.runs]),
             )
         )
     notes = ["Spearman × 100; mean ± standard deviation (n − 1) over seeds."]
@@ -235,11 +230,9 @@ def paired_bootstrap(
     return float(low), float(high)
 
 
-def _before(group: Group, suite: str, tasks: Sequence[str]) -> float | None:
-    """Return the average of the untouched backbone if all runs agree on it."""
-    suites = [run.before.get(suite, {}) for run in group.runs]
-    found = {spread([scores.get(task) for task in tasks]).mean for scores in suites}
-    return found.pop() if len(found) == 1 else None
+def _shared(values: Sequence[Any]) -> Any:
+    """Return the value that all runs have; None if they differ."""
+    return values[0] if len(set(values)) == 1 else None
 
 
 def _scores_of_pairs(sets: Sequence[ScoredPairs], cosines: Cosines) -> dict[str, float | None]:
@@ -247,25 +240,21 @@ def _scores_of_pairs(sets: Sequence[ScoredPairs], cosines: Cosines) -> dict[str,
     return {name: None if value is None else 100 * value for name, value in values.items()}
 
 
-def _common_suite(groups: Sequence[Group]) -> str:
-    """Return the suite of results.json that is compared: `sts`, or else the first that all runs have."""
-    runs = [run for group in groups for run in group.runs]
+def _written_scores(runs: Sequence[RunRecord]) -> tuple[str, RunScores]:
+    """Return the suite of results.json that is compared, `sts` or else the first that all runs have, and its scores."""
     shared = [suite for suite in runs[0].after if all(suite in run.after for run in runs)]
     if not shared:
-        run_without = next((run for run in runs if not run.after), runs[-1])
+        without = next((run for run in runs if not run.after), runs[-1])
         raise OpencseError(
-            f"{run_without.folder}: holds no scores that all runs have",
+            f"{without.folder}: holds no scores that all runs have",
             "Pass --data or --pairs, so that the models are evaluated now.",
         )
-    return "sts" if "sts" in shared else shared[0]
-
-
-def _common_tasks(scores: RunScores) -> list[str]:
-    first, *others = scores.items()
-    for run, found in others:
-        if set(found) != set(first[1]):
+    suite = "sts" if "sts" in shared else shared[0]
+    scores = {run: run.after[suite] for run in runs}
+    for run, found in scores.items():
+        if set(found) != set(scores[runs[0]]):
             raise OpencseError(
-                f"{run.folder}: scored on {', '.join(found)}, but {first[0].folder} on {', '.join(first[1])}",
+                f"{run.folder}: scored on {', '.join(found)}, but {runs[0].folder} on {', '.join(scores[runs[0]])}",
                 "Pass --data or --pairs, so that all are evaluated on the same.",
             )
-    return list(first[1])
+    return suite, scores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,6 @@ class RunRecord:
         rows: Number of training rows.
         steps: Number of optimiser steps.
         seconds: Training time in seconds.
-        dev: Development score of the kept step, if there is one.
         before: Scores of the untouched backbone by suite and task; None for undefined ones.
         after: Scores of the trained model.
     """
@@ -49,7 +49,6 @@ class RunRecord:
     rows: int
     steps: int
     seconds: float
-    dev: float | None
     before: Mapping[str, Mapping[str, float | None]]
     after: Mapping[str, Mapping[str, float | None]]
 
@@ -76,21 +75,17 @@ def parse_seeds(text: str) -> list[int]:
         OpencseError: It is neither, or names a seed twice.
     """
     seeds: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not _is_seed(first) or (dash and not _is_seed(last)):
-            raise OpencseError(f"--seeds {text}: {part.strip()!r} is not a seed", "Write them as 1,2,3 or 1-5.")
-        chosen = range(int(first), int(last if dash else first) + 1)
+    for part in map(str.strip, text.split(",")):
+        first, _, last = part.partition("-")
+        if not re.fullmatch(r"[0-9]{1,10}(-[0-9]{1,10})?", part) or int(last or first) > LARGEST_SEED:
+            raise OpencseError(f"--seeds {text}: {part!r} is not a seed", "Write them as 1,2,3 or 1-5.")
+        chosen = range(int(first), int(last or first) + 1)
         if len(seeds) + len(chosen) > _MAX_RUNS:
             raise OpencseError(f"--seeds {text}: more than {_MAX_RUNS} runs", "Name fewer.")
         seeds += chosen
     if not seeds or len(set(seeds)) < len(seeds):
         raise OpencseError(f"--seeds {text}: names no seed, or one twice", "Write them as 1,2,3 or 1-5.")
     return seeds
-
-
-def _is_seed(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_SEED
 
 
 def seed_folders(out: str | Path, seeds: Sequence[int]) -> dict[int, Path]:
@@ -147,7 +142,6 @@ def read_run(folder: str | Path) -> RunRecord:
             rows=int(record["rows"]),
             steps=int(outcome["steps"]),
             seconds=float(outcome["seconds"]),
-            dev=outcome["best_score"],
             before=_scores(results.get("before", {})),
             after=_scores(results.get("after", {})),
         )
@@ -174,24 +168,21 @@ def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
 
 
 def _labels(first_runs: list[RunRecord]) -> list[str]:
-    """Return distinct names of groups, with the settings in which groups of the same name differ."""
-    plain = []
+    """Return distinct names of groups, with what groups of the same name differ in."""
+    same_name: dict[str, list[dict[str, Any]]] = {}
+    named = []
     for run in first_runs:
         variant = "" if run.variant == "sound" else f" ({run.variant})"
-        plain.append(f"{run.recipe}{variant} on {Path(run.backbone).name or run.backbone}")
+        name = f"{run.recipe}{variant} on {Path(run.backbone).name or run.backbone}"
+        text = {"corpus": f"{run.corpus[:6]} of {run.rows:,} rows", "weights": run.weights[:6]}
+        named.append((name, {**dict(sorted(run.settings.items())), **text}))
+        same_name.setdefault(name, []).append(named[-1][1])
     labels = []
-    for run, name in zip(first_runs, plain, strict=True):
-        same_name = [other for other, theirs in zip(first_runs, plain, strict=True) if theirs == name]
-        details = []
-        for key in sorted({key for other in same_name for key in other.settings}):
-            values = [other.settings.get(key) for other in same_name]
-            if any(value != values[0] for value in values):
-                details.append(f"{key}={run.settings.get(key)}")
-        if len({(other.corpus, other.rows) for other in same_name}) > 1:
-            details.append(f"corpus {run.corpus[:6]} of {run.rows:,} rows")
-        if len({other.weights for other in same_name}) > 1:
-            details.append(f"weights {run.weights[:6]}")
-        labels.append(", ".join([name, *details]))
+    for name, facts in named:
+        others = same_name[name]
+        keys = dict.fromkeys(key for other in (facts, *others) for key in other)
+        differ = [key for key in keys if any(other.get(key) != others[0].get(key) for other in others)]
+        labels.append(", ".join([name, *(f"{key}={facts.get(key)}" for key in differ)]))
     return labels
 
 
