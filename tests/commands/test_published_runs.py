@@ -15,7 +15,7 @@ from opencse.commands.main import app
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reproduce import FULL, reproduce
 from opencse.commands.reproduced_runs import Reproduction, Start, StoredRun
-from opencse.commands.reproduction import Entry, System, entry_names, load_entry
+from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
 from opencse.commands.train import train
 from opencse.evaluation.probes import load_probe_data
 from opencse.foundation.errors import OpencseError

@@ -11,7 +11,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
-from opencse.commands.reproduction import System, load_entry
+from opencse.commands.reproduction.entries import System, load_entry
 from opencse.encoder import template_frame
 from opencse.encoder.loading import load_encoder
 from opencse.foundation.errors import OpencseError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,16 +15,9 @@ from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.drawing import NO_FIGURES, can_draw, save
 from opencse.commands.reports.figures import draw_curves
 from opencse.commands.reproduced_runs import Measured, Reproduction, Start, model_measure
-from opencse.commands.reproduction import (
-    Entry,
-    ReproducedTable,
-    entry_names,
-    load_entry,
-    scores_table,
-    split_scores_table,
-    splits_table,
-)
 from opencse.commands.reproduction.details import Detail, detail_figures, detail_listing, draw_table
+from opencse.commands.reproduction.entries import Entry, entry_names, load_entry
+from opencse.commands.reproduction.tables import ReproducedTable, scores_table, split_scores_table, splits_table
 from opencse.evaluation.probes import load_probe_data, load_probe_sts
 from opencse.evaluation.sts_sources import sts_text
 from opencse.foundation.decode import unknown_name_error
@@ -179,5 +172,5 @@ def _notes(shared: Reproduction, starts: Sequence[Start]) -> list[str]:
 
 def _written(table: ReproducedTable, out: Path) -> ReproducedTable:
     write_text(out / f"{table.entry}.md", table.markdown())
-    write_json(out / f"{table.entry}.json", table.plain())
+    write_json(out / f"{table.entry}.json", asdict(table))
     return table

@@ -15,8 +15,8 @@ from opencse.commands.comparison.run_groups import read_run
 from opencse.commands.evaluate import evaluate
 from opencse.commands.measuring_options import ReproduceOptions
 from opencse.commands.reports.figures import Curve
-from opencse.commands.reproduction import Entry, System
 from opencse.commands.reproduction.details import Detail, find_neighbours, project, searched_texts
+from opencse.commands.reproduction.entries import Entry, System
 from opencse.commands.reproduction.pairs import load_group, pair_cosines, texts_of, training_pairs
 from opencse.commands.run import run
 from opencse.encoder import load_encoder

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from opencse.commands.reports.drawing import LIGHT
-from opencse.commands.reproduction import Entry, System
 from opencse.commands.reproduction.details import (
     detail_figures,
     detail_listing,
@@ -12,7 +13,7 @@ from opencse.commands.reproduction.details import (
     project,
     searched_texts,
 )
-from opencse.commands.reproduction.entries import Query
+from opencse.commands.reproduction.entries import Entry, Query, System
 from opencse.commands.reproduction.pairs import PairGroup, SentencePairs, pair_cosines, texts_of
 from opencse.evaluation import ScoredPairs, TextEmbeddings
 
@@ -73,12 +74,10 @@ def test_pairs_are_listed_with_their_scores_and_the_cosines_of_each_model() -> N
     assert detail_listing(entry(), {"A": measured()}) == ()
 
 
-def test_training_pairs_are_listed_by_system() -> None:
-    listed = detail_listing(entry(kind="training_pairs", groups=(), texts=1), {"A": measured()})
-    assert listed[1:] == (
-        ("A", "paraphrase", "a b", "c d", "0.0000"),
-        ("A", "negation", "a b", "not a b", "1.0000"),
-    )
+def test_pairs_of_one_system_alone_have_no_cosine_under_the_other() -> None:
+    other = replace(measured(), pairs={"negation": GROUPS["negation"]})
+    listed = detail_listing(entry(kind="training_pairs", groups=(), texts=1), {"A": measured(), "B": other})
+    assert listed[1] == ("paraphrase", "a b", "c d", "5", "0.0000", "")
 
 
 def test_the_answer_has_a_rank_and_a_query_does_not_find_itself() -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opencse.commands.reproduction import Cell, Entry, System, entry_names, load_entry, scores_table
 from opencse.commands.reproduction.details import project
+from opencse.commands.reproduction.entries import Entry, System, entry_names, load_entry
 from opencse.commands.reproduction.pairs import SentencePairs, pair_cosines
+from opencse.commands.reproduction.tables import Cell, scores_table
 from opencse.evaluation import STS_TASKS, TextEmbeddings
 from opencse.evaluation.probes import load_probe_data
 from opencse.evaluation.suites import SUITES

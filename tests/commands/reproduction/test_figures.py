@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from opencse.commands.reports.drawing import LIGHT
-from opencse.commands.reproduction import Cell, ReproducedTable
 from opencse.commands.reproduction.details import draw_table
+from opencse.commands.reproduction.tables import Cell, ReproducedTable
 
 
 def drawn(*columns: str):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from opencse.commands.reproduction import load_entry, split_scores_table, splits_table
+from opencse.commands.reproduction.entries import load_entry
+from opencse.commands.reproduction.tables import split_scores_table, splits_table
 from opencse.evaluation.probes.scored_pairs import SPLITS
 
 

@@ -115,14 +115,20 @@ def figure(palette: Palette, height: float) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
-    axes = drawn.add_subplot(facecolor="none")
+    axes = drawn.add_subplot()
+    style(axes, palette)
+    return drawn, axes
+
+
+def style(axes: Axes, palette: Palette) -> None:
+    """Give axes the common look."""
+    axes.set_facecolor("none")
     axes.grid(True, color=palette.grid, linewidth=0.8)
     for spine in axes.spines.values():
         spine.set_color(palette.grid)
     axes.tick_params(colors=palette.muted)
     axes.xaxis.label.set_color(palette.muted)
     axes.yaxis.label.set_color(palette.muted)
-    return drawn, axes
 
 
 def legend(axes: Axes, palette: Palette, columns: int = 2) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opencse.commands.reports.drawing import LEGEND_ROW, MODELS, WIDTH, Draw, Palette, figure, legend
+from opencse.commands.reports.drawing import LEGEND_ROW, MODELS, WIDTH, Draw, Palette, figure, legend, style
 from opencse.commands.reports.figures import counted, histogram, scatter
 from opencse.commands.reports.text import short
 from opencse.commands.reproduction.entries import Entry, Query
-from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs, list_training_pairs
+from opencse.commands.reproduction.pairs import Listing, PairCosines, list_pairs
 from opencse.commands.reproduction.tables import ReproducedTable
 from opencse.evaluation import ScoredPairs, TextEmbeddings
 from opencse.foundation.unit_rows import unit_rows
@@ -122,11 +122,7 @@ def draw_projections(projections: Mapping[str, Projection], palette: Palette) ->
     plot = Figure(figsize=(WIDTH, 2.3 * rows), layout="constrained", facecolor="none")
     panels = list(plot.subplots(rows, 2, squeeze=False, sharex=True, sharey=True).flat)
     for index, (axes, (label, each)) in enumerate(zip(panels, projections.items(), strict=False)):
-        axes.set_facecolor("none")
-        axes.grid(True, color=palette.grid, linewidth=0.8)
-        axes.tick_params(colors=palette.muted)
-        for spine in axes.spines.values():
-            spine.set_color(palette.grid)
+        style(axes, palette)
         axes.scatter(*each.points.T, s=2, alpha=0.4, color=palette.series[index % MODELS], linewidths=0)
         title = f"{short(label)}\nmean cosine {each.mean_cosine:.2f}"
         axes.set_title(title, fontsize="small", color=palette.ink)
@@ -182,35 +178,29 @@ def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Dra
         return {}
     groups = list(dict.fromkeys(group for each in pairs.values() for group in each.pairs))
     lowest = min(float(cosines.min()) for each in pairs.values() for cosines in each.cosines.values())
-
-    def draw(clouds: Mapping[str, tuple[PairCosines, str]]) -> Draw:
-        """Draw a group of pairs of each label."""
-        if entry.plot == "histogram":
-            counts = {label: counted(each.cosines[group]) for label, (each, group) in clouds.items()}
-            return partial(histogram, counts, "cosine of the pair")
-        points = {label: (each.cosines[group], each.error_rates[group]) for label, (each, group) in clouds.items()}
-        return partial(scatter, points, lowest)
-
-    found: dict[str, Draw] = {}
-    for group in groups:
-        clouds = {label: (each, group) for label, each in pairs.items() if group in each.pairs}
-        found[f"-{_file_name(group)}" if len(groups) > 1 else ""] = draw(clouds)
+    # A group of pairs of each label; of several groups of a scatter, all of the first label, too.
+    plots = {group: {label: (each, group) for label, each in pairs.items() if group in each.pairs} for group in groups}
     if entry.plot == "scatter" and len(groups) > 1:
         label, first = next(iter(pairs.items()))
-        found[f"-{_file_name(label)}"] = draw({group: (first, group) for group in groups})
+        plots[label] = {group: (first, group) for group in groups}
+    found: dict[str, Draw] = {}
+    for name, clouds in plots.items():
+        suffix = "".join(letter if letter.isalnum() else "-" for letter in f"-{name}".lower())
+        points = {label: (each.cosines[group], each.error_rates[group]) for label, (each, group) in clouds.items()}
+        counts = {label: counted(cosines) for label, (cosines, _) in points.items()}
+        found[suffix if len(plots) > 1 else ""] = (
+            partial(scatter, points, lowest)
+            if entry.plot == "scatter"
+            else partial(histogram, counts, "cosine of the pair")
+        )
     return found
 
 
 def detail_listing(entry: Entry, details: Mapping[str, Detail]) -> Listing:
     """Return the texts that an entry shows."""
-    found = {label: each for label, each in details.items() if isinstance(each, Neighbours)}
-    if found:
-        return list_neighbours(found, entry.queries)
+    if entry.kind == "neighbours":
+        return list_neighbours(
+            {label: each for label, each in details.items() if isinstance(each, Neighbours)}, entry.queries
+        )
     pairs = {label: each for label, each in details.items() if isinstance(each, PairCosines)}
-    if not pairs or not entry.texts:
-        return ()
-    return (list_training_pairs if entry.kind == "training_pairs" else list_pairs)(pairs, entry.texts)
-
-
-def _file_name(text: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in text.lower())
+    return list_pairs(pairs, entry.texts) if pairs and entry.texts else ()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from opencse.commands.reproduction.pairs import PairGroup
 from opencse.foundation.decode import decode, unknown_name_error
 from opencse.foundation.toml_tables import parse_toml
 
-_SHIPPED = importlib.resources.files("opencse.commands.reproduction") / "entries"
+_SHIPPED = Path(__file__).parent / "entries"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,13 +116,7 @@ class Entry:
 
 def entry_names() -> list[str]:
     """Return the names of all entries."""
-    papers = (folder for folder in _SHIPPED.iterdir() if folder.is_dir())
-    return sorted(
-        f"{paper.name}/{file.name.removesuffix('.toml')}"
-        for paper in papers
-        for file in paper.iterdir()
-        if file.name.endswith(".toml")
-    )
+    return sorted(f"{path.parent.name}/{path.stem}" for path in _SHIPPED.glob("*/*.toml"))
 
 
 def load_entry(name: str) -> Entry:
@@ -133,6 +127,5 @@ def load_entry(name: str) -> Entry:
     """
     if name not in entry_names():
         raise unknown_name_error("table", name, entry_names(), "opencse reproduce")
-    paper, table = name.split("/")
-    path = _SHIPPED / paper / f"{table}.toml"
-    return decode(Entry, parse_toml(path.read_text(encoding="utf-8"), name) | {"name": name}, name)
+    content = parse_toml((_SHIPPED / f"{name}.toml").read_text(encoding="utf-8"), name)
+    return decode(Entry, content | {"name": name}, name)

@@ -70,31 +70,21 @@ def pair_cosines(groups: Mapping[str, SentencePairs], embeddings: TextEmbeddings
 
 
 def list_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
-    """Return the first pairs of each group with their cosines under each model.
+    """Return the first pairs of each group, each with its human score, if it has one, and its cosine under each model.
 
     Args:
-        measured: By label, the same pairs under several models.
+        measured: By label of the model, its pairs; those of several models may be the same.
         count: Number of pairs of each group.
     """
-    groups = next(iter(measured.values())).pairs
-    scored = any(pairs.scores for pairs in groups.values())
-    rows = [("", "sentence", "compared with", *(["human score"] if scored else []), *measured)]
-    for name, pairs in groups.items():
-        for row in range(min(count, len(pairs.first))):
-            score = [f"{pairs.scores[row]:g}" if pairs.scores else ""] if scored else []
-            cosines = [f"{each.cosines[name][row]:.4f}" for each in measured.values()]
-            rows.append((name, pairs.first[row], pairs.second[row], *score, *cosines))
-    return tuple(rows)
-
-
-def list_training_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
-    """Return the first pairs of each group of each label, whose pairs are its own."""
-    rows = [("", "", "sentence", "compared with", "cosine")]
+    cosines: dict[tuple[str, ...], dict[str, str]] = {}
     for label, each in measured.items():
         for name, pairs in each.pairs.items():
             for row in range(min(count, len(pairs.first))):
-                rows.append((label, name, pairs.first[row], pairs.second[row], f"{each.cosines[name][row]:.4f}"))
-    return tuple(rows)
+                score = f"{pairs.scores[row]:g}" if pairs.scores else ""
+                key = (name, pairs.first[row], pairs.second[row], score)
+                cosines.setdefault(key, {})[label] = f"{each.cosines[name][row]:.4f}"
+    rows = [(*key, *(found.get(label, "") for label in measured)) for key, found in cosines.items()]
+    return (("", "sentence", "compared with", "human score", *measured), *rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +152,7 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
         if source is None:
             raise OpencseError(f"the group {group.name} is a pair of {task}", "Pass --data.")
         (pairs,) = load_sts(source, text=sts_text(source), tasks=[task], split=split)
-        return SentencePairs(first=[pairs.sentence1[row]], second=[pairs.sentence2[row]], scores=[pairs.scores[row]])
+        return _pairs([(pairs.sentence1[row], pairs.sentence2[row])], [pairs.scores[row]])
     found: dict[tuple[str, str], float] = {}
     for each in data.sts or data.pairs:
         if 1 < each.gold.max() <= 5 and (not group.task or group.task == each.name or not data.sts):
@@ -170,9 +160,11 @@ def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = No
     if not found:
         raise OpencseError(f"no pair has a score of at least {group.least_score:g} and so little overlap")
     ranked = sorted(found, key=lambda pair: -found[pair])
-    return SentencePairs(
-        first=[a for a, _ in ranked], second=[b for _, b in ranked], scores=[found[pair] for pair in ranked]
-    )
+    return _pairs(ranked, [found[pair] for pair in ranked])
+
+
+def _pairs(pairs: Sequence[tuple[str, str]], scores: Sequence[float] = ()) -> SentencePairs:
+    return SentencePairs(first=[a for a, _ in pairs], second=[b for _, b in pairs], scores=scores)
 
 
 def _high_scored(pairs: ScoredPairs, group: PairGroup) -> dict[tuple[str, str], float]:
@@ -213,11 +205,7 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
         previous = sentence
         if all(len(pairs) >= limit for pairs in found.values()):
             break
-    return {
-        role: SentencePairs(first=[a for a, _ in pairs[:limit]], second=[b for _, b in pairs[:limit]])
-        for role, pairs in found.items()
-        if pairs
-    }
+    return {role: _pairs(pairs[:limit]) for role, pairs in found.items() if pairs}
 
 
 def _columns(recipe: Recipe, role: str) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from opencse.commands.reproduction.entries import Entry, System
 from opencse.commands.reproduction.pairs import Listing
@@ -79,10 +78,6 @@ class ReproducedTable:
         figures = Table(("", *self.columns), rows, f"{self.entry}: {self.title}", self.notes).markdown()
         return f"{figures}\n{Table(self.listing[0], self.listing[1:]).markdown()}" if self.listing else figures
 
-    def plain(self) -> dict[str, Any]:
-        """Return the table as plain data for JSON."""
-        return asdict(self)
-
 
 def scores_table(
     entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
@@ -105,25 +100,18 @@ def scores_table(
                 cells = [Cell(missing=runs if column == entry.columns[-1] else "") for column in entry.columns]
             else:
                 cells = [_column_cell(entry, runs, column) for column in entry.columns]
-                sets |= {
-                    sum(name.startswith(f"{column}: ") for name in run)
-                    for run in runs
-                    for column in run
-                    if column in entry.columns
-                }
-            printed, deviations = (
-                _printed(by_family.get(family, ()), len(cells)) for by_family in (system.printed, system.deviations)
-            )
+                parts = [(run, part) for run in runs for part in PARTS if part in run and part in entry.columns]
+                sets |= {sum(name.startswith(f"{part}: ") for name in run) for run, part in parts}
+            printed = _printed(system.printed.get(family, ()), len(cells))
+            deviations = _printed(system.deviations.get(family, ()), len(cells))
             rows[system.label if len(scores) == 1 else f"{system.label}, {key}"] = tuple(
                 replace(cell, printed=value, deviation=deviation)
                 for cell, value, deviation in zip(cells, printed, deviations, strict=True)
             )
+    fewer = sets - {0, len(SPLITS)}
+    note = f"Cont. and Oppn. are over {min(fewer, default=0)} sets of pairs; the paper's are over {len(SPLITS)}."
     digits = tuple(0 if column.endswith(": count") else entry.digits for column in entry.columns)
-    table = _reproduced(entry, entry.columns, rows, digits, notes)
-    if {*PARTS} & {*entry.columns} and (fewer := sets - {0, len(SPLITS)}):
-        note = f"Cont. and Oppn. are over {min(fewer)} sets of pairs; the paper's are over {len(SPLITS)}."
-        return replace(table, notes=(*table.notes, note))
-    return table
+    return _reproduced(entry, entry.columns, rows, digits, [*notes, *([note] if fewer else [])])
 
 
 def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
