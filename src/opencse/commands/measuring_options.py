@@ -7,9 +7,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opencse.commands.command_line import option, options_class, python_only
-from opencse.commands.options import COLUMN, OUT, SET, VARIANT, Notified, Notify, Precision, TextVariant, Variant
+from opencse.commands.options import (
+    COLUMN,
+    DATA,
+    LLM,
+    OUT,
+    SET,
+    VARIANT,
+    Notified,
+    Notify,
+    Precision,
+    TextVariant,
+    Variant,
+)
 
 _MODEL = "A model folder, a run, a hub id, or `minilm`."
+QUERIES = "Searches that your users make: one per line, or a table with a column `query`."
 _PAIRS = "Scored pairs: a .csv, .tsv or .jsonl file with sentence1, sentence2, score. Repeatable."
 _PRECISION = "Number format: `auto` is bf16 if that is faster on this machine, which changes scores by hundredths."
 _POOLING = "Pooling of an encoder that defines none: cls, mean, first_last, … (untuned baselines)."
@@ -42,23 +55,17 @@ class EvaluateOptions:
         default="sts",
         shown=str,
     )
-    data: str | Path | None = option(
-        "The data: a folder with STS12/test.tsv.gz etc., SentEval's data/downstream folder, or `hub` to download it.",
-        default=None,
-        envvar="OPENCSE_DATA",
-    )
+    data: str | Path | None = option(DATA, default=None, envvar="OPENCSE_DATA")
     pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=[])
     text: TextVariant | None = option(
-        "`senteval` is the tokenised, mostly lower-cased text behind published numbers; `raw` the text as released, as "
-        "in mteb. Their scores are not comparable. By default senteval, or raw with --data hub, which has no other.",
+        "`senteval`, the tokenised, mostly lower-cased text of published scores; or `raw`, as released and as in mteb, "
+        "which alone --data hub has.",
         default=None,
     )
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
     whiten: str | Path | None = option(
-        "Whiten the vectors; the whitening is fitted on this corpus, one sentence per line (BERT-whitening).",
-        default=None,
-        shown=Path,
+        "Whiten the vectors, fitted on this corpus of one sentence per line.", default=None, shown=Path
     )
     whiten_dimension: int | None = option("Number of whitened dimensions to keep; by default all.", default=None, min=1)
 
@@ -71,9 +78,7 @@ class EvaluateCommand(EvaluateOptions):
         "`table`, or `json` with all settings that the scores depend on.", default="table"
     )
     output: Path | None = option(
-        "JSON file to write. By default JSON is printed.",
-        default=None,
-        flags=("-o", "--output"),
+        "JSON file to write; by default it is printed.", default=None, flags=("-o", "--output")
     )
 
 
@@ -102,13 +107,11 @@ class ProbeOptions:
         "Folder for report.html, probe.json and the figures.", default=None, flags=OUT, shown=Path
     )
     data: str | Path | None = option(
-        "The STS tasks, as for `opencse evaluate`; without them, only sentences are probed.",
-        default=None,
-        envvar="OPENCSE_DATA",
+        f"{DATA} Without it, only sentences are probed.", default=None, envvar="OPENCSE_DATA"
     )
     sentences: str | Path | None = option(
         "Your own sentences: a table or built views, with a column sentence or text and any of paraphrase, negation, "
-        "deletion, insertion, substitution, random. By default those that come with opencse.",
+        "deletion, insertion, substitution, random.",
         default=None,
         shown=Path,
     )
@@ -141,26 +144,20 @@ class CheckOptions:
 
     model: Any = option(_MODEL, kw_only=False)
     texts: Any = option(
-        "Your documents: Markdown, HTML, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; `demo` for the "
-        "sample sentences. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`.",
+        "Your documents: Markdown, HTML, .txt, .csv, .tsv, .jsonl, .parquet, or a folder of these; or `demo`. In "
+        "Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`.",
         default="demo",
         flags=("--texts",),
         kw_only=False,
     )
-    queries: Any = option(
-        "Searches that your users make: one per line, or a table with a column `query`.", default=None, shown=Path
-    )
+    queries: Any = option(QUERIES, default=None, shown=Path)
     out: str | Path | None = option("Folder for check.html and check.json.", default=None, flags=OUT, shown=Path)
     column: str | None = option(COLUMN, default=None)
     words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
-    minutes: float = option(
-        "Approximate time limit; fewer texts are used if all would take longer.", default=2.0, min=0.1
-    )
+    minutes: float = option("Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1)
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
-    language: str = option(
-        "Language whose rules rewrite the texts: `auto`, `en`, … (see the guide on languages).", default="auto"
-    )
+    language: str = option("Language whose rules rewrite the texts: `auto`, `en`, …", default="auto")
     syntax: str = option("A spaCy pipeline for this language, by name or folder.", default="")
     seed: int = option("Seed of all sampling.", default=0)
     notify: Notify = python_only("Receives short notes for the user.", default=lambda _: None)
@@ -184,17 +181,15 @@ class CompareOptions:
     """
 
     runs: Sequence[str | Path] = option(
-        "Run folders, or folders that contain them; the group of the first run is the baseline. With --texts, two "
-        "models: the one in use, and the one that may replace it.",
+        "Run folders, or folders of runs; the group of the first is the baseline. With --texts, two models: the one in "
+        "use, and the one that may replace it.",
         metavar="RUN...",
         kw_only=False,
     )
-    out: str | Path | None = option(
-        "Folder for comparison.md and comparison.json.", default=None, flags=OUT, shown=Path
-    )
+    out: str | Path | None = option("Folder for the results.", default=None, flags=OUT, shown=Path)
     data: str | Path | None = option(
-        "Evaluate the models now on these STS tasks, like `opencse evaluate`, which allows a bootstrap over pairs. By "
-        "default the scores that the runs wrote are compared.",
+        "Evaluate the models now on these STS tasks, for a bootstrap over pairs; by default the scores that the runs "
+        "wrote are compared.",
         default=None,
     )
     pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=[])
@@ -205,14 +200,8 @@ class CompareOptions:
 class CompareCommand(CompareOptions):
     """The options of `opencse compare` on the command line."""
 
-    texts: str | None = option(
-        "Your documents, as for `opencse check`: show which searches among them change.", default=None
-    )
-    queries: Path | None = option(
-        "With --texts: searches that your users make, one per line or in a column `query`; by default sentences of the "
-        "texts.",
-        default=None,
-    )
+    texts: str | None = option("Your documents: show which searches among them change.", default=None)
+    queries: Path | None = option(f"With --texts: {QUERIES} By default sentences of the texts.", default=None)
     column: str | None = option(COLUMN, default=None)
 
 
@@ -220,15 +209,12 @@ class CompareCommand(CompareOptions):
 class SearchOptions:
     """Search the same texts with two models, and compare the lists of hits."""
 
-    old: Any = option("The model in use: a folder, a hub id, a bundled name or a `SentenceTransformer`.", kw_only=False)
+    old: Any = option(f"The model in use. {_MODEL} Or a `SentenceTransformer`.", kw_only=False)
     new: Any = option("The model that may replace it.", kw_only=False)
     texts: Any = option("Your documents, as for `check`.", kw_only=False)
-    queries: Any = option(
-        "Searches that your users make, as for `check`; by default sentences of the texts.", default=None
-    )
+    queries: Any = option(f"{QUERIES} By default sentences of the texts.", default=None)
     out: str | Path | None = option(
-        "Folder for `search.html`, a page to judge the lists, and `search.json`; by default nothing is written.",
-        default=None,
+        "Folder for `search.html`, a page to judge the lists, and `search.json`.", default=None
     )
     column: str | None = option(COLUMN, default=None)
     words: int = option("Maximum number of words in a passage, as in your index.", default=200)
@@ -253,19 +239,9 @@ class ReproduceOptions(Notified):
     opencse reproduce byop/table-1 --data sts/ --seeds 1,2,3
     """
 
-    table: str | None = option(
-        "Name of the table, such as osscse/table-4. Without it, the tables are listed.", default=None, kw_only=False
-    )
-    out: str | Path = option(
-        "Folder for the runs, which tables share, and for PAPER/TABLE.md, .json and the plots.",
-        default=Path("papers"),
-        flags=OUT,
-        shown=Path,
-    )
-    data: str | Path | None = option(
-        "The STS files, as for `opencse evaluate`; by default the pairs that come with opencse are scored.",
-        default=None,
-    )
+    table: str | None = option("Name of the table; without it, the tables are listed.", default=None, kw_only=False)
+    out: str | Path = option("Folder for the runs and PAPER/TABLE.*.", default=Path("papers"), flags=OUT, shown=Path)
+    data: str | Path | None = option(f"{DATA} By default the pairs that come with opencse are scored.", default=None)
     corpus: str | Path = option("Sentences to train on, or `demo`.", default="demo")
     scale: Literal["small", "full"] = option(
         "`small`: minutes, from mini-mlm. `full`: the backbones and settings of the paper; needs a GPU and --corpus.",
@@ -273,40 +249,19 @@ class ReproduceOptions(Notified):
     )
     variant: Variant | None = option(f"{VARIANT} By default faithful for `full`, sound for `small`.", default=None)
     family: str | None = option(
-        "The family of the paper's backbones that is reproduced: its rows and, whatever the backbone, its published "
-        "settings. By default all for `full`; for `small` the rows of the first, with the backbone's own settings.",
+        "The family whose rows and published settings are reproduced; by default all for `full`, and for `small` the "
+        "rows of the first, with the backbone's own settings.",
         default=None,
     )
     backbone: Sequence[str] = option(
-        "A backbone that stands for a family: bert-base=PATH. Repeatable.",
-        default=[],
-        metavar="FAMILY=PATH",
+        "A backbone that stands for a family; repeatable.", default=[], metavar="FAMILY=PATH"
     )
-    seeds: Any = option(
-        "Seeds, such as 1,2,3. By default 1 for `small`; for `full` as many as in the paper, or the recipe's own if it "
-        "has one run.",
-        default=None,
-    )
-    overrides: Sequence[str] = option(
-        "Override a setting of all runs: --set training.max_steps=500", default=[], flags=SET
-    )
-    paraphrases: str | Path | None = option(
-        "A table of sentences and paraphrases, in place of back-translation.", default=None, shown=Path
-    )
-    llm: str | None = option(
-        "A language model behind an OpenAI-compatible endpoint, for rows whose text one writes (extra `llm`): "
-        "http://localhost:8000/v1#NAME.",
-        default=None,
-        metavar="URL#MODEL",
-    )
-    sentences: str | Path | None = option(
-        "The paper's own sentences with their versions, as for `opencse probe`; by default opencse's.",
-        default=None,
-        shown=Path,
-    )
-    triplets: str | Path | None = option(
-        "The corpus of supervised SimCSE: a table of text, entailment and contradiction.", default=None, shown=Path
-    )
+    seeds: Any = option("Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None)
+    overrides: Sequence[str] = option("Override a setting of all runs.", default=[], flags=SET)
+    paraphrases: str | Path | None = option("A table, in place of back-translation.", default=None, shown=Path)
+    llm: str | None = option(LLM, default=None, metavar="URL#MODEL")
+    sentences: str | Path | None = option("Sentences with versions, as for `probe`.", default=None, shown=Path)
+    triplets: str | Path | None = option("A table of text, entailment and contradiction.", default=None, shown=Path)
 
 
 @options_class
@@ -326,9 +281,7 @@ class ExportOptions:
 
     model: str = option(_MODEL, kw_only=False)
     out: Path = option("Folder for model.onnx, tokenizer.json and encoder.json.", flags=OUT)
-    precision: Literal["fp32", "fp16", "int8"] = option(
-        "Number format of the weights: fp32, fp16 (half the size), int8 (a quarter).", default="fp32"
-    )
+    precision: Literal["fp32", "fp16", "int8"] = option("Number format of the weights.", default="fp32")
     pooling: str | None = option(_POOLING, default=None)
     overwrite: bool = option("Replace an earlier export.", default=False)
 
@@ -354,16 +307,8 @@ class ShowOptions:
     """
 
     name: str = option("A recipe's name or TOML file.", kw_only=False)
-    backbone: str | None = option(
-        "Apply the settings published for this backbone (folder, hub id or name).", default=None
-    )
-    family: str | None = option(
-        "Apply the settings of a backbone family: bert-base, roberta-large, minilm, …", default=None
-    )
+    backbone: str | None = option("Apply the settings for this model (folder, hub id or name).", default=None)
+    family: str | None = option("Apply the settings of a family: bert-base, roberta-large, minilm, …", default=None)
     variant: Variant = option(VARIANT, default="sound")
     overrides: Sequence[str] = option("Override a value: --set optimizer.lr=1e-5", default=[], flags=SET)
-    published: bool = option(
-        "Compare the recipe with the settings of the paper and its code, with their sources.",
-        default=False,
-        flags=("--published",),
-    )
+    published: bool = option("Compare the recipe with the settings of paper and code.", default=False)

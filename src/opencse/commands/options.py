@@ -22,8 +22,12 @@ _CORPUS = (
     "files or saved by `datasets`; documents in Markdown or HTML, or a folder of these; or `demo`, the sample "
     "sentences that come with opencse. In Python also a list of strings, a pandas DataFrame or a `datasets.Dataset`."
 )
+LLM = (
+    "Let a language model behind an OpenAI-compatible endpoint write the paraphrases (extra `llm`): "
+    "http://localhost:8000/v1#NAME."
+)
 _BACKBONE = "The model to start from: a folder, a hub id (bert-base-uncased), or a bundled name: minilm, mini-mlm."
-_DATA = "The STS files: a folder with eval/STS12/test.tsv.gz …, or SentEval's data/downstream; or `hub`."
+DATA = "The data: a folder with STS12/test.tsv.gz …, or SentEval's data/downstream; or `hub`."
 
 
 @options_class
@@ -42,11 +46,7 @@ class RecipeOptions(Notified):
     corpus: Any = option(_CORPUS, kw_only=False)
     column: str | None = option(COLUMN, default=None)
     variant: Variant = option(VARIANT, default="sound")
-    family: str | None = option(
-        "Use the settings published for this family of backbones: bert-base, roberta-large, …; by default that of the "
-        "backbone.",
-        default=None,
-    )
+    family: str | None = option("Settings of this family of backbones; by default that of the backbone.", default=None)
     overrides: Sequence[str] = option(
         "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5", default=[], flags=SET
     )
@@ -63,25 +63,22 @@ class TrainOptions(RecipeOptions):
     backbone: Any = option(_BACKBONE)
     out: str | Path = option("Output folder.", flags=OUT, shown=Path)
     dev: str | Path | None = option(
-        "Scored pairs that choose the best step: a .csv, .tsv or .jsonl file with sentence1, sentence2, score; `stsb` "
-        "for STS-B dev below --data; or `none`. By default STS-B dev if --data is given, else none.",
+        "Scored pairs that choose the best step: a file with sentence1, sentence2, score; `stsb` for STS-B dev below "
+        "--data, the default if that is given; or `none`.",
         default=None,
     )
-    data: str | Path | None = option(_DATA, default=None, envvar="OPENCSE_DATA")
+    data: str | Path | None = option(DATA, default=None, envvar="OPENCSE_DATA")
     guard: str | Path | None = option(
-        "Your own guards, which must not get worse, beside those that come with opencse. A file of searches, one per "
-        "line: what each finds first in your texts today is still found. Or a folder with questions.tsv (group, "
-        "question), answers.tsv (question, passage), topics.tsv (topic, text), long.tsv (summary, text), or "
-        "searches.txt and documents.txt. For recipes that have guards, such as debias.",
+        "Your own guards, which must not get worse, for recipes such as debias: a file of searches, one per line, or a "
+        "folder with questions.tsv (group, question), answers.tsv (question, passage), topics.tsv (topic, text), "
+        "long.tsv (summary, text), or searches.txt and documents.txt.",
         default=None,
         metavar="PATH",
     )
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
     resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
     overwrite: bool = option("Replace the run in the output folder.", default=False)
-    track: Sequence[str] = option(
-        "Also log to tensorboard, wandb or trackio; repeatable. metrics.jsonl is always written.", default=[]
-    )
+    track: Sequence[str] = option("Also log to tensorboard, wandb or trackio; repeatable.", default=[])
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -93,9 +90,7 @@ class TrainOptions(RecipeOptions):
 class TrainCommand(TrainOptions):
     """The options of `opencse train` on the command line."""
 
-    seeds: str | None = option(
-        "Several runs, one for each seed: 1,2,3 or 1-5, in OUT/seed-1 and so on. See `opencse compare`.", default=None
-    )
+    seeds: str | None = option("Several runs, in OUT/seed-1 and so on: 1,2,3 or 1-5.", default=None)
 
 
 @options_class
@@ -113,40 +108,25 @@ class RunOptions(TrainOptions):
     )
     backbone: Any = option(_BACKBONE, default="minilm")
     pairs: str | Path | None = option(
-        "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`, the pairs that come with "
-        "opencse.",
-        default=None,
+        "Scored pairs to evaluate on before and after: a file as for --dev, or `demo`.", default=None
     )
     paraphrases: str | Path | None = option(
-        "For recipes that can use paraphrases: a table with a column text, and one paraphrase, back_translation or "
-        "candidate. Its sentences are added to the corpus.",
+        "Paraphrases: a table with a column text, and one paraphrase, back_translation or candidate. Its sentences are "
+        "added to the corpus.",
         default=None,
         metavar="TABLE",
     )
-    llm: str | None = option(
-        "Let a language model behind an OpenAI-compatible endpoint write the paraphrases (extra `llm`): "
-        "http://localhost:8000/v1#NAME.",
-        default=None,
-        metavar="URL#MODEL",
-    )
-    quick: bool = option(
-        "Run a short trial of a few steps on a few sentences: a test that everything works.",
-        default=False,
-        flags=("--quick",),
-    )
+    llm: str | None = option(LLM, default=None, metavar="URL#MODEL")
+    quick: bool = option("Run a short trial of a few steps on a few sentences.", default=False)
     labels: str | Path | None = option(
-        "Your own labels to train on: a .csv, .tsv or .jsonl file with sentence1, sentence2 and label (same or "
-        "opposite), or the judgements.csv of `opencse compare`.",
+        "Your labels to train on: a file with sentence1, sentence2 and label (same or opposite), or the judgements.csv "
+        "of `opencse compare`.",
         default=None,
         metavar="FILE",
     )
-    label_share: float = option(
-        "Share of the training rows that the labels make up, at most 0.5; none is repeated more than 20 times.",
-        default=0.1,
-    )
+    label_share: float = option("Share of the training rows that the labels make up, at most 0.5.", default=0.1)
     minutes: float | None = option(
-        "Time from the start of the command to the end of training. The steps that fit are computed after the first "
-        "twenty; evaluation and report follow.",
+        "Time from the start of the command to the end of training; evaluation and report follow.",
         default=None,
         min=0.5,
     )
@@ -168,9 +148,7 @@ class BuildOptions(RecipeOptions):
     """
 
     out: str | Path = option("Folder for the Parquet parts.", flags=OUT, shown=Path, kw_only=False)
-    only: Sequence[str] = option(
-        "Build only this column and those that it is made from; repeatable. All by default.", default=[]
-    )
+    only: Sequence[str] = option("Build only this column and those it is made from; repeatable.", default=[])
     backbone: Any = option("The model to be trained, for recipes that mine with it.", default="minilm")
     seed: int = option("Seed of all sampling.", default=0)
     resume: bool = option(
@@ -189,10 +167,6 @@ class BuildCommand(BuildOptions):
         shown=Literal["local", "ray"],
     )
     workers: int | None = option("Processes; one per core by default. The output is the same.", default=None)
-    address: str = option(
-        "With --engine ray: address of a running cluster, or `auto`. By default Ray starts on this machine.", default=""
-    )
+    address: str = option("With --engine ray: address of a running cluster, or `auto`.", default="")
     stats: bool = option("Then show overlap and cosine of the pairs, beside published figures.", default=False)
-    model: str | None = option(
-        "With --stats: an embedding model for cosines; by default those of mining.", default=None
-    )
+    model: str | None = option("With --stats: a model for cosines; by default those of mining.", default=None)
