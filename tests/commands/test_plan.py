@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencse.commands import plan as module
+from opencse.commands import run as module
 from opencse.commands.options import RunOptions
 from opencse.foundation.errors import OpencseError
 from tests.tiny import tiny_bert

@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from sentence_transformers import SentenceTransformer
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.display import statistics_tables
 from opencse.commands.options import BuildCommand, BuildOptions
 from opencse.encoder.backbone import Backbone
+from opencse.encoder.names import resolve
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import progress_shown
-from opencse.foundation.result_table import show
+from opencse.foundation.result_table import Cell, Number, Table, show
 from opencse.foundation.workers import Engine, Local, Ray
 from opencse.recipes import load_recipe
 from opencse.recipes.rows.prepare import chosen_specs, with_models
@@ -23,6 +24,7 @@ from opencse.text.languages import choose_language
 from opencse.text.user_text import UserText
 from opencse.text.views.builder import build_views
 from opencse.text.views.constructor import ConstructorSpec
+from opencse.text.views.pair_statistics import PUBLISHED, pair_statistics
 
 
 @takes(BuildOptions)
@@ -92,3 +94,27 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[
     empty = [column for column, count in present.items() if not count]
     if empty:
         yield f"warning: no sentence has {', '.join(empty)}"
+
+
+def statistics_tables(views: str | Path, model: str | None) -> Iterator[Table]:
+    """Yield overlap and cosine of the pairs in built views, and the published figures.
+
+    Args:
+        views: A folder of built views.
+        model: An embedding model for the cosines; None for those that were recorded for mined sentences.
+    """
+    encode = None if model is None else SentenceTransformer(resolve(model), trust_remote_code=False).encode
+    rows: list[list[Cell]] = []
+    notes = []
+    for column in pair_statistics(views, encode=encode):
+        row: list[Cell] = [column.column, column.rows, Number(100 * column.nulls / max(column.rows, 1), 1, " %")]
+        for values in (column.overlap, column.error_rate, column.cosine):
+            row += [Number(values.mean, 3), values.bar_chart()] if values else ["", ""]
+        rows.append(row)
+        if column.rules:
+            notes.append(f"{column.column}: {', '.join(f'{rule} {count:,}' for rule, count in column.rules.items())}")
+    heads = ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1")
+    yield Table(heads, rows, "Pairs of each sentence with its views", notes)
+    published = [(name, Number(values[0]), Number(values[1])) for name, values in PUBLISHED.items()]
+    title = "Mean lexical overlap as published (DebCSE, Tables 1 and 4)"
+    yield Table(("training pairs", "positive", "negative"), published, title)

@@ -1,23 +1,19 @@
-"""Results of several commands, as tables and lines for a terminal or a notebook."""
+"""What a run prints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
-from sentence_transformers import SentenceTransformer
 
 from opencse.commands.reports.outcome import Outcome
 from opencse.commands.reports.summary import headline_rows
-from opencse.commands.reports.tables import triplet_rows
-from opencse.encoder.names import resolve
 from opencse.evaluation.probes import ProbeScores
 from opencse.foundation.result_table import Cell, Number, Table
-from opencse.text.views.pair_statistics import PUBLISHED, pair_statistics
 
 if TYPE_CHECKING:
     from opencse.training.train import TrainingRun
@@ -58,44 +54,10 @@ def outcome_lines(
         Text(""),
         *measured,
         _model(run),
-        _line(f"report: {report}"),
+        path_line(f"report: {report}"),
         Text("next, with your own model and texts:"),
         steps,
     )
-
-
-def probe_tables(models: Mapping[str, ProbeScores], outcome: Outcome | None, page: Path | None) -> RenderableType:
-    """Return the headline figures of a probe, how two models differ, and the path of the report."""
-    triplets = triplet_rows(
-        [each.triplets for each in models.values() if each.triplets], columns=("grade", "opposites", "form")
-    )
-    rows = [*headline_rows(models), *([f"Paraphrase nearer: {label}", *rates] for label, _, *rates in triplets)]
-    differ: list[RenderableType] = [] if outcome is None else [Text(""), outcome.table()]
-    return Group(Table(["", *models], rows), *differ, *([] if page is None else [_line(f"report: {page}")]))
-
-
-def statistics_tables(views: str | Path, model: str | None) -> Iterator[Table]:
-    """Yield overlap and cosine of the pairs in built views, and the published figures.
-
-    Args:
-        views: A folder of built views.
-        model: An embedding model for the cosines; None for those that were recorded for mined sentences.
-    """
-    encode = None if model is None else SentenceTransformer(resolve(model), trust_remote_code=False).encode
-    rows: list[list[Cell]] = []
-    notes = []
-    for column in pair_statistics(views, encode=encode):
-        row: list[Cell] = [column.column, column.rows, Number(100 * column.nulls / max(column.rows, 1), 1, " %")]
-        for values in (column.overlap, column.error_rate, column.cosine):
-            row += [Number(values.mean, 3), values.bar_chart()] if values else ["", ""]
-        rows.append(row)
-        if column.rules:
-            notes.append(f"{column.column}: {', '.join(f'{rule} {count:,}' for rule, count in column.rules.items())}")
-    heads = ("column", "rows", "null", "overlap", "0 → 1", "MER", "0 → 1", "cosine", "-1 → 1")
-    yield Table(heads, rows, "Pairs of each sentence with its views", notes)
-    published = [(name, Number(values[0]), Number(values[1])) for name, values in PUBLISHED.items()]
-    title = "Mean lexical overlap as published (DebCSE, Tables 1 and 4)"
-    yield Table(("training pairs", "positive", "negative"), published, title)
 
 
 def _agreement(scores: Mapping[str, ProbeScores]) -> list[list[Cell]]:
@@ -113,9 +75,9 @@ def _warnings(run: TrainingRun) -> list[Text]:
 
 def _model(run: TrainingRun) -> Text:
     trust = "" if run.recipe.block is None else ", trust_remote_code=True"
-    return _line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})')
+    return path_line(f'model: {run.model}   load it with SentenceTransformer("{run.model}"{trust})')
 
 
-def _line(text: str) -> Text:
+def path_line(text: str) -> Text:
     """Return a text with a path in it, which is never cut."""
     return Text(text, overflow="fold", no_wrap=True)

@@ -35,7 +35,7 @@ add_command(app, "probe", measuring.ProbeCommand, measuring.ProbeOptions)
 add_command(app, "check", measuring.CheckOptions)
 add_command(app, "compare", measuring.CompareCommand, measuring.CompareOptions)
 add_command(app, "reproduce", measuring.ReproduceOptions)
-add_command(app, "export", measuring.ExportOptions)
+add_command(app, "export", measuring.ExportOptions, module="integrations.onnx")
 add_command(app, "cache", measuring.CacheOptions)
 recipes = typer.Typer(
     invoke_without_command=True, help="List the recipes that come with opencse, or show one (`recipes show NAME`)."

@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.jupyter import JupyterMixin
+from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
-from opencse.commands.display import probe_tables
+from opencse.commands.display import path_line
 from opencse.commands.measuring_options import ProbeCommand, ProbeOptions
 from opencse.commands.reports.outcome import Outcome, compare_outcome
 from opencse.commands.reports.page import write_report
+from opencse.commands.reports.summary import headline_rows
+from opencse.commands.reports.tables import triplet_rows
 from opencse.encoder.backbone import model_source
 from opencse.evaluation.probes import ProbeScores, load_probe_data
 from opencse.evaluation.probes.probe_suite import probe_models
 from opencse.evaluation.sts_sources import sts_text
-from opencse.foundation.result_table import show
+from opencse.foundation.result_table import Table, show
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +44,16 @@ class ProbeResult(JupyterMixin):
         return f"ProbeResult(models={list(self.scores)}, report={str(self.report)!r})"
 
     def __rich__(self) -> RenderableType:
-        return probe_tables(self.scores, self.outcome, self.report)
+        triplets = triplet_rows(
+            [each.triplets for each in self.scores.values() if each.triplets], columns=("grade", "opposites", "form")
+        )
+        nearer = ([f"Paraphrase nearer: {label}", *rates] for label, _, *rates in triplets)
+        parts: list[RenderableType] = [Table(["", *self.scores], [*headline_rows(self.scores), *nearer])]
+        if self.outcome is not None:
+            parts += [Text(""), self.outcome.table()]
+        if self.report is not None:
+            parts.append(path_line(f"report: {self.report}"))
+        return Group(*parts)
 
 
 @takes(ProbeOptions)

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
+import typer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 
+from opencse.commands.measuring_options import ExportOptions
 from opencse.encoder import load_encoder
 from opencse.encoder.weights_hash import pooling_name, weights_hash
 from opencse.foundation.errors import OpencseError
@@ -112,6 +114,24 @@ def export_onnx(
         difference, cosine = _checked_vectors(encoder, temporary, precision, str(model))
         size = sum(file.stat().st_size for file in temporary.glob(f"{GRAPH}*"))
     return OnnxExport(folder=out, size=size, max_difference=difference, min_cosine=cosine)
+
+
+def command(options: ExportOptions) -> None:
+    """Export, and print the size and how near the vectors are to PyTorch's."""
+    result = export_onnx(
+        options.model,
+        options.out,
+        precision=options.precision,
+        pooling=options.pooling or "backbone",
+        overwrite=options.overwrite,
+    )
+    agreement = (
+        f"largest difference from PyTorch's vectors {result.max_difference:.1e}"
+        if options.precision == "fp32"
+        else f"least cosine with PyTorch's vectors {result.min_cosine:.4f}"
+    )
+    size = f"{result.size / 1e6:.1f} MB"
+    typer.echo(f"written to {options.out}: model.onnx in {options.precision}, {size}; {agreement}")
 
 
 class OnnxEncoder:
