@@ -33,11 +33,7 @@ class RunInputs:
 
     Attributes:
         recipe: Resolved for the backbone's family and for the columns that the corpus has.
-        corpus: The user's text, opened.
-        backbone: The model to be trained.
-        paraphrases: Source of paraphrases.
         labels: The user's labels; the recipe has their views and terms.
-        language: The language of the corpus, and the rules for it.
         few: A warning if the corpus has few sentences, and no table of paraphrases adds any.
     """
 

@@ -41,15 +41,9 @@ SENTENCES = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
-    """A model with its scores on disk: a trained one, an untouched backbone, or a released one.
+    """A model with its usual scores on disk: a trained one, or the one `given`, untouched or released.
 
-    Attributes:
-        folder: Folder of the run.
-        scores: Its usual scores.
-        given: Name of a model that was not trained here; empty for a trained one.
-        pooling: Pooling of a model that was not trained here.
-        recipe: What it was trained with; None for an untouched backbone.
-        corpus: What it was trained from.
+    `recipe` is None for an untouched backbone; `pooling` is that of a given model.
     """
 
     folder: Path
@@ -78,11 +72,6 @@ def model_measure(entry: Entry, probe_data: ProbeData, data: str | Path | None) 
     """Return what an entry measures on each model; None for a kind that reads scores alone.
 
     The systems must be measured in the order of the entry: the vectors of `training_pairs` are those of the first.
-
-    Args:
-        entry: The table or figure.
-        probe_data: Sentences and STS pairs.
-        data: The STS files.
 
     Raises:
         OpencseError: The data that the entry is about is not there.
@@ -135,12 +124,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Start:
-    """What the systems of a reproduction are trained from.
+    """What the systems are trained from: a backbone, which stands for a family of the paper.
 
-    Attributes:
-        backbone: A folder or name.
-        family: The family whose rows of the table it stands for.
-        settings: The family whose published settings apply; empty for the backbone's own.
+    `settings` is the family whose published settings apply; empty for the backbone's own.
     """
 
     backbone: str
@@ -164,15 +150,8 @@ class Start:
 class Reproduction:
     """A table or figure, and what all of its runs share.
 
-    Attributes:
-        entry: The table or figure.
-        options: What the user asked for.
-        overrides: Settings of all runs.
-        variant: `sound` or `faithful`, for rows that name none.
-        seeds: One for each run of a system; None is the recipe's own.
-        corpus: Sentences to train on.
-        triplets: The corpus of supervised systems.
-        probe_data: What the usual scores are measured on.
+    `variant` is for rows that name none, and `triplets` is the corpus of supervised systems. There is a run of each
+    system for each of the `seeds`; None is the recipe's own.
     """
 
     entry: Entry
@@ -220,13 +199,7 @@ class Reproduction:
         return recipe_for_corpus(system.recipe, columns, **asked, overrides=settings, paraphrases=source)
 
     def measure(self, system: System, start: Start, measure_model: MeasureModel | None = None) -> list[Measured] | str:
-        """Return the measurements of a row for each seed, or the reason why there are none.
-
-        Args:
-            system: The row.
-            start: What it is trained from.
-            measure_model: What the entry measures on the models themselves, if it does.
-        """
+        """Return the measurements of a row for each seed, or the reason why there are none."""
         if system.missing:
             return system.missing
         released = self.options.scale == "full" and start.family in system.model
@@ -355,13 +328,12 @@ def _by_task(scores: ProbeScores) -> dict[str, Any]:
 
     `Cont.` and `Oppn.` are averages, `Cont.: NAME` and `Oppn.: NAME` those of one set.
     """
-    by_task = {task.task: task.score for task in scores.sts if task.score is not None}
+    found = {task.task: task.score for task in scores.sts}
     if scores.splits is not None:
-        splits = {"Cont.": scores.splits.consistent.value, "Oppn.": scores.splits.opposed.value}
-        for each in scores.splits.sets:
-            splits |= {f"Cont.: {each.name}": each.consistent.value, f"Oppn.: {each.name}": each.opposed.value}
-        by_task |= {name: 100 * value for name, value in splits.items() if value is not None}
+        parts: list[tuple[str, Any]] = [("", scores.splits), *((f": {each.name}", each) for each in scores.splits.sets)]
+        for name, part in parts:
+            values = {"Cont.": part.consistent.value, "Oppn.": part.opposed.value}
+            found |= {f"{side}{name}": None if value is None else 100 * value for side, value in values.items()}
     if scores.transformations is not None:
-        cosines = {f"cosine: {kind.kind}": kind.cosine.value for kind in scores.transformations.kinds}
-        by_task |= {name: value for name, value in cosines.items() if value is not None}
-    return by_task
+        found |= {f"cosine: {kind.kind}": kind.cosine.value for kind in scores.transformations.kinds}
+    return {name: value for name, value in found.items() if value is not None}

@@ -22,12 +22,7 @@ RunScores = dict[RunRecord, Mapping[str, float | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Mean and standard deviation of scores over seeds.
-
-    Attributes:
-        mean: Mean; None if a score is undefined or there is none.
-        deviation: Sample standard deviation (n - 1); None for a single run.
-    """
+    """Mean and sample standard deviation of scores over seeds; None if a score is undefined, or for a single run."""
 
     mean: float | None
     deviation: float | None
@@ -112,12 +107,7 @@ def spread(scores: Sequence[float | None]) -> Spread:
 def pair_cosines(
     encoders: Mapping[RunRecord, Callable[[], Encode]], sets: Sequence[ScoredPairs]
 ) -> dict[RunRecord, Cosines]:
-    """Return the cosines of all test pairs for every run, with one model in memory at a time.
-
-    Args:
-        encoders: By run, a function that loads its model.
-        sets: The test sets.
-    """
+    """Return the cosines of all test pairs for every run, with one model in memory at a time."""
     texts = list(dict.fromkeys(text for each in sets for text in (*each.sentence1, *each.sentence2)))
     cosines = {}
     for run, load in encoders.items():

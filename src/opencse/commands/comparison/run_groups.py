@@ -23,17 +23,9 @@ class RunRecord:
     """A finished run.
 
     Attributes:
-        folder: Folder of the run.
-        recipe: Name of the recipe.
-        variant: `sound` or `faithful`.
-        backbone: Backbone as the user named it.
-        seed: Seed of the run.
         settings: The resolved recipe as a flat table, without seed and descriptions.
         corpus: Hash of the corpus.
         weights: Hash of the backbone.
-        rows: Number of training rows.
-        steps: Number of optimiser steps.
-        seconds: Training time in seconds.
         before: Scores of the untouched backbone by suite and task; None for undefined ones.
         after: Scores of the trained model.
     """
@@ -55,13 +47,7 @@ class RunRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Runs that differ only in their seed.
-
-    Attributes:
-        label: Recipe, variant and backbone, with the settings that distinguish it from groups of the same name.
-        runs: In order of their seeds.
-        notes: Remarks for the reader.
-    """
+    """Runs that differ only in their seed, in order of their seeds."""
 
     label: str
     runs: tuple[RunRecord, ...]

@@ -25,17 +25,7 @@ MODELS = 6
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme.
-
-    Attributes:
-        ink: Text and important marks.
-        muted: Secondary text, published figures.
-        grid: Thin lines.
-        panel: Background of figures.
-        good: Paraphrases and positives.
-        bad: Negations and negatives.
-        series: One colour per model.
-    """
+    """Colours of one theme; `good` is for paraphrases, `bad` for negations, and `series` has one for each model."""
 
     ink: str
     muted: str

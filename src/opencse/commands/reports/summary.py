@@ -45,8 +45,6 @@ class Card(NamedTuple):
     """A headline figure with the value of each model.
 
     Attributes:
-        title: The measure.
-        question: The question that the figure answers.
         values: For each model its name, its value with the interval, and the length of its bar (0 to 1), if it has one.
         note: Values to compare with.
     """

@@ -27,12 +27,7 @@ TOP = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """The nearest sentences that one model finds.
-
-    Attributes:
-        ranks: The rank of the answer, from 1, by query number from 1; queries without an answer are left out.
-        nearest: The nearest sentences of each query, with their cosines.
-    """
+    """The nearest sentences that one model finds for each query, and the rank of its answer by query number, from 1."""
 
     ranks: Mapping[int, int]
     nearest: Sequence[Sequence[tuple[str, float]]]
@@ -48,13 +43,7 @@ def searched_texts(pairs: ScoredPairs, queries: Sequence[Query]) -> list[str]:
 
 
 def find_neighbours(pairs: ScoredPairs, queries: Sequence[Query], embeddings: TextEmbeddings) -> Neighbours:
-    """Search for each query; it does not find itself.
-
-    Args:
-        pairs: The pairs whose sentences are searched.
-        queries: The queries.
-        embeddings: The vectors of `searched_texts`.
-    """
+    """Search for each query among the sentences of the pairs; it does not find itself."""
     corpus = list(dict.fromkeys([*pairs.sentence1, *pairs.sentence2]))
     vectors = unit_rows(embeddings(corpus), np.float64)
     ranks, nearest = {}, []
@@ -84,12 +73,9 @@ def list_neighbours(found: Mapping[str, Neighbours], queries: Sequence[Query]) -
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projection:
-    """The first two principal components of unit vectors.
+    """The first two principal components of n unit vectors, and the share of the variance that they hold.
 
-    Attributes:
-        points: Coordinates, shape (n, 2).
-        share: Share of the variance that they hold.
-        mean_cosine: Mean cosine of two distinct sentences; 1 is a single direction.
+    `mean_cosine` is that of two distinct sentences; 1 is a single direction.
     """
 
     points: np.ndarray
@@ -164,12 +150,7 @@ Detail = PairCosines | Neighbours | Projection
 
 
 def detail_figures(entry: Entry, details: Mapping[str, Detail]) -> dict[str, Draw]:
-    """Return the figures of an entry, by what is added to its name.
-
-    Args:
-        entry: The table or figure.
-        details: By label, what each model gave.
-    """
+    """Return the figures of an entry, by what is added to its name, from what each model gave, by label."""
     projections = {label: each for label, each in details.items() if isinstance(each, Projection)}
     if projections:
         return {"": partial(draw_projections, projections)}

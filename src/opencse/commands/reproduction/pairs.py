@@ -23,13 +23,7 @@ Listing = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairCosines:
-    """Cosines and match error rates of groups of pairs, under one model.
-
-    Attributes:
-        pairs: The pairs, by group.
-        cosines: Their cosines.
-        error_rates: Their match error rates, the share of words that changed.
-    """
+    """Cosines under one model, and match error rates (the share of words that changed), of groups of pairs."""
 
     pairs: Mapping[str, SentencePairs]
     cosines: Mapping[str, np.ndarray]
@@ -56,12 +50,7 @@ def texts_of(groups: Mapping[str, SentencePairs]) -> list[str]:
 
 
 def pair_cosines(groups: Mapping[str, SentencePairs], embeddings: TextEmbeddings) -> PairCosines:
-    """Measure groups of pairs.
-
-    Args:
-        groups: The pairs, by group.
-        embeddings: The vectors of their sentences.
-    """
+    """Measure groups of pairs by the vectors of their sentences."""
     return PairCosines(
         pairs=groups,
         cosines={name: paired_cosine(embeddings(p.first), embeddings(p.second)) for name, p in groups.items()},
@@ -70,12 +59,7 @@ def pair_cosines(groups: Mapping[str, SentencePairs], embeddings: TextEmbeddings
 
 
 def list_pairs(measured: Mapping[str, PairCosines], count: int) -> Listing:
-    """Return the first pairs of each group, each with its human score, if it has one, and its cosine under each model.
-
-    Args:
-        measured: By label of the model, its pairs; those of several models may be the same.
-        count: Number of pairs of each group.
-    """
+    """Return the first pairs of each group, each with its human score and its cosine under each model, as known."""
     cosines: dict[tuple[str, ...], dict[str, str]] = {}
     for label, each in measured.items():
         for name, pairs in each.pairs.items():
@@ -116,13 +100,7 @@ class PairGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencePairs:
-    """n sentence pairs.
-
-    Attributes:
-        first: The sentences.
-        second: What each is compared with.
-        scores: Human scores; empty if there are none.
-    """
+    """n sentence pairs, with human scores if there are some."""
 
     first: Sequence[str]
     second: Sequence[str]
@@ -131,11 +109,6 @@ class SentencePairs:
 
 def load_group(group: PairGroup, data: ProbeData, source: str | Path | None = None) -> SentencePairs:
     """Return the pairs of a group, each distinct pair once; scored pairs with the highest scores first.
-
-    Args:
-        group: Which pairs.
-        data: The sentences with transformations, and the STS tasks or the user's scored pairs.
-        source: The STS files, for a group with a place.
 
     Raises:
         OpencseError: There is no such pair.
@@ -182,11 +155,6 @@ def training_pairs(recipe: Recipe, rows: Corpus, limit: int = PAIRS) -> dict[str
     """Return the `positive` and `negative` pairs of a system, as its terms name them.
 
     Without views of negatives, the negative of a sentence is the next sentence, as of a batch.
-
-    Args:
-        recipe: The resolved recipe.
-        rows: What it is trained on.
-        limit: Number of pairs of each kind.
     """
     found: dict[str, list[tuple[str, str]]] = {"positive": [], "negative": []}
     columns = {role: _columns(recipe, role) for role in found}

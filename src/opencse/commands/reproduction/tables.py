@@ -22,14 +22,7 @@ Scores = Mapping[str, float | str]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One figure of a table.
-
-    Attributes:
-        values: What was measured, one for each seed; empty if there is nothing.
-        printed: What the paper has; None if it has nothing.
-        deviation: The standard deviation that the paper has beside it.
-        missing: Why nothing was measured.
-    """
+    """One figure of a table: what was measured, a value for each seed, or why not; and what the paper prints."""
 
     values: tuple[float, ...] = ()
     printed: float | None = None
@@ -115,13 +108,7 @@ def scores_table(
 
 
 def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping[str, str]) -> ReproducedTable:
-    """OssCSE Table 2: consistent and opposed pairs of each set, and the medians that divide them.
-
-    Args:
-        entry: The table.
-        sets: Scored pairs by the name of the set.
-        lacking: Why other sets are not there, by name.
-    """
+    """Return OssCSE's Table 2: consistent and opposed pairs of each set, and the medians that divide them."""
     rows = {}
     for name, known in SPLITS.items():
         values: list[tuple[float, ...]] = [()] * 4
@@ -142,13 +129,7 @@ def splits_table(entry: Entry, sets: Mapping[str, ScoredPairs], lacking: Mapping
 def split_scores_table(
     entry: Entry, scores: Mapping[str, Mapping[str, Sequence[Scores] | str]], notes: Sequence[str] = ()
 ) -> ReproducedTable:
-    """OssCSE Table 6: Spearman times 100 on both parts of each set, a row for each set.
-
-    Args:
-        entry: The table; what it printed of each system is the weighted average.
-        scores: As for `scores_table`; those of the first family are shown.
-        notes: How the scores came about.
-    """
+    """Return OssCSE's Table 6: Spearman times 100 on both parts of each set, for the first family of the scores."""
     by_label = next(iter(scores.values()))
     rows = {
         name: tuple(
