@@ -53,21 +53,13 @@ def option(
         kw_only: False for what is given by position: in Python, and without `flags` on the command line, too.
         **typer: Settings of the option on the command line, such as `min`, `metavar` or `envvar`.
     """
-    positional = not kw_only and not flags
-    return _field(
-        default, kw_only, {"help": help, "flags": flags, "shown": shown, "typer": typer, "argument": positional}
-    )
+    metadata = {"help": help, "flags": flags, "shown": shown, "typer": typer, "argument": not kw_only and not flags}
+    return field(default=default, kw_only=kw_only, metadata=metadata)
 
 
 def python_only(help: str, *, default: Any) -> Any:
     """Return a field that is a keyword argument in Python, and no option."""
-    return _field(default, True, {"help": help})
-
-
-def _field(default: Any, kw_only: bool, metadata: dict[str, Any]) -> Any:
-    if isinstance(default, list):
-        return field(default_factory=default.copy, kw_only=kw_only, metadata=metadata)
-    return field(default=default, kw_only=kw_only, metadata=metadata)
+    return field(default=default, kw_only=True, metadata={"help": help})
 
 
 @dataclass_transform(field_specifiers=(option, python_only), kw_only_default=True, frozen_default=True)
@@ -150,9 +142,7 @@ def _parameter(each: Field[Any], options: type) -> inspect.Parameter:
     """Return the parameter of a command that typer makes an argument or option of."""
     metadata = each.metadata
     kind = metadata["shown"] or _shown_type(get_type_hints(options)[each.name])
-    default = each.default if each.default_factory is MISSING else each.default_factory()
-    if kind is str and isinstance(default, list):
-        default = ",".join(default)
+    default = list(each.default) if isinstance(each.default, tuple) else each.default
     if default is None and type(None) not in get_args(kind):
         kind = kind | None
     settings: Any = typer.Argument if metadata["argument"] else typer.Option

@@ -37,13 +37,7 @@ _SHOWN = 5  # hits of each list on the page
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
-    """One hit of a search.
-
-    Attributes:
-        text: The text found.
-        cosine: Cosine of query and text.
-        other_rank: Rank in the list of the other model, from 1; None if it is not among the first ten.
-    """
+    """One hit of a search; `other_rank` is that in the list of the other model, from 1, or None if it is not there."""
 
     text: str
     cosine: float
@@ -52,13 +46,7 @@ class SearchHit:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPair:
-    """The lists of both models for one query.
-
-    Attributes:
-        query: The search.
-        old: The first ten hits of the old model.
-        new: The first ten hits of the new model.
-    """
+    """The first ten hits of both models for one query."""
 
     query: str
     old: tuple[SearchHit, ...]
@@ -192,21 +180,18 @@ def compare_searches(
         raise OpencseError("one text cannot be searched", "Give at least two different texts.")
     position = {text: i for i, text in enumerate(texts)}
     own = np.array([position.get(query, -1) for query in queries])
-    results, matrices = [], []
+    found, matrices = [], []
     for encode in (old, new):
         vectors = unit_rows(encode([*texts, *queries]))
         matrices.append(vectors)
         similarity = vectors[len(texts) :] @ vectors[: len(texts)].T
         similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
         order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(_TOP, max(1, len(texts) - 1))]
-        results.append((order, np.take_along_axis(similarity, order, axis=1)))
+        cosines = np.take_along_axis(similarity, order, axis=1)
+        found.append([dict(zip(*each, strict=True)) for each in zip(order.tolist(), cosines.tolist(), strict=True)])
     pairs = [
-        SearchPair(
-            query=query,
-            old=_hits(texts, results[0][0][i], results[0][1][i], results[1][0][i]),
-            new=_hits(texts, results[1][0][i], results[1][1][i], results[0][0][i]),
-        )
-        for i, query in enumerate(queries)
+        SearchPair(query=query, old=_hits(texts, ours, theirs), new=_hits(texts, theirs, ours))
+        for query, ours, theirs in zip(queries, *found, strict=True)
     ]
     return SearchComparison(
         old=names[0],
@@ -220,11 +205,11 @@ def compare_searches(
     )
 
 
-def _hits(texts: Sequence[str], order: np.ndarray, cosines: np.ndarray, other: np.ndarray) -> tuple[SearchHit, ...]:
-    ranks = {int(row): rank for rank, row in enumerate(other.tolist(), 1)}
+def _hits(texts: Sequence[str], found: dict[int, float], other: dict[int, float]) -> tuple[SearchHit, ...]:
+    """Return a list of hits, from the cosines by row in their order, and those of the other model."""
+    ranks = {row: rank for rank, row in enumerate(other, 1)}
     return tuple(
-        SearchHit(text=texts[row], cosine=round(float(cosine), 4), other_rank=ranks.get(row))
-        for row, cosine in zip(order.tolist(), cosines, strict=True)
+        SearchHit(text=texts[row], cosine=round(cosine, 4), other_rank=ranks.get(row)) for row, cosine in found.items()
     )
 
 
@@ -234,16 +219,12 @@ def render_search_comparison(result: SearchComparison, *, seed: int = 0) -> str:
     differ = (
         pair for pair in result.lists if [h.text for h in pair.old[:_SHOWN]] != [h.text for h in pair.new[:_SHOWN]]
     )
-    changed = list(islice(differ, _JUDGED))
-    swapped = [rng.random() < 0.5 for _ in changed]
+    changed = [(pair, rng.random() < 0.5) for pair in islice(differ, _JUDGED)]
     return render_template(
         "search.html.j2",
         result=result,
-        lists=[
-            (pair, (pair.new, pair.old) if swap else (pair.old, pair.new))
-            for pair, swap in zip(changed, swapped, strict=True)
-        ],
-        data=[_record(pair, swap) for pair, swap in zip(changed, swapped, strict=True)],
+        lists=[(pair, (pair.new, pair.old) if swap else (pair.old, pair.new)) for pair, swap in changed],
+        data=[_record(pair, swap) for pair, swap in changed],
         shown_hits=_SHOWN,
     )
 

@@ -56,7 +56,7 @@ class EvaluateOptions:
         shown=str,
     )
     data: str | Path | None = option(DATA, default=None, envvar="OPENCSE_DATA")
-    pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=[])
+    pairs: Sequence[str | Path] = option(f"Score these instead. {_PAIRS}", default=())
     text: TextVariant | None = option(
         "`senteval`, the tokenised, mostly lower-cased text of published scores; or `raw`, as released and as in mteb, "
         "which alone --data hub has.",
@@ -115,7 +115,7 @@ class ProbeOptions:
         default=None,
         shown=Path,
     )
-    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=[])
+    pairs: Sequence[str | Path] = option(f"Your own. {_PAIRS}", default=())
     precision: Precision = option(_PRECISION, default="auto")
     pooling: str | None = option(_POOLING, default=None)
     limit: int = option("Maximum number of sentences; more are sampled at random.", default=2000, min=2)
@@ -192,7 +192,7 @@ class CompareOptions:
         "wrote are compared.",
         default=None,
     )
-    pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=[])
+    pairs: Sequence[str | Path] = option(f"Evaluate on these instead. {_PAIRS}", default=())
     resamples: int = option("Bootstrap samples.", default=1000, min=100)
 
 
@@ -254,10 +254,10 @@ class ReproduceOptions(Notified):
         default=None,
     )
     backbone: Sequence[str] = option(
-        "A backbone that stands for a family; repeatable.", default=[], metavar="FAMILY=PATH"
+        "A backbone that stands for a family; repeatable.", default=(), metavar="FAMILY=PATH"
     )
     seeds: Any = option("Seeds, such as 1,2,3; by default 1 for `small`, as in the paper for `full`.", default=None)
-    overrides: Sequence[str] = option("Override a setting of all runs.", default=[], flags=SET)
+    overrides: Sequence[str] = option("Override a setting of all runs.", default=(), flags=SET)
     paraphrases: str | Path | None = option("A table, in place of back-translation.", default=None, shown=Path)
     llm: str | None = option(LLM, default=None, metavar="URL#MODEL")
     sentences: str | Path | None = option("Sentences with versions, as for `probe`.", default=None, shown=Path)
@@ -294,7 +294,7 @@ class CacheOptions:
     """
 
     clear: bool = option("Remove the cached files; the next run takes longer.", default=False)
-    only: Sequence[str] = option("With --clear: only this kind; repeatable.", default=[])
+    only: Sequence[str] = option("With --clear: only this kind; repeatable.", default=())
 
 
 @options_class
@@ -310,5 +310,5 @@ class ShowOptions:
     backbone: str | None = option("Apply the settings for this model (folder, hub id or name).", default=None)
     family: str | None = option("Apply the settings of a family: bert-base, roberta-large, minilm, …", default=None)
     variant: Variant = option(VARIANT, default="sound")
-    overrides: Sequence[str] = option("Override a value: --set optimizer.lr=1e-5", default=[], flags=SET)
+    overrides: Sequence[str] = option("Override a value: --set optimizer.lr=1e-5", default=(), flags=SET)
     published: bool = option("Compare the recipe with the settings of paper and code.", default=False)

@@ -48,7 +48,7 @@ class RecipeOptions(Notified):
     variant: Variant = option(VARIANT, default="sound")
     family: str | None = option("Settings of this family of backbones; by default that of the backbone.", default=None)
     overrides: Sequence[str] = option(
-        "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5", default=[], flags=SET
+        "Override a value of the recipe; repeatable: --set optimizer.lr=1e-5", default=(), flags=SET
     )
 
 
@@ -78,7 +78,7 @@ class TrainOptions(RecipeOptions):
     seed: int | None = option("Shorthand for --set training.seed=…", default=None)
     resume: bool = option("Continue from the last checkpoint in the output folder.", default=False)
     overwrite: bool = option("Replace the run in the output folder.", default=False)
-    track: Sequence[str] = option("Also log to tensorboard, wandb or trackio; repeatable.", default=[])
+    track: Sequence[str] = option("Also log to tensorboard, wandb or trackio; repeatable.", default=())
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class BuildOptions(RecipeOptions):
     """
 
     out: str | Path = option("Folder for the Parquet parts.", flags=OUT, shown=Path, kw_only=False)
-    only: Sequence[str] = option("Build only this column and those it is made from; repeatable.", default=[])
+    only: Sequence[str] = option("Build only this column and those it is made from; repeatable.", default=())
     backbone: Any = option("The model to be trained, for recipes that mine with it.", default="minilm")
     seed: int = option("Seed of all sampling.", default=0)
     resume: bool = option(
