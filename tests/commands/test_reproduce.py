@@ -33,20 +33,20 @@ def small(tmp_path, monkeypatch):
 
 def test_a_table_of_two_systems_is_made_and_its_runs_are_shared(tmp_path, corpus, small, monkeypatch) -> None:
     arguments = {"out": tmp_path / "papers", "corpus": corpus, "overrides": QUICK, "progress": False}
-    table = reproduce("byop/table-2", **arguments, seeds=[1, 2])
+    table = reproduce("byop/table-2", **arguments, seeds=[1])
     assert list(table.rows) == ["SimCSE", "+BYOP-D", "+BYOP-D-M"]
     for cells, printed in zip(table.rows.values(), (75.83, 76.81, 76.43), strict=True):
         (cell,) = cells
-        assert (len(cell.values), cell.printed) == (2, printed)
+        assert (len(cell.values), cell.printed) == (1, printed)
     assert table.markdown() == (tmp_path / "papers" / "byop" / "table-2.md").read_text()
     runs = sorted((tmp_path / "papers" / "runs").glob("*.json"))
-    assert len(runs) == 6
+    assert len(runs) == 3
 
     def no_training(*_, **__):
         raise OpencseError("not trained before")
 
     monkeypatch.setattr(reproduced_runs, "run", no_training)
-    assert reproduce("byop/table-2", **arguments, seeds=[1, 2]).rows == table.rows
+    assert reproduce("byop/table-2", **arguments, seeds=[1]).rows == table.rows
     other = reproduce("diffcse/table-1", **arguments, seeds=[1])
     assert other.rows["SimCSE"][0].values == table.rows["SimCSE"][0].values[:1], "another table, the same run"
     assert other.rows["DiffCSE"][-1].missing == "not trained before"
