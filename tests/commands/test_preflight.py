@@ -11,7 +11,7 @@ import pytest
 
 from opencse import OpencseError, build, check, compare, compare_search, evaluate, load_recipe, probe, run, train
 from opencse.commands.measuring_options import EvaluateCommand
-from opencse.commands.options import BuildCommand, RunCommand, TrainCommand
+from opencse.commands.options import RunCommand, TrainCommand
 from opencse.commands.preflight import check_options
 from opencse.commands.reproduce import reproduce
 from opencse.losses import TERMS
@@ -110,7 +110,6 @@ def test_what_depends_on_backbone_and_corpus_is_left_to_the_command(tmp_path) ->
     added = ["terms.paraphrase.weight=0.5", "build.paraphrase.path=p.csv", "corpus.parts={a={needs=[]}}"]
     check_options(RunCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, overrides=added))
     check_options(TrainCommand("simcse", "demo", backbone="mini-mlm", out=tmp_path, data="absent", dev="none"))
-    check_options(BuildCommand("osscse", "demo", backbone="mini-mlm", out=tmp_path, model="./absent"))
     check_options(RunCommand("debias", None, backbone="minilm", out=tmp_path))
     (tmp_path / "rows.csv").write_text("text,paraphrase\n")
     check_options(RunCommand("osscse", tmp_path / "rows.csv", backbone="mini-mlm", out=tmp_path / "new"))

@@ -7,12 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from sentence_transformers import SentenceTransformer
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.options import BuildCommand, BuildOptions
 from opencse.encoder.backbone import Backbone
-from opencse.encoder.names import resolve
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.progress import progress_shown
 from opencse.foundation.result_table import Cell, Number, Table, show
@@ -73,7 +71,7 @@ def command(options: BuildCommand) -> None:
     """Build, and print statistics of the pairs if they are asked for."""
     apply(build, replace(options, engine=_engine(options)))
     if options.stats:
-        show(*statistics_tables(options.out, options.model))
+        show(*statistics_tables(options.out))
 
 
 def _engine(options: BuildCommand) -> Engine:
@@ -96,17 +94,11 @@ def _built_lines(built: Path, specs: Mapping[str, ConstructorSpec]) -> Iterator[
         yield f"warning: no sentence has {', '.join(empty)}"
 
 
-def statistics_tables(views: str | Path, model: str | None) -> Iterator[Table]:
-    """Yield overlap and cosine of the pairs in built views, and the published figures.
-
-    Args:
-        views: A folder of built views.
-        model: An embedding model for the cosines; None for those that were recorded for mined sentences.
-    """
-    encode = None if model is None else SentenceTransformer(resolve(model), trust_remote_code=False).encode
+def statistics_tables(views: str | Path) -> Iterator[Table]:
+    """Yield overlap and recorded cosines of the pairs in a folder of built views, and the published figures."""
     rows: list[list[Cell]] = []
     notes = []
-    for column in pair_statistics(views, encode=encode):
+    for column in pair_statistics(views):
         row: list[Cell] = [column.column, column.rows, Number(100 * column.nulls / max(column.rows, 1), 1, " %")]
         for values in (column.overlap, column.error_rate, column.cosine):
             row += [Number(values.mean, 3), values.bar_chart()] if values else ["", ""]

@@ -55,8 +55,8 @@ def check(options: CheckOptions) -> TextCheck:
     found = collect_passages(options.texts, column=options.column, words=options.words)
     asked = collect_queries(options.queries) if options.queries is not None else []
     source = model_source(options.model)
-    encoder = load_encoder(source, pooling=options.pooling or "backbone")
-    embedder = Embedder(encoder, precision=options.precision, progress="encoding")
+    encoder = load_encoder(source)
+    embedder = Embedder(encoder, precision="auto", progress="encoding")
     documents, limit = _sizes(embedder, found, 60 * options.minutes, options.seed)
     if documents < len(found):
         options.notify(

@@ -25,10 +25,10 @@ from opencse.evaluation.probes.probe_suite import short_names
 from opencse.evaluation.upgrade import IndexUpgrade, index_upgrade
 from opencse.foundation.errors import OpencseError
 from opencse.foundation.evidence import LEAST_ROWS, LEAST_SEARCHED
-from opencse.foundation.numbers import check_seed
 from opencse.foundation.unit_rows import unit_rows
 from opencse.text.user_text import collect_passages, collect_queries
 
+_DOCUMENTS = 5000  # texts that are searched; more are sampled at random
 _TOP = 10  # hits that are compared
 _SENTENCES = 100  # used as queries if none are given
 _JUDGED = 40  # queries on the page
@@ -124,21 +124,18 @@ def compare_search(options: SearchOptions) -> SearchComparison:
     Raises:
         OpencseError: A file cannot be read, or there is no such model.
     """
-    check_seed(options.seed)
-    if options.documents < 1:
-        raise OpencseError(f"{options.documents} documents are too few to search", "Give at least 1, or leave it out.")
     if options.out is not None:
         output_folder(options.out)
     found = collect_passages(options.texts, column=options.column, words=options.words)
-    rng = np.random.default_rng(options.seed)
-    searched = [found[i] for i in sorted(rng.permutation(len(found))[: options.documents].tolist())]
+    rng = np.random.default_rng(0)
+    searched = [found[i] for i in sorted(rng.permutation(len(found))[:_DOCUMENTS].tolist())]
     if options.queries is not None:
         asked = collect_queries(options.queries)
     else:
         sentences = list(dict.fromkeys(text for passage in searched for text in passage.sentences))
         asked = [sentences[i] for i in sorted(rng.permutation(len(sentences))[:_SENTENCES].tolist())]
     sources = [model_source(options.old), model_source(options.new)]
-    encoders = [Embedder(load_encoder(each), precision=options.precision, progress="encoding") for each in sources]
+    encoders = [Embedder(load_encoder(each), precision="auto", progress="encoding") for each in sources]
     labels = short_names(sources)
     result = compare_searches(
         encoders[0],

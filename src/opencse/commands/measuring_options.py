@@ -155,8 +155,6 @@ class CheckOptions:
     column: str | None = option(COLUMN, default=None)
     words: int = option("Maximum number of words in a passage, as in your index.", default=200, min=5)
     minutes: float = option("Approximate time limit; fewer texts are used if need be.", default=2.0, min=0.1)
-    precision: Precision = option(_PRECISION, default="auto")
-    pooling: str | None = option(_POOLING, default=None)
     language: str = option("Language whose rules rewrite the texts: `auto`, `en`, …", default="auto")
     syntax: str = option("A spaCy pipeline for this language, by name or folder.", default="")
     seed: int = option("Seed of all sampling.", default=0)
@@ -218,9 +216,6 @@ class SearchOptions:
     )
     column: str | None = option(COLUMN, default=None)
     words: int = option("Maximum number of words in a passage, as in your index.", default=200)
-    documents: int = option("Maximum number of texts searched; more are sampled at random.", default=5000)
-    precision: Precision = option(_PRECISION, default="auto")
-    seed: int = option("Seed of all sampling.", default=0)
 
 
 @options_class

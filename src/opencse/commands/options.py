@@ -169,4 +169,3 @@ class BuildCommand(BuildOptions):
     workers: int | None = option("Processes; one per core by default. The output is the same.", default=None)
     address: str = option("With --engine ray: address of a running cluster, or `auto`.", default="")
     stats: bool = option("Then show overlap and cosine of the pairs, beside published figures.", default=False)
-    model: str | None = option("With --stats: a model for cosines; by default those of mining.", default=None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from opencse.commands.comparison.run_groups import find_runs, parse_seeds, seed_folders
 from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeCommand, ReproduceOptions
-from opencse.commands.options import BuildCommand, RecipeOptions, RunCommand, RunOptions, TrainCommand, TrainOptions
+from opencse.commands.options import RecipeOptions, RunCommand, RunOptions, TrainCommand, TrainOptions
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts_sources import development_file, sts_folder
 from opencse.foundation.errors import OpencseError
@@ -38,7 +38,8 @@ _GIVEN: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("labels", "paraphrases", "whiten"), regular_file),
     "pairs": lambda given: regular_file(demo.pairs(given)),
     "dev": _development,
-    **dict.fromkeys(("backbone", "model", "models"), resolve),
+    "backbone": lambda given: resolve(given.partition("=")[2] if "=" in given else given),
+    **dict.fromkeys(("model", "models"), resolve),
 }
 """The check of each option that names files or a model."""
 
@@ -66,11 +67,8 @@ def check_options(options: Any) -> None:
             find_runs(Path(run) for run in options.runs)
     if _uses_sts(options) and str(options.data) != "hub":
         sts_folder(options.data)
-    unused = ("model",) if isinstance(options, BuildCommand) and not options.stats else ()
-    if isinstance(options, ReproduceOptions):
-        unused = ("backbone",)
     for name, check in _GIVEN.items():
-        given = None if name in unused else getattr(options, name, None)
+        given = getattr(options, name, None)
         for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
             check(each)
     if isinstance(options, RunOptions) and options.corpus is not None:
