@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from opencse.encoder.loading import quiet
 from opencse.encoder.names import on_this_machine, resolve
 from opencse.foundation.errors import OpencseError
 from opencse.text.corpus import chunks
@@ -169,6 +168,7 @@ class Translator:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         from opencse.encoder.device import choose_device
+        from opencse.encoder.loading import quiet
 
         name = resolve(name)
         local = Path(name).is_dir()  # never looked up on the hub

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from opencse.encoder.loading import load_masked_lm
 from opencse.text.views.constructor import (
     BuiltView,
     ConstructorSpec,
@@ -37,6 +36,7 @@ class WordPredictor:
         import torch
 
         from opencse.encoder.device import choose_device
+        from opencse.encoder.loading import load_masked_lm
         from opencse.encoder.precision import resolve_precision
         from opencse.foundation.tensors import tensors_hash
 
