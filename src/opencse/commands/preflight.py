@@ -38,8 +38,7 @@ _GIVEN: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("labels", "paraphrases", "whiten"), regular_file),
     "pairs": lambda given: regular_file(demo.pairs(given)),
     "dev": _development,
-    "backbone": lambda given: resolve(given.partition("=")[2] if "=" in given else given),
-    **dict.fromkeys(("model", "models"), resolve),
+    **dict.fromkeys(("backbone", "model", "models"), resolve),
 }
 """The check of each option that names files or a model."""
 
@@ -69,6 +68,8 @@ def check_options(options: Any) -> None:
         sts_folder(options.data)
     for name, check in _GIVEN.items():
         given = getattr(options, name, None)
+        if name == "backbone" and isinstance(options, ReproduceOptions):
+            given = [each.partition("=")[2] or each for each in given]
         for each in given if isinstance(given, list | tuple) else [] if given is None else [given]:
             check(each)
     if isinstance(options, RunOptions) and options.corpus is not None:
