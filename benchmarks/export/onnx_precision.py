@@ -23,7 +23,7 @@ import torch
 
 from opencse.commands.integrations.onnx import PRECISIONS, OnnxEncoder, export_onnx
 from opencse.encoder import load_encoder
-from opencse.evaluation import PairsTask, load_sts, score
+from opencse.evaluation import PairsTask, TextEmbeddings, load_sts, score
 
 TIMED = 400
 
@@ -70,7 +70,11 @@ def main() -> None:
         norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
         cosines = (found * expected).sum(axis=1) / norms
         rows.append([name, f"{sizes[name]:.1f}", f"{TIMED / statistics.median(seconds[name]):.0f}"])
-        rows[-1] += [f"{cosines.mean():.4f}", f"{cosines.min():.4f}", f"{score([task], texts, found).average:.2f}"]
+        rows[-1] += [
+            f"{cosines.mean():.4f}",
+            f"{cosines.min():.4f}",
+            f"{score([task], TextEmbeddings(texts, found)).average:.2f}",
+        ]
     for row in rows:
         print("\t".join(row))
     if arguments.out is not None:

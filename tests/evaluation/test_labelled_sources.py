@@ -63,23 +63,25 @@ def test_reads_a_senteval_folder_in_its_order(senteval):
     assert rows(mrpc.train) == [("0", "a", "d e"), ("1", "a b", "c")]
 
 
-def test_senteval_folders_that_cannot_be_trusted(senteval):
+@pytest.mark.parametrize(
+    ("task", "file", "text", "message"),
+    [
+        ("TREC", "TREC/train_5500.label", "LOC:city Where ?\nnothing\n", "line 2: no class and question"),
+        ("TREC", "TREC/train_5500.label", "LOC:city Where ?\nNUM:a b\n", "TREC train has 2 rows .* published 3"),
+        ("MRPC", "MRPC/msr_paraphrase_test.txt", "header\n1\t2\n", r"test\.txt, line 2: 2 .* too few"),
+        ("CR", "CR/custrev.neg", None, r"custrev\.neg: no such file"),
+        ("MR", None, None, "holds no MR"),
+    ],
+)
+def test_senteval_folders_that_cannot_be_trusted(senteval, task, file, text, message):
+    if text is not None:
+        (senteval / file).write_text(text)
+    elif file is not None:
+        (senteval / file).unlink()
+    with pytest.raises(OpencseError, match=message):
+        load_labelled(senteval, task)
     with pytest.raises(OpencseError, match="SentEval text only"):
-        load_labelled(senteval, "CR", text="raw")
-    (senteval / "TREC" / "train_5500.label").write_text("LOC:city Where ?\nnothing\n")
-    with pytest.raises(OpencseError, match=r"train_5500\.label, line 2: no class and question"):
-        load_labelled(senteval, "TREC")
-    (senteval / "TREC" / "train_5500.label").write_text("LOC:city Where ?\nNUM:a b\n")
-    with pytest.raises(OpencseError, match="TREC train has 2 rows instead of the published 3"):
-        load_labelled(senteval, "TREC")
-    (senteval / "MRPC" / "msr_paraphrase_test.txt").write_text("header\n1\t2\n")
-    with pytest.raises(OpencseError, match=r"msr_paraphrase_test\.txt, line 2: 2 .* too few"):
-        load_labelled(senteval, "MRPC")
-    (senteval / "CR" / "custrev.neg").unlink()
-    with pytest.raises(OpencseError, match=r"custrev\.neg: no such file"):
-        load_labelled(senteval, "CR")
-    with pytest.raises(OpencseError, match="holds no MR"):
-        load_labelled(senteval, "MR")
+        load_labelled(senteval, "SST2", text="raw")
 
 
 def test_reads_both_texts_of_the_table_layout(tmp_path):
@@ -120,24 +122,6 @@ def test_bad_tables_are_named(tmp_path, text, message):
     with pytest.raises(OpencseError, match=message) as error:
         load_labelled(tmp_path, "mine")
     assert error.value.remedy
-
-
-def test_the_hub_is_asked_by_name_only(monkeypatch):
-    import datasets
-
-    asked = []
-
-    def load_dataset(name, configuration):
-        asked.append((name, configuration))
-        part = [{"text": "A.", "label": 0}, {"text": "B.", "label": 1}]
-        return {"train": part, "test": part, "validation": part}
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    found = load_labelled("hub", "AmazonCounterfactual")
-    assert asked == [("mteb/amazon_counterfactual", "en")]
-    assert (rows(found.test), found.dev, found.text) == ([("0", "A."), ("1", "B.")], None, "raw")
-    with pytest.raises(OpencseError, match="MR is not read from the hub"):
-        load_labelled("hub", "MR")
 
 
 def test_the_real_files_have_the_published_sizes(data_folder):

@@ -30,21 +30,21 @@ def task(**change):
     return NeighbourTask(**{**settings, **change})
 
 
-def test_texts_are_classified_by_their_neighbours():
+@pytest.mark.parametrize(
+    ("change", "main"), [({}, "accuracy"), ({"k": 3, "main": "precision@3"}, "precision@3"), ({"k": 2}, "accuracy")]
+)
+def test_texts_are_classified_by_their_neighbours(change, main):
     vectors = {"a": [1, 0], "b": [1, 0.1], "c": [0, 1], "d": [0.1, 1]}
-    result = evaluate_tasks(lambda texts: np.array([vectors[text] for text in texts], dtype=float), [task()])["toy"]
-    assert result.metrics == {"accuracy": 50.0, "precision@1": 50.0}
-    assert (result.main, result.score) == ("accuracy", 50.0)
-    assert result.rows == 4
-    assert result.details["labels"] == 2
-
-
-def test_the_main_metric_can_be_precision():
-    vectors = {"a": [1, 0], "b": [1, 0.1], "c": [0.9, 0.5], "d": [0.1, 1]}
-    precise = task(k=3, main="precision@3")
-    result = evaluate_tasks(lambda texts: np.array([vectors[text] for text in texts], dtype=float), [precise])["toy"]
-    assert result.metrics == {"accuracy": 50.0, "precision@3": 50.0}
-    assert (result.main, result.score) == ("precision@3", 50.0)
+    chosen = task(**change)
+    encode = lambda texts: np.array([vectors[text] for text in texts], dtype=float)  # noqa: E731
+    result = evaluate_tasks(encode, [chosen])["toy"]
+    near = {1: "b a d c", 2: "bd ad da cb", 3: "bdc adc dba cba"}[chosen.k].split()
+    labels = dict(zip("abcd", "xxyx", strict=True))
+    same = [labels[text] == labels[own] for own, found in zip("abcd", near, strict=True) for text in found]
+    assert result.metrics[f"precision@{chosen.k}"] == pytest.approx(100 * np.mean(same))
+    assert (result.main, result.rows, result.details["labels"]) == (main, 4, 2)
+    assert result.score == result.metrics[main]
+    assert chosen.k > 1 or result.metrics["accuracy"] == 50
 
 
 @pytest.mark.parametrize(

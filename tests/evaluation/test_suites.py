@@ -55,7 +55,6 @@ def test_tasks_and_folders_by_name(data):
     assert len(calls) == 1
     assert len(set(calls[0])) == len(calls[0])
     assert set(calls[0]) == {*"abcdef", "c d"}
-    assert results["sts"].texts == 6
     assert results["geometry"].average is None
 
 

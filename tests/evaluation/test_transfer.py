@@ -56,18 +56,20 @@ def test_pairs_have_senteval_features_and_f1():
     assert task.score(embeddings).metrics["f1"] == pytest.approx(100 * f1_score(gold, found.classes))
 
 
-def test_data_that_cannot_be_scored_is_named():
-    with pytest.raises(OpencseError, match="all texts are of one class, '0'"):
-        LabelledSet(name="x", train=labelled(9, classes=1))
-    with pytest.raises(OpencseError, match="x train holds no text"):
-        LabelledSet(name="x", train=labelled(0))
-    with pytest.raises(OpencseError, match="x test: the class '2' does not occur"):
-        LabelledSet(name="x", train=labelled(9), test=labelled(9, classes=3))
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"train": labelled(9, classes=1)}, "all texts are of one class, '0'"),
+        ({"train": labelled(0)}, "x train holds no text"),
+        ({"train": labelled(9), "test": labelled(9, classes=3)}, "x test: the class '2' does not occur"),
+        ({"train": labelled(5)}, "class '1' has 2 training texts, and cross-validation in 3 folds needs 3"),
+    ],
+)
+def test_data_that_cannot_be_scored_is_named(parts, message):
+    with pytest.raises(OpencseError, match=message):
+        evaluate_tasks(encode, [TransferTask(data=LabelledSet(name="x", **parts), protocol=HOW)])
     with pytest.raises(OpencseError, match="unequal length"):
         LabelledTexts(texts=["a"], labels=["0", "1"])
-    few = TransferTask(data=LabelledSet(name="x", train=labelled(5)), protocol=HOW)
-    with pytest.raises(OpencseError, match="class '1' has 2 training texts, and cross-validation in 3 folds needs 3"):
-        evaluate_tasks(encode, [few])
 
 
 def test_the_hash_sees_texts_labels_and_parts():

@@ -32,7 +32,7 @@ class LabelledTexts:
     seconds: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        lengths = {len(self.texts), len(self.labels), len(self.labels if self.seconds is None else self.seconds)}
+        lengths = {len(column) for column in (self.texts, self.labels, self.seconds) if column is not None}
         if len(lengths) > 1:
             raise OpencseError(f"columns of unequal length {sorted(lengths)}", "Give one value per text.")
 
@@ -66,29 +66,23 @@ class LabelledSet:
     text: str = "given"
 
     def __post_init__(self) -> None:
-        known = set(self.train.labels)
         for part, each in self.parts():
             if not len(each):
                 raise OpencseError(f"{self.name} {part} holds no text", "Give labelled texts.")
-            unknown = sorted(set(each.labels) - known)
-            if unknown:
+            if unknown := sorted({*each.labels} - {*self.classes}):
                 raise OpencseError(
                     f"{self.name} {part}: the class {unknown[0]!r} does not occur in the training part",
                     "Add training texts of this class, or drop it.",
                 )
-        if len(known) < 2:
-            raise OpencseError(f"{self.name}: all texts are of one class, {known.pop()!r}", "Give two classes or more.")
+        if len(self.classes) < 2:
+            problem = f"{self.name}: all texts are of one class, {self.classes[0]!r}"
+            raise OpencseError(problem, "Give two classes or more.")
 
     def parts(self) -> Iterator[tuple[str, LabelledTexts]]:
         """Yield name and content of the existing parts."""
         for name, part in (("train", self.train), ("dev", self.dev), ("test", self.test)):
             if part is not None:
                 yield name, part
-
-    def texts(self) -> Iterator[str]:
-        """Yield all texts of all parts."""
-        for _, part in self.parts():
-            yield from part
 
     @property
     def classes(self) -> list[str]:
@@ -195,13 +189,11 @@ def few_shot_draws(labels: Sequence[int], examples: int) -> list[list[int]]:
     order, draws = list(range(len(labels))), []
     for _ in range(_DRAWS):
         np.random.RandomState(_SEED).shuffle(order)
-        taken: dict[int, int] = defaultdict(int)
-        rows = []
+        taken: dict[int, list[int]] = defaultdict(list)
         for row in order:
-            if taken[labels[row]] < examples:
-                taken[labels[row]] += 1
-                rows.append(row)
-        draws.append(rows)
+            taken[labels[row]].append(row)
+        chosen = {row for rows in taken.values() for row in rows[:examples]}
+        draws.append([row for row in order if row in chosen])
     return draws
 
 
@@ -242,7 +234,8 @@ class TransferTask:
 
     def texts(self) -> Iterator[str]:
         """Yield all texts of all parts."""
-        yield from self.data.texts()
+        for _, part in self.data.parts():
+            yield from part
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Train the classifiers, and return their scores on the test rows."""

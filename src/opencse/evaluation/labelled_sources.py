@@ -1,4 +1,4 @@
-"""Sources of transfer and classification tasks: this project's table layout, a SentEval folder, or the hub.
+"""Sources of transfer and classification tasks: this project's table layout, or a SentEval folder.
 
 Rows of SentEval's tasks are in SentEval's order (by number of words, then by class), on which its folds and batches
 depend.
@@ -15,7 +15,6 @@ from opencse.evaluation.data_files import (
     TextVariant,
     check_count,
     complete_rows,
-    fetch,
     find_file,
     find_folder,
     respaced,
@@ -44,13 +43,6 @@ PUBLISHED_PARTS: dict[str, dict[str, int]] = {
 }
 """Published number of rows of each part."""
 
-_HUB = {
-    "Banking77": ("mteb/banking77", None),
-    "Emotion": ("mteb/emotion", None),
-    "AmazonCounterfactual": ("mteb/amazon_counterfactual", "en"),
-    "TweetSentiment": ("mteb/tweet_sentiment_extraction", None),
-}
-
 _SENTEVAL_FOLDERS = {"SST2": "SST/binary"}
 _TWO_CLASS_FILES = {  # files of SentEval's two-class tasks, class 1 first, as SentEval reads them
     "MR": ("rt-polarity.pos", "rt-polarity.neg"),
@@ -66,8 +58,7 @@ def load_labelled(source: str | Path, task: str, *, text: TextVariant = "senteva
     Args:
         source: A folder in this project's layout (`<task>/train.tsv.gz` and `test.tsv.gz`, or `data.tsv.gz` for a task
             without parts; `.csv`, `.tsv` or `.jsonl`, plain or `.gz`, with the columns `label` and `text`, or `label`,
-            `sentence1` and `sentence2`; or its parent with an `eval` folder), SentEval's `data/downstream` folder, or
-            `hub` for the classification tasks that `mteb` has there.
+            `sentence1` and `sentence2`; or its parent with an `eval` folder), or SentEval's `data/downstream` folder.
         task: Name of the folder: one of `TRANSFER_TASKS`, `CLASSIFICATION_TASKS`, or any other.
         text: `senteval`, the tokenised text, where the files have it (columns ending in `_senteval`), or `raw`.
 
@@ -92,15 +83,6 @@ def _labelled(task: str, rows: list[LabelledRow]) -> LabelledTexts:
 
 def _read(source: str | Path, task: str, text: TextVariant) -> tuple[Parts, str]:
     """Return the rows of each part, and their text variant."""
-    if str(source) == "hub":
-        if task not in _HUB:
-            known = ", ".join(_HUB)
-            raise OpencseError(f"{task} is not read from the hub", f"There: {known}. Give a folder for the others.")
-        data = fetch(*_HUB[task])
-        rows: Parts = {
-            part: [(str(row["label"]), str(row["text"])) for row in data[part]] for part in ("train", "test")
-        }
-        return rows, "raw"
     folder = find_folder(source, task)
     if folder is not None and (train := _table(folder, "train", "data")) is not None:
         paths = {"train": train, "dev": _table(folder, "dev"), "test": _table(folder, "test")}

@@ -13,7 +13,7 @@ from opencse.encoder.embedder import Embedder, Precision
 from opencse.evaluation.geometry import GeometryTask
 from opencse.evaluation.pairs import ScoredPairs
 from opencse.evaluation.sts import PairsTask
-from opencse.evaluation.task import Task, TaskResult, distinct_texts, score
+from opencse.evaluation.task import Task, TaskResult, TextEmbeddings, distinct_texts, score
 from opencse.foundation.errors import OpencseError
 from opencse.text.corpus import Corpus
 from opencse.text.surface import consistency_opposition
@@ -49,7 +49,7 @@ class TaskScores:
 
     def results(self, vectors: np.ndarray) -> tuple[TaskResult, ...]:
         """Return all metrics of vectors of the distinct texts."""
-        return score(self._tasks, self._texts, vectors).results
+        return score(self._tasks, TextEmbeddings(self._texts, vectors)).results
 
     def scores(self) -> dict[str, float]:
         """Return the main metrics of the current weights."""

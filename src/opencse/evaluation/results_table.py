@@ -16,10 +16,15 @@ from opencse.evaluation.task import Results
 from opencse.foundation.result_table import Number, Table
 
 _SHOWN = {
-    "sts": ("spearman",),
-    "pairs": ("spearman",),
+    **dict.fromkeys(("sts", "pairs"), ("spearman",)),
     "transfer": ("accuracy",),
     "classification": ("accuracy", "few_shot_accuracy"),
+}
+_CAPTIONS = {
+    "transfer": "accuracy in %, by SentEval's classifier",
+    "classification": "accuracy in %: on all training texts, and on a few per class as in mteb",
+    "development": "triplets whose paraphrase is nearer than the contradiction, in %; ties count as wrong",
+    **dict.fromkeys(("retrieval", "reranking", "guard"), "in %"),
 }
 _LIBRARIES = ("opencse", "torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
@@ -33,12 +38,14 @@ class Evaluation(JupyterMixin):
         settings: Settings that they depend on (JSON types, the head of the JSON result).
         texts: Number of distinct texts, each encoded once.
         asked: Number of texts that the tasks need, repetitions included.
+        seconds: Wall time of encoding and scoring.
     """
 
     results: dict[str, Results]
     settings: dict[str, Any]
     texts: int
     asked: int
+    seconds: float
 
     def __rich__(self) -> RenderableType:
         settings = self.settings
@@ -72,51 +79,33 @@ def as_json(evaluation: Evaluation, settings: Mapping[str, Any]) -> dict[str, An
         **({"average": next(iter(averages.values()))} if len(averages) == 1 else {}),
         "distinct_texts": evaluation.texts,
         "asked_texts": evaluation.asked,
-        "seconds": round(sum(results.seconds for results in suites.values()), 3),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+        "seconds": round(evaluation.seconds, 3),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
     }
 
 
 def as_table(suite: str, results: Results) -> Table:
     """Return a table with a column for each task and the average, and a row for each metric shown."""
-    found = results.results
+    found, text = results.results, results.results[0].details.get("text")
+    main = [each.main for each in found if each.main]
     shown = _SHOWN.get(suite) or tuple(dict.fromkeys(metric for each in found for metric in each.metrics))
-    averaged = ["average"] if len(_averaged(results)) > 1 else []
+    averaged = len(main) > 1
     rows = []
     for metric in shown:
         cells = [
             Number(each.metrics[metric], 2 if each.main else 4) if metric in each.metrics else "" for each in found
         ]
-        main = all(each.main in (metric, None) for each in found)
-        rows.append((metric, *cells, *(Number(results.average) if main else "" for _ in averaged)))
+        average = Number(results.average) if {*main} == {metric} else ""
+        rows.append((metric, *cells, *([average] if averaged else [])))
+    caption = _CAPTIONS.get(suite, "")
+    if suite in ("sts", "pairs"):
+        caption = f"Spearman x 100, all pairs of a task together; {text} text"
     reasons = [
         f"{each.task}: {metric} is undefined: {reason}" for each in found for metric, reason in each.undefined.items()
     ]
-    caption = _caption(suite, results)
-    notes = [*([caption] if caption else []), *reasons]
-    return Table(("", *(each.task for each in found), *averaged), rows, title=suite, notes=notes)
+    heads = ("", *(each.task for each in found), *(["average"] if averaged else []))
+    return Table(heads, rows, title=suite, notes=[*([caption] if caption else []), *reasons])
 
 
 def _averaged(results: Results) -> list[str]:
     return [result.task for result in results.results if result.main is not None]
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except ModuleNotFoundError:
-        return None
-
-
-def _caption(suite: str, results: Results) -> str:
-    """Return the unit of a suite's scores, and the settings that they depend on."""
-    first = results.results[0].details
-    if suite in ("sts", "pairs"):
-        return f"Spearman x 100, all pairs of a task together; {first['text']} text"
-    if suite == "transfer":
-        return "accuracy in %, by SentEval's classifier"
-    if suite == "classification":
-        return "accuracy in %: on all training texts, and on a few per class as in mteb"
-    if suite == "development":
-        return "triplets whose paraphrase is nearer than the contradiction, in %; ties count as wrong"
-    return {"retrieval": "in %", "reranking": "in %", "guard": "in %"}.get(suite, "")

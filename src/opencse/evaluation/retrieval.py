@@ -6,7 +6,7 @@ the model, the less relevant first, so that a model with constant scores does no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,22 +104,24 @@ class RetrievalTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Search with every query, and return the metrics."""
-        corpus, spread, results = unit_rows(embeddings(self.corpus)), 0.0, []
+        rows = zip(self.queries, (sorted(each.items()) for each in self.relevant), strict=True)
+        details = {"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"}
+        sha256 = rows_sha256([*rows, *self.corpus], end="\n")
+        return _result(self.name, self.main, self._ranked(embeddings), sha256, details)
+
+    def _ranked(self, embeddings: TextEmbeddings) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield cosines and grades of the texts that each query ranks."""
+        corpus = unit_rows(embeddings(self.corpus))
         position = {text: index for index, text in enumerate(self.corpus)}
         for start in range(0, len(self.queries), _BLOCK):
             block = self.queries[start : start + _BLOCK]
-            for offset, cosine in enumerate(unit_rows(embeddings(block)) @ corpus.T):
+            for query, cosine, relevant in zip(
+                block, unit_rows(embeddings(block)) @ corpus.T, self.relevant[start : start + _BLOCK], strict=True
+            ):
                 relevance = np.zeros(len(corpus))
-                for index, grade in self.relevant[start + offset].items():
-                    relevance[index] = grade
-                own = position.get(block[offset]) if self.others_only else None
-                if own is not None:
-                    cosine, relevance = np.delete(cosine, own), np.delete(relevance, own)
-                spread = max(spread, float(np.ptp(cosine)))
-                results.append(measures(cosine, relevance))
-        rows = zip(self.queries, (sorted(each.items()) for each in self.relevant), strict=True)
-        details = {"text": self.text, "corpus": len(self.corpus), "similarity": "cosine"}
-        return _result(self.name, self.main, results, spread, rows_sha256([*rows, *self.corpus], end="\n"), details)
+                relevance[list(relevant)] = list(relevant.values())
+                own = [position[query]] if self.others_only and query in position else []
+                yield np.delete(cosine, own), np.delete(relevance, own)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,16 +162,14 @@ class RerankingTask:
 
     def score(self, embeddings: TextEmbeddings) -> TaskResult:
         """Rank the candidates of every query, and return the metrics."""
-        spread, results = 0.0, []
-        for query, texts, grades in zip(
-            unit_rows(embeddings(self.queries)), self.candidates, self.relevance, strict=True
-        ):
-            cosine = unit_rows(embeddings(texts)) @ query
-            spread = max(spread, float(np.ptp(cosine)))
-            results.append(measures(cosine, np.asarray(grades)))
+        queries = unit_rows(embeddings(self.queries))
+        ranked = (
+            (unit_rows(embeddings(texts)) @ query, np.asarray(grades))
+            for query, texts, grades in zip(queries, self.candidates, self.relevance, strict=True)
+        )
         rows = zip(self.queries, self.candidates, self.relevance, strict=True)
         details = {"text": self.text, "candidates": sum(map(len, self.candidates)), "similarity": "cosine"}
-        return _result(self.name, "map", results, spread, rows_sha256(rows, end="\n"), details)
+        return _result(self.name, "map", ranked, rows_sha256(rows, end="\n"), details)
 
 
 def _check(name: str, queries: Sequence[str], answerable: Sequence[bool]) -> None:
@@ -183,21 +183,20 @@ def _check(name: str, queries: Sequence[str], answerable: Sequence[bool]) -> Non
 
 
 def _result(
-    name: str, main: str, results: list[dict[str, float]], spread: float, sha256: str, details: dict[str, Any]
+    name: str, main: str, ranked: Iterable[tuple[np.ndarray, np.ndarray]], sha256: str, details: dict[str, Any]
 ) -> TaskResult:
     """Return the means over queries; undefined if the model gives all texts the same score."""
-    metrics: dict[str, float | None] = {
-        key: 100 * float(np.mean([each[key] for each in results])) for key in results[0]
-    }
-    undefined = {}
-    if spread <= ROUNDING:
-        undefined = dict.fromkeys(metrics, "the model gives all texts the same score")
-        metrics = dict.fromkeys(metrics)
+    found, spread = [], 0.0
+    for cosine, relevance in ranked:
+        spread = max(spread, float(np.ptp(cosine)))
+        found.append(measures(cosine, relevance))
+    metrics: dict[str, float | None] = {key: 100 * float(np.mean([each[key] for each in found])) for key in found[0]}
+    undefined = dict.fromkeys(metrics, "the model gives all texts the same score") if spread <= ROUNDING else {}
     return TaskResult(
         task=name,
         main=main,
-        metrics=metrics,
-        rows=len(results),
+        metrics=metrics | dict.fromkeys(undefined),
+        rows=len(found),
         data_sha256=sha256,
         undefined=undefined,
         details=details,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -139,13 +140,14 @@ def evaluate_model(
         revision += f"-whitened-{whitening.sha256[:16]}"
     elif whiten_dimension is not None:
         raise OpencseError("--whiten-dimension without --whiten", "Name the corpus to fit the whitening on.")
-    tasks = [task for members in suites.values() for task in members]
+    tasks, started = [task for members in suites.values() for task in members], time.perf_counter()
     results = evaluate_suites(embedder if whitening is None else lambda each: whitening(embedder(each)), suites)
     texts = {str(each.details["text"]) for suite in results.values() for each in suite.results}
     return Evaluation(
         results=results,
         texts=len(distinct_texts(tasks)),
         asked=sum(1 for task in tasks for _ in task.texts()),
+        seconds=time.perf_counter() - started,
         settings={
             "model": name,
             "weights_sha256": revision[:64],

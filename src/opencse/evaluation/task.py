@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -99,12 +100,10 @@ class Results:
 
     Args:
         results: One per task, in the order asked for.
-        texts: Number of distinct texts encoded.
-        seconds: Wall time of encoding and scoring.
+        seconds: Wall time of scoring.
     """
 
     results: tuple[TaskResult, ...]
-    texts: int
     seconds: float
 
     @property
@@ -124,21 +123,11 @@ def distinct_texts(tasks: Iterable[Task]) -> list[str]:
     return list(dict.fromkeys(text for task in tasks for text in task.texts()))
 
 
-def score(tasks: Sequence[Task], texts: Sequence[str], matrix: np.ndarray) -> Results:
-    """Score tasks on given vectors.
-
-    A training loop that scores the same tasks repeatedly prepares `distinct_texts(tasks)` once and calls this function
-    with each new matrix.
-
-    Args:
-        tasks: The tasks.
-        texts: The m texts of `distinct_texts(tasks)`.
-        matrix: Their vectors (m, d).
-    """
+def score(tasks: Sequence[Task], embeddings: TextEmbeddings) -> Results:
+    """Score tasks on given vectors: those of `distinct_texts(tasks)`, which a training loop prepares once."""
     started = time.perf_counter()
-    embeddings = TextEmbeddings(texts, matrix)
     results = tuple(task.score(embeddings) for task in tasks)
-    return Results(results=results, texts=len(texts), seconds=time.perf_counter() - started)
+    return Results(results=results, seconds=time.perf_counter() - started)
 
 
 def evaluate_tasks(encode: Encode, tasks: Sequence[Task]) -> Results:
@@ -157,25 +146,13 @@ def evaluate_suites(encode: Encode, suites: Mapping[str, Sequence[Task]]) -> dic
     Args:
         encode: The model, as for `evaluate_tasks`.
         suites: Tasks by suite; averages are taken within a suite.
-
-    Returns:
-        Results by suite. Each counts its own distinct texts; `seconds` is the time of scoring, and for the first suite
-        also of encoding.
     """
     tasks = [task for suite in suites.values() for task in suite]
     if not tasks:
         raise OpencseError("there is nothing to evaluate", "Name at least one task.")
-    names = [task.name for task in tasks]
-    for name in names:
-        if names.count(name) > 1:
-            raise OpencseError(f"two tasks are named {name!r}", "Rename one: results are keyed by name.")
-    started = time.perf_counter()
+    name, count = Counter(task.name for task in tasks).most_common(1)[0]
+    if count > 1:
+        raise OpencseError(f"two tasks are named {name!r}", "Rename one: results are keyed by name.")
     texts = distinct_texts(tasks)
     embeddings = TextEmbeddings(texts, np.asarray(encode(texts)))
-    scored = {}
-    for suite, members in suites.items():
-        results = tuple(task.score(embeddings) for task in members)
-        ended = time.perf_counter()
-        scored[suite] = Results(results=results, texts=len(distinct_texts(members)), seconds=ended - started)
-        started = ended
-    return scored
+    return {suite: score(members, embeddings) for suite, members in suites.items()}

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from opencse.evaluation.probes.estimates import Estimate
 from opencse.foundation.evidence import LEAST_ROWS
-from opencse.foundation.result_table import Number, Table
+from opencse.foundation.result_table import Cell, Number, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,11 @@ class ContradictionKind:
     contradiction_first: Estimate
     cosine: Estimate
     accepted: Estimate
+
+    def row(self) -> tuple[Cell, ...]:
+        """Return the results as cells of a table."""
+        first = self.contradiction_first
+        return (self.name, first.rows, first.percent(), self.accepted.percent(), Number(self.cosine.value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,18 +152,8 @@ class TextCheck(JupyterMixin):
 
     def kinds_table(self) -> Table:
         """Return the results by kind of contradiction."""
-        rows = [
-            (
-                kind.name,
-                kind.contradiction_first.rows,
-                kind.contradiction_first.percent(),
-                kind.accepted.percent(),
-                Number(kind.cosine.value),
-            )
-            for kind in self.kinds
-        ]
         heads = ("contradiction by", "searches", "contradiction first", "false hits", "mean cosine")
-        return Table(heads, rows)
+        return Table(heads, [kind.row() for kind in self.kinds])
 
     def rewordings_table(self) -> Table:
         """Return the results by kind of rewording."""
@@ -169,25 +164,23 @@ class TextCheck(JupyterMixin):
         if self.threshold is not None and self.accepted.value is not None:
             yield (
                 f"as a semantic cache: at cosine {self.threshold:.2f}, which nine of ten rewordings reach, "
-                f"{self.accepted.percent().figure} of {self.accepted.rows:,} contradictions are false hits"
+                f"{_of(self.accepted)} contradictions are false hits"
             )
         share = self.contradiction_first_in_passages
         if share is not None and share.value is not None:
-            yield f"within passages: {share.percent().figure} of {share.rows:,} sentences"
+            yield f"within passages: {_of(share)} sentences"
         if self.queries is not None and self.queries.still_first.value is not None:
-            share = self.queries.still_first
-            yield (
-                "your queries: a contradiction of the first hit, in its place, ranks first for "
-                f"{share.percent().figure} of {share.rows:,}"
-            )
+            first = _of(self.queries.still_first)
+            yield f"your queries: a contradiction of the first hit, in its place, ranks first for {first}"
+
+
+def _of(share: Estimate) -> str:
+    return f"{share.percent().figure} of {share.rows:,}"
 
 
 def _example_lines(examples: Sequence[SearchExample]) -> Iterator[Text]:
     for example in examples:
         yield Text(example.sentence, style="bold")
-        lines = [
-            (example.cosines[0], "contradiction", example.contradiction),
-            (example.cosines[1], "rewording", example.reworded),
-        ]
-        for cosine, relation, text in sorted(lines, reverse=True):
+        texts = (("contradiction", example.contradiction), ("rewording", example.reworded))
+        for cosine, (relation, text) in sorted(zip(example.cosines, texts, strict=True), reverse=True):
             yield Text(f"  {cosine:.2f}  {relation:<13}  {text}")

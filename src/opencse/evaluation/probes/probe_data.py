@@ -96,18 +96,17 @@ def read_sentences(path: str | Path, *, limit: int = 2000, seed: int = 0) -> Pro
     total = len(rows)
     if total > limit:
         rows = [rows[i] for i in np.sort(np.random.default_rng(seed).choice(total, limit, replace=False))]
-    anchors, *cells = (list(column) for column in zip(*rows, strict=True))
+    anchors, *cells = zip(*rows, strict=True)
     # A substitution that was built with an overlap, or by a language model, is SAN's hard negative, not OssCSE's.
-    built = bool({"substitution.overlap", "substitution.tokens_in"} & {*names})
-    columns = ["negative.substitution" if built and name == "substitution" else name for name in columns]
+    if {"substitution.overlap", "substitution.tokens_in"} & {*names}:
+        columns = ["negative.substitution" if name == "substitution" else name for name in columns]
     versions: dict[str, Sequence[str | None]] = dict(zip(columns, cells, strict=True))
     if "random" not in versions and len(anchors) > 1:
         versions["random"] = _another_row(anchors, seed)
-    empty = [column for column, cells in versions.items() if not any(cell is not None for cell in cells)]
-    if len(empty) == len(columns):
-        raise OpencseError(f"{path}: the columns {', '.join(empty)} are empty", "Fill at least one of them.")
-    versions = {column: cells for column, cells in versions.items() if column not in empty}
-    return ProbeSentences(name=path.name, anchors=[str(a) for a in anchors], versions=versions, total=total)
+    found = {column: cells for column, cells in versions.items() if any(cell is not None for cell in cells)}
+    if not {*columns} & {*found}:
+        raise OpencseError(f"{path}: the columns {', '.join(columns)} are empty", "Fill at least one of them.")
+    return ProbeSentences(name=path.name, anchors=anchors, versions=found, total=total)
 
 
 def _is_version(name: str) -> bool:
@@ -116,16 +115,16 @@ def _is_version(name: str) -> bool:
     return name in KINDS or (stem in ("positive", "negative") and (not rest or rest.isdigit()))
 
 
-def _another_row(anchors: Sequence[str | None], seed: int) -> list[str | None]:
+def _another_row(anchors: Sequence[str], seed: int) -> list[str | None]:
     """Return another sentence for each row, like an in-batch negative; None if all others are copies of it."""
-    count, words = len(anchors), [str(anchor).lower().split() for anchor in anchors]
-    shift = np.random.default_rng(seed).integers(1, count, count)
+    count, words = len(anchors), [anchor.lower().split() for anchor in anchors]
+    shifts = np.random.default_rng(seed).integers(1, count, count).tolist()
 
-    def other(row: int) -> str | None:
-        places = ((row + int(shift[row]) + k) % count for k in range(count))
+    def other(row: int, shift: int) -> str | None:
+        places = ((row + shift + k) % count for k in range(count))
         return next((anchors[place] for place in places if words[place] != words[row]), None)
 
-    return [other(row) for row in range(count)]
+    return [other(row, shift) for row, shift in enumerate(shifts)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,21 +173,18 @@ def load_probe_data(
     Raises:
         OpencseError: A file cannot be read; the message names file and line.
     """
-    notes = []
     own = read_sentences(packaged_sentences() if sentences is None else sentences, limit=limit)
-    notes.append(
-        f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}"
-        + (f" of {own.total}, drawn at random." if own.total > len(own) else ".")
-    )
-    sets = None if data is None else load_probe_sts(data, text=text)
-    if sets is None:
+    drawn = f" of {own.total}, drawn at random." if own.total > len(own) else "."
+    notes = [f"Sentences: {'those that come with opencse' if sentences is None else own.name}, {len(own)}{drawn}"]
+    sets = ProbeSets(tasks=(), split_sets=(), missing={}) if data is None else load_probe_sts(data, text=text)
+    if data is None:
         notes.append("No STS data was given (--data), so agreement with people was not measured on them.")
     else:
         notes.append(f"STS text: {sets.tasks[0].text}. Published figures are for senteval, tokenised and lower-cased.")
-        notes += [f"Not among the STS sets: {name} ({reason})." for name, reason in sets.missing.items()]
+    notes += [f"Not among the STS sets: {name} ({reason})." for name, reason in sets.missing.items()]
     return ProbeData(
-        sts=() if sets is None else sets.tasks,
-        split_sets=() if sets is None else sets.split_sets,
+        sts=sets.tasks,
+        split_sets=sets.split_sets,
         pairs=[read_pairs(path) for path in pairs],
         sentences=own,
         views=None if sentences is None else own,
