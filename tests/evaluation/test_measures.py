@@ -12,7 +12,7 @@ from opencse.encoder.embedder import Embedder
 from opencse.evaluation import GeometryTask, PairsTask, ScoredPairs, evaluate_tasks
 from opencse.evaluation.measures import PairGeometry, TaskScores, TrainingGeometry
 from opencse.foundation.errors import OpencseError
-from opencse.foundation.measure import UNMEASURED, Measures
+from opencse.foundation.measure import Measures
 from opencse.text.corpus import Corpus
 from tests.tiny import tiny_bert
 
@@ -93,8 +93,3 @@ def test_the_geometry_of_training_sentences_leaves_the_training_as_it_was(encode
         assert encoder.training == mode
         assert found == measure.scores(), "the masks of dropout are those of a fixed seed"
         assert found["training alignment"] > 0 > found["training uniformity"]
-
-
-def test_without_measures_there_is_nothing_to_validate() -> None:
-    UNMEASURED.start(None)
-    assert (UNMEASURED.validate, UNMEASURED.watched()) == (False, {})

@@ -96,17 +96,19 @@ def test_reads_the_two_texts_of_the_tsv_layout(tmp_path, small_counts):
         load_sts(tmp_path, tasks=["STS-B"])
 
 
-def test_sources_that_are_none(tmp_path):
-    with pytest.raises(OpencseError, match="holds no STS data"):
-        load_sts(tmp_path)
-    with pytest.raises(OpencseError, match="is not a folder"):
-        load_sts(tmp_path / "absent")
-    with pytest.raises(OpencseError, match="no test split of 'STS17'"):
-        load_sts(tmp_path, tasks=["STS17"])
-    with pytest.raises(OpencseError, match="no dev split of 'STS12'"):
-        load_sts(tmp_path, tasks=["STS12"], split="dev")
-    with pytest.raises(OpencseError, match="'upper' is unknown"):
-        load_sts(tmp_path, text="upper")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "holds no STS data"),
+        ({"source": "absent"}, "is not a folder"),
+        ({"tasks": ["STS17"]}, "no test split of 'STS17'"),
+        ({"tasks": ["STS12"], "split": "dev"}, "no dev split of 'STS12'"),
+        ({"text": "upper"}, "'upper' is unknown"),
+    ],
+)
+def test_sources_that_are_none(tmp_path, options, message):
+    with pytest.raises(OpencseError, match=message):
+        load_sts(**{"source": tmp_path, **options})
 
 
 def test_hub_is_asked_for_raw_text_only(monkeypatch, small_counts):

@@ -15,14 +15,8 @@ def encode(texts):
     return VECTORS[[int(text) for text in texts]].astype(np.float32)
 
 
-def test_whitened_corpus_is_centred_and_isotropic():
-    whitened = Whitening.fit(encode, CORPUS, chunk=64)(encode(CORPUS))
-    assert np.abs(whitened.mean(axis=0)).max() < 1e-3
-    assert np.abs(np.cov(whitened.T, bias=True) - np.eye(6)).max() < 1e-3
-
-
 def test_equals_the_closed_form_and_keeps_the_leading_directions():
-    whitening = Whitening.fit(encode, iter(CORPUS), dimension=3, chunk=500)
+    whitening = Whitening.fit(encode, iter(CORPUS), dimension=3, chunk=64)
     x = encode(CORPUS).astype(np.float64)
     u, s, _ = np.linalg.svd(np.cov(x.T, bias=True))
     expected = (x - x.mean(axis=0)) @ (u / np.sqrt(s))[:, :3]

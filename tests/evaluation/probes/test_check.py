@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +12,9 @@ from opencse.commands.check import check, render_check
 from opencse.commands.reports.templates import write_page
 from opencse.evaluation.check.contradictions import SentenceRewriter
 from opencse.evaluation.check.own_texts import check_texts
-from opencse.evaluation.probes.estimates import rate_estimate
 from opencse.foundation.errors import OpencseError
 from opencse.text.documents import DocumentPassage
 from opencse.text.languages import AUTO, choose_language
-from opencse.text.user_text import collect_passages
 
 OPPOSED = ("not", "n't", "isn't", "aren't", "wasn't", "weren't", "dangerous", "closed", "cold", "false", "unsafe")
 TEXTS = [
@@ -127,19 +124,8 @@ def test_the_result_shows_itself(found) -> None:
     console = Console(record=True, width=100, file=StringIO())
     console.print(found)
     assert "contradiction first" in console.export_text()
-    assert "text/html" in found._repr_mimebundle_([], [])
 
 
 def test_a_loaded_model_and_a_list(tiny_model) -> None:
     result = check(tiny_model, TEXTS, minutes=0.2)
     assert result.contradiction_first.rows > 0
-
-
-def test_wilson_interval() -> None:
-    share = rate_estimate(0, 10)
-    assert (share.value, share.low) == (0.0, 0.0)
-    assert share.high == pytest.approx(0.2775, abs=1e-3)
-
-
-def test_demo_is_a_corpus() -> None:
-    assert len(collect_passages(Path("demo"))) > 500

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from opencse.evaluation.probes.estimates import Estimate, mean_estimate, partial_spearman, weighted
+from opencse.evaluation.probes.estimates import Estimate, mean_estimate, partial_spearman, rate_estimate, weighted
 
 
 def test_interval_of_a_rate_is_near_the_binomial_one():
@@ -17,6 +17,8 @@ def test_interval_of_a_rate_is_near_the_binomial_one():
     assert estimate.low == pytest.approx(0.3 - half, abs=0.01)
     assert estimate.high == pytest.approx(0.3 + half, abs=0.01)
     assert mean_estimate(values) == estimate
+    share = rate_estimate(0, 10)
+    assert (share.value, share.low, share.high) == pytest.approx((0, 0, 0.2775), abs=1e-4)
 
 
 def test_nothing_is_undefined_by_name():

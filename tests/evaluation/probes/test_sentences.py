@@ -86,11 +86,6 @@ def test_bad_tables_are_named(tmp_path, content, problem):
         read_sentences(path)
 
 
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(OpencseError, match="no such file"):
-        read_sentences(tmp_path / "none.tsv")
-
-
 def test_the_packaged_sentences_have_all_six():
     found = read_sentences(packaged_sentences())
     assert len(found) >= 300
