@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import pickle
 import random
@@ -41,7 +40,7 @@ def test_rows_come_back_in_another_process(tmp_path) -> None:
     found = [values[a:b].tolist() if ok else None for a, b, ok in zip(offsets, offsets[1:], valid, strict=False)]
     assert found == LISTS
     assert store.columns["text"].valid is None
-    assert np.array_equal(store.take("vector", np.array([3, 1])), VECTORS[[3, 1]])
+    assert np.array_equal(store.columns["vector"].values[[3, 1]], VECTORS[[3, 1]])
     assert store.columns["key"].values[[0, 3]].tolist() == [2**63, 2**63 + 3]
     assert not any(column.values.flags.writeable for column in store.columns.values())
 
@@ -50,7 +49,7 @@ def test_a_store_of_no_rows(tmp_path) -> None:
     store = Store(write(tmp_path / "a", rows=0))
     assert len(store) == 0
     assert store.texts("text", np.zeros(0, int)) == []
-    assert store.take("vector", np.zeros(0, int)).shape == (0, 3)
+    assert store.columns["vector"].values.shape == (0, 3)
 
 
 def test_incomplete_and_foreign_files_are_refused(tmp_path) -> None:
@@ -112,26 +111,3 @@ def test_an_entry_that_two_processes_make_at_once_is_whole(cache) -> None:
 
     assert cached(fill_slowly).texts("text", np.arange(4)) == TEXTS
     assert len(list((cache_root() / "tokens").iterdir())) == 1
-
-
-@pytest.mark.skipif(not hasattr(mmap.mmap, "madvise"), reason="the system takes no advice")
-def test_rows_far_apart_are_read_without_reading_ahead(tmp_path) -> None:
-    class Watched(mmap.mmap):
-        advice: tuple[int, ...] = ()
-
-        def madvise(self, *advice):
-            self.advice = advice
-            return super().madvise(*advice)
-
-    writer = StoreWriter(tmp_path, {"before": pa.uint64(), "vector": pa.list_(pa.float32(), 256)})
-    writer.add(np.zeros(12 * 2**10, np.uint64), np.zeros((12 * 2**10, 256), np.float32))
-    writer.save(tmp_path / "a")
-    store = Store(tmp_path / "a")
-    store._memory = Watched(os.open(tmp_path / "a", os.O_RDONLY), 0, access=mmap.ACCESS_READ)
-    store.take("vector", np.array([9000, 10, 4000]))  # 3 MiB apart
-    option, start, length = store._memory.advice
-    assert option == mmap.MADV_RANDOM
-    assert start > 8 * 10 * 2**10
-    assert length >= 12 * 2**20
-    store.take("vector", np.arange(500, 600))
-    assert store._memory.advice[0] == mmap.MADV_NORMAL

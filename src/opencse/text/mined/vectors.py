@@ -95,7 +95,7 @@ class Vectors:
         for shard in np.unique(shard_of).tolist():
             first, last = np.searchsorted(shard_of, [shard, shard + 1])
             rows = ordered[first:last] - self.span(shard)[0]
-            out[order[first:last]] = self._store(shard).take("vectors", rows)
+            out[order[first:last]] = self._store(shard).columns["vectors"].values[rows]
         return out
 
     def _path(self, shard: int) -> Path:
