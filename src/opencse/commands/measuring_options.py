@@ -122,13 +122,6 @@ class ProbeOptions:
 
 
 @options_class
-class ProbeCommand(ProbeOptions):
-    """The options of `opencse probe` on the command line, where a report is always written."""
-
-    out: Path = option("Folder for report.html, probe.json and the figures.", flags=OUT)
-
-
-@options_class
 class CheckOptions:
     """Measure how often a model ranks a contradiction above a rewording, on your own texts.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencse.commands.comparison.run_groups import find_runs, parse_seeds, seed_folders
-from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeCommand, ReproduceOptions
+from opencse.commands.measuring_options import CompareCommand, EvaluateCommand, ProbeOptions, ReproduceOptions
 from opencse.commands.options import RecipeOptions, RunCommand, RunOptions, TrainCommand, TrainOptions
 from opencse.encoder.names import resolve
 from opencse.evaluation.sts_sources import development_file, sts_folder
@@ -98,7 +98,7 @@ def _uses_sts(options: Any) -> bool:
         case CompareCommand():
             used = not options.pairs and options.texts is None
         case _:
-            used = isinstance(options, RunCommand | ProbeCommand | ReproduceOptions)
+            used = isinstance(options, RunCommand | ProbeOptions | ReproduceOptions)
     return used and options.data is not None
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from opencse.commands.command_line import apply, takes
 from opencse.commands.display import path_line
-from opencse.commands.measuring_options import ProbeCommand, ProbeOptions
+from opencse.commands.measuring_options import ProbeOptions
 from opencse.commands.reports.outcome import Outcome, compare_outcome
 from opencse.commands.reports.page import write_report
 from opencse.commands.reports.summary import headline_rows
@@ -80,6 +80,6 @@ def probe(options: ProbeOptions) -> ProbeResult:
     return ProbeResult(scores, settings, outcome, report)
 
 
-def command(options: ProbeCommand) -> None:
+def command(options: ProbeOptions) -> None:
     """Probe, and print the headline figures."""
     show(apply(probe, options))
