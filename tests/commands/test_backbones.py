@@ -17,9 +17,8 @@ from tests.tiny import tiny_bert
 def model_of(kind: str, folder) -> SentenceTransformer:
     transformer = Transformer(str(tiny_bert(folder)))
     modules = {
-        "cls": [Pooling(32, "cls")],
         "dense": [Pooling(32, "mean"), Dense(32, 8), Normalize()],
-        "prompt": [Pooling(32, "mean")],
+        "prompt": [Pooling(32, "cls")],
     }
     prompts = {"prompts": {"query": "the house : "}, "default_prompt_name": "query"} if kind == "prompt" else {}
     return SentenceTransformer(modules=[transformer, *modules[kind]], device="cpu", **prompts)
@@ -32,7 +31,7 @@ def corpus(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("kind", ["cls", "dense", "prompt"])
+@pytest.mark.parametrize("kind", ["dense", "prompt"])
 def test_a_model_keeps_its_shape(tmp_path, corpus, kind) -> None:
     model = model_of(kind, tmp_path / "bert")
     model.save(str(tmp_path / "model"))

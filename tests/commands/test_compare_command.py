@@ -49,8 +49,6 @@ def test_with_the_models_and_pairs(runs, tmp_path):
     assert result.exit_code == 0, result.output + repr(result.exception)
     assert "paired bootstrap" in result.output
     assert "scored" in result.output
-    result = run(*runs, "--pairs", "demo", "--resamples", 200)
-    assert result.exit_code == 0, result.output + repr(result.exception)
 
 
 def test_what_is_no_run_is_an_error(tmp_path):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from typer.testing import CliRunner
 
 from opencse.commands.main import app
@@ -26,20 +25,11 @@ def test_each_value_says_where_it_was_published(tmp_path) -> None:
     assert load_recipe(path, family="bert-base") == load_recipe("osscse", family="bert-base")
 
 
-def test_source_and_reason_of_an_exception_are_both_shown() -> None:
-    result = CliRunner().invoke(app, ["recipes", "show", "san-rankcse", "--published", "--family", "bert-base"])
-    (teacher,) = (line for line in result.output.splitlines() if line.startswith("teachers.b.model"))
-    assert "a large SAN-SimCSE model" in teacher
-    assert "SAN's scripts 4184, 4601, 47103 and 48101;" in teacher
-    assert "the authors' second teacher is not public" in result.output
-
-
 def test_a_recipe_of_no_paper_has_nothing_to_compare() -> None:
     result = CliRunner().invoke(app, ["recipes", "show", "debias", "--published"])
     assert isinstance(result.exception, OpencseError)
 
 
-@pytest.mark.parametrize("family", ["roberta-large", "mini-mlm"])
-def test_a_family_without_published_settings_is_said(family: str) -> None:
-    result = CliRunner().invoke(app, ["recipes", "show", "promptbert", "--published", "--family", family])
-    assert f"nothing was published for promptbert with the family {family}" in result.output
+def test_a_family_without_published_settings_is_said() -> None:
+    result = CliRunner().invoke(app, ["recipes", "show", "promptbert", "--published", "--family", "mini-mlm"])
+    assert "nothing was published for promptbert with the family mini-mlm" in result.output

@@ -91,13 +91,6 @@ def test_pairs_are_resampled_where_models_are_there(tmp_path):
     assert "paired bootstrap" in found.table().markdown()
 
 
-def test_labels_are_escaped(tmp_path):
-    found = compare_groups(groups(tmp_path, {"simcse_x": [76.0, 77.0], "oss|cse & 5%": [78.0, 79.5]}))
-    lines = [line for line in found.table().markdown().splitlines() if line.startswith("|")]
-    assert len(lines) == 4
-    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
-
-
 def test_spread_of_one_and_of_none():
     assert (spread([76.0]).mean, spread([76.0]).deviation) == (76.0, None)
     assert spread([1.0, 3.0]).deviation == pytest.approx(2**0.5)

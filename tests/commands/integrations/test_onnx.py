@@ -165,11 +165,6 @@ def test_lower_precisions_are_smaller_and_near(normalised, tmp_path, precision, 
     assert np.abs(vectors - expected).max() > 1e-5, "not the fp32 graph"
 
 
-def test_an_unknown_precision_is_refused(tmp_path):
-    with pytest.raises(OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, fp16, int8"):
-        export_onnx("minilm", tmp_path / "onnx", precision="int4")
-
-
 def test_a_pooling_without_the_prompt_is_refused(bert, tmp_path):
     prompts = {"query": "a question : "}
     model = saved(tmp_path / "instructed", bert, Pooling(32, "mean", include_prompt=False), prompts=prompts)
@@ -183,6 +178,8 @@ def test_a_missing_package_comes_with_its_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "onnxscript" else find(name))
     with pytest.raises(OpencseError, match=r'onnxscript is not installed. pip install "opencse\[onnx\]"'):
         export_onnx("minilm", tmp_path / "onnx")
+    with pytest.raises(OpencseError, match=r"no precision 'int4' for ONNX. Choose one of fp32, fp16, int8"):
+        export_onnx("minilm", tmp_path / "onnx", precision="int4")
 
 
 @pytest.mark.usefixtures("same_graph")
