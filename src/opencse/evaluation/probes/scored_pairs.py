@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -154,27 +153,6 @@ def _correlation(gold: np.ndarray, cosine: np.ndarray, part: np.ndarray) -> Esti
     return Estimate(value=spearman(gold, cosine), rows=len(gold), undefined=reason)
 
 
-BINS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
-"""Edges of the bins of relative length difference |a - b| / max(a, b), in words; the last bin is closed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LengthBin:
-    """Pairs whose relative length difference lies in one interval.
-
-    Attributes:
-        low: Lower edge.
-        high: Upper edge.
-        pairs: Number of pairs.
-        excess: Mean residual of the cosine after linear regression on the gold score, set by set; None without pairs.
-    """
-
-    low: float
-    high: float
-    pairs: int
-    excess: float | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class LengthBias:
     """Partial rank correlations given the gold score, averaged over sets with their numbers of pairs as weights.
@@ -184,13 +162,11 @@ class LengthBias:
             pairs that differ more in length, though people score them the same.
         wording: Correlation of cosine and match error rate.
         by_set: Both correlations for each set.
-        bins: Cosines by length difference over all sets.
     """
 
     length: Estimate
     wording: Estimate
     by_set: dict[str, tuple[Estimate, Estimate]]
-    bins: tuple[LengthBin, ...]
 
 
 class LengthProbe(PairProbe):
@@ -207,38 +183,23 @@ class LengthProbe(PairProbe):
         self._wording = [match_error_rate(first, second) for first, second in self._groups]
 
     def measure(self, embeddings: TextEmbeddings) -> LengthBias:
-        """Return the correlations, and mean residuals by bin of length difference."""
-        by_set, excess = {}, [np.zeros(0)]
-        for each, cosine, length, wording in zip(
-            self._sets, self.cosines(embeddings), self._length, self._wording, strict=True
-        ):
-            found = partial_spearman(cosine, length, each.gold), partial_spearman(cosine, wording, each.gold)
-            by_set[each.name] = found
-            excess.append(_residuals(cosine, each.gold))
-        difference, residuals = np.concatenate([np.zeros(0), *self._length]), np.concatenate(excess)
-        bin_of = np.clip(np.digitize(difference, BINS) - 1, 0, len(BINS) - 2)
-        in_bin = [residuals[bin_of == index] for index in range(len(BINS) - 1)]
+        """Return the correlations."""
+        by_set = {
+            each.name: (partial_spearman(cosine, length, each.gold), partial_spearman(cosine, wording, each.gold))
+            for each, cosine, length, wording in zip(
+                self._sets, self.cosines(embeddings), self._length, self._wording, strict=True
+            )
+        }
         return LengthBias(
             length=weighted([length for length, _ in by_set.values()]),
             wording=weighted([wording for _, wording in by_set.values()]),
             by_set=by_set,
-            bins=tuple(
-                LengthBin(low=low, high=high, pairs=len(inside), excess=float(inside.mean()) if len(inside) else None)
-                for (low, high), inside in zip(pairwise(BINS), in_bin, strict=True)
-            ),
         )
 
 
 def _length_difference(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
     a, b = (np.array([len(text.split()) for text in side], dtype=np.float64) for side in (first, second))
     return np.abs(a - b) / np.maximum(np.maximum(a, b), 1)
-
-
-def _residuals(cosine: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Return the residuals of the cosine's least-squares line over the gold score (of its mean if that is constant)."""
-    centred = gold - gold.mean()
-    slope = centred @ cosine / (centred @ centred) if np.ptp(gold) else 0.0
-    return cosine - cosine.mean() - slope * centred
 
 
 SCORE, OVERLAP = 4.0, 0.6

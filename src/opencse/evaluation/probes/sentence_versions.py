@@ -180,9 +180,6 @@ def _rate(values: list[bool]) -> Estimate:
     return mean_estimate(np.array(values, dtype=np.float64), empty=_NO_ROW)
 
 
-HISTOGRAM = tuple(np.linspace(0, 1, 21).round(2).tolist())
-"""Edges of the histograms; cosines below 0 are counted in the first bin."""
-
 _NEGATIVE = ("negation", "negative", "random")
 _PROBES = ("insertion", "deletion", "substitution")
 
@@ -196,16 +193,12 @@ class PairKind:
         role: `positive` or `negative` in training.
         overlap: Mean lexical overlap.
         cosine: Mean cosine.
-        overlap_counts: Histogram of the lexical overlap, with the bins of `HISTOGRAM`.
-        cosine_counts: Histogram of the cosine.
     """
 
     column: str
     role: str
     overlap: Estimate
     cosine: Estimate
-    overlap_counts: tuple[int, ...]
-    cosine_counts: tuple[int, ...]
 
 
 class TrainingPairsProbe(PairProbe):
@@ -232,12 +225,6 @@ class TrainingPairsProbe(PairProbe):
                 role="negative" if column.partition(".")[0] in _NEGATIVE else "positive",
                 overlap=mean_estimate(overlap),
                 cosine=mean_estimate(cosine),
-                overlap_counts=_counts(overlap),
-                cosine_counts=_counts(cosine),
             )
             for column, overlap, cosine in zip(self._columns, self._overlap, self.cosines(embeddings), strict=True)
         )
-
-
-def _counts(values: np.ndarray) -> tuple[int, ...]:
-    return tuple(np.histogram(np.clip(values, HISTOGRAM[0], HISTOGRAM[-1]), HISTOGRAM)[0].tolist())
